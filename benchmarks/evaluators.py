@@ -113,7 +113,7 @@ def evaluate(bench: Bench, entry: Entry, peer: Peer) -> Evaluation:
     code = HEAD.format(files=peer.files, submission=entry.code, reference=reference)
     code += peer.shim.format(device=str(bench.device))
     time.sleep(REST)
-    worker = bench.take()
+    worker = bench.candidates.take()
     start = time.perf_counter()
     try:
         if "missing" in worker.sandbox.model_dump().values():
@@ -128,7 +128,7 @@ def evaluate(bench: Bench, entry: Entry, peer: Peer) -> Evaluation:
         failure = " ".join(printable(str(trouble)).split())[:TOLD]
     finally:
         seconds = time.perf_counter() - start
-        bench.retire(worker)
+        bench.candidates.retire(worker)
     said = [line for line in worker.log.splitlines() if line.startswith("PEER ")]
     if not said:
         return Evaluation(None, seconds, failure)

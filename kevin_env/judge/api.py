@@ -1,6 +1,4 @@
-"""What the client and a judge say to each other: plain frozen values, and the protocol that a pool
-serves.
-"""
+"""The interface between client and judge: frozen values, and the protocol of a pool."""
 
 import os
 from collections.abc import Callable
@@ -16,9 +14,7 @@ from kevin_env.profile import Profile, ProfileKind
 from kevin_env.rules import Rules
 
 Stage = Literal["queue", "build", "load", "verify", "time", "profile"]
-"""The stages of a judgement in order; each is reported when it begins. `profile` is there on
-request only.
-"""
+"""The stages of a judgement in order, each reported when it begins; `profile` on request only."""
 
 
 Level = Literal["enforced", "missing"]
@@ -28,9 +24,7 @@ OnStage = Callable[[Stage], None]
 
 
 class JudgeError(RuntimeError):
-    """The judge itself failed. Raised to the caller, never scored, never shown to a model as its
-    own failure.
-    """
+    """The judge itself failed. Raised to the caller, never scored, never shown to a model."""
 
 
 class Submission(Frozen):
@@ -38,18 +32,17 @@ class Submission(Frozen):
 
     code: str
     language: Literal["cuda", "triton", "cpp", "python"] = "python"
-    """What it is written in, found from its imports and sources; for display only."""
+    """The language of its kernels, found from its imports and sources; for display only."""
 
 
 CALL_SECONDS, CALL_MULTIPLE = 2.0, 200.0
-"""A call may take the larger of so many seconds and so many times the reference's time, or
-`call_timeout`.
-"""
+"""A call may take this many seconds, or this multiple of the reference's time if that is longer."""
 
 
 FIRST_SECONDS = 30.0
-"""So many seconds more for constructing `ModelNew` and for the first call in each case: JIT and
-autotuning.
+"""Additional seconds for constructing `ModelNew` and for the first call in each case.
+
+They cover compiling and autotuning.
 """
 
 
@@ -68,53 +61,49 @@ class Options(Frozen):
     """How a submission is to be judged."""
 
     device: str = "auto"
-    """`cpu`, `cuda`, `cuda:1`, several as `cuda:0,1`, or `auto`: a GPU when there is one."""
+    """`cpu`, `cuda`, `cuda:1`, several as `cuda:0,1`, or `auto`: a GPU if there is one."""
     baseline: Literal["eager", "compile"] = "eager"
     rules: Rules = "open"
-    """What a call of a right submission may do (`kevin_env.rules.recorded`). What can be read in
-    its code was read before, and is not the judge's business.
+    """What a call of a right submission may do (`kevin_env.rules.recorded`).
+
+    What the code itself shows has been checked before, and is not the judge's business.
     """
     glue: float = Field(default=0.0, ge=0, lt=1)
-    """Under the rules `kernel`: torch may compute on fewer elements than this share of the largest
-    tensor.
+    """Under the rules `kernel`, torch may compute on this share of the largest tensor's elements.
     """
     inputs: Literal["varied", "shipped"] = "varied"
-    """`varied`: further distributions beside the problem's own. `shipped`: what its `get_inputs`
-    draws, no more.
-    """
+    """`varied`: several distributions besides the problem's. `shipped`: only its `get_inputs`."""
     require_sandbox: bool = False
-    """Refuse (JudgeError) when a protection of the sandbox is missing on this machine."""
+    """Raise JudgeError if a protection of the sandbox is missing on this machine."""
     profile: ProfileKind = "none"
-    """What to look into after a right answer was timed. `kernels`: operators and kernels of a call,
-    as the submission's own process tells. `ncu`: Nsight Compute's digest as well.
+    """What to profile after a right answer was timed.
+
+    `kernels`: operators and kernels of a call, as the submission's process reports them. `ncu`: a
+    digest of Nsight Compute as well.
     """
     sanitize: bool = False
-    """Whether compute-sanitizer looks for the cause of an illegal access or of an output that
-    changes.
+    """Whether compute-sanitizer looks for the cause of an illegal access or of a changing output.
     """
     secret: str | None = None
-    """128 bits as hex that all inputs are drawn from. None: the judge draws it. Given only to judge
-    a record again.
+    """128 bits as hex from which all inputs are drawn. None: the judge draws it.
+
+    Given only to judge a record again.
     """
     headers: Literal["short", "full"] = "short"
-    """`short`: extensions of torch are first tried with short headers of ours. `full`: with torch's
-    own only.
+    """`short`: compile torch extensions with our short headers first. `full`: with torch's own
+    only.
     """
     build_timeout: float = 300.0
     """Seconds for importing the submission, compilers included."""
     call_timeout: float | None = None
-    """Seconds for constructing the model, and for any one call; None: what `limits` derives from
-    the reference.
-    """
+    """Seconds for constructing the model and for each call; None: derived from the reference."""
     precision: float | None = None
-    """Half-width of the speedup's interval, relative to it, from which on it is precise; None: the
-    pace's.
-    """
+    """Relative half-width of the speedup's interval at which it is precise; None: the pace's."""
     retry_noisy: bool = False
     """Whether a time with a wide interval is measured again."""
 
     def limits(self, reference: float = 0.0) -> Limits:
-        """The limits where a call of the reference takes `reference` seconds."""
+        """The limits if a call of the reference takes `reference` seconds."""
         if self.call_timeout is not None:
             return Limits(build=self.build_timeout, first=self.call_timeout, call=self.call_timeout)
         call = max(CALL_SECONDS, CALL_MULTIPLE * reference)
@@ -147,9 +136,7 @@ class Seconds(Frozen):
 
 
 class DeviceInfo(Frozen):
-    """The device and the software on it. Sizes in bytes, bandwidth in bytes a second; 0 where it is
-    not known.
-    """
+    """The device and its software, in bytes and bytes per second; 0 where unknown."""
 
     device: str
     """`cpu` or `cuda:0`."""
@@ -165,13 +152,12 @@ class DeviceInfo(Frozen):
     bandwidth: float = 0.0
     """Theoretical device memory bandwidth."""
     sm_shared_memory: int = 0
-    """Shared memory of a streaming multiprocessor, of which one block can have `shared_memory`."""
+    """Shared memory of a streaming multiprocessor, of which one block gets at most `shared_memory`.
+    """
     sm_registers: int = 0
     """32-bit registers of a streaming multiprocessor."""
     peaks: dict[str, float] = Field(default_factory=dict[str, float])
-    """Theoretical FLOP/s at the highest clock, dense, by arithmetic such as `FP32` or `BF16 tensor
-    cores`.
-    """
+    """Theoretical FLOP/s at the highest clock, dense, by arithmetic such as `BF16 tensor cores`."""
     instructions: str = ""
     """The vector instructions of a CPU, such as `AVX2, FMA`."""
     caches: tuple[int, ...] = ()
@@ -181,18 +167,19 @@ class DeviceInfo(Frozen):
 
 
 class InputFacts(Frozen):
-    """One input of one case: what the prompt says of it."""
+    """One input of a case, for the prompt."""
 
     name: str
     """The parameter's name in `forward`."""
     dtype: str
-    """`float32`, `int64`, ..., or the Python type of a value that is no tensor."""
+    """`float32`, `int64`, ..., or the Python type of a value that is not a tensor."""
     shape: tuple[int, ...] | None = None
     low: float | None = None
     high: float | None = None
     """Smallest and largest value of a tensor of integers or bools."""
     structure: tuple[str, ...] = ()
-    """What every distribution keeps, such as `lower triangular` or `sums to 1 along dimension 1`.
+    """What holds in every distribution, such as `lower triangular` or `sums to 1 along dimension
+    1`.
     """
 
 
@@ -208,59 +195,56 @@ class CaseFacts(Frozen):
 
 
 class Facts(Frozen):
-    """What a judge knows of a problem on its device, all of it meant for the prompt: nothing
-    checked is a surprise.
-    """
+    """What a judge tells the prompt about a problem on its device: no check is a surprise."""
 
     device: DeviceInfo
     cases: tuple[CaseFacts, ...]
-    """The case that is timed comes first."""
+    """The timed case first."""
     distributions: tuple[str, ...]
-    """One sentence each: what values the checked inputs take."""
+    """One sentence each: which values the inputs take."""
     tolerance: str
     """One sentence: how outputs are compared."""
     precision: str
     """`ieee` or `tf32`: what float32 arithmetic may be."""
     weights: tuple[str, ...]
-    """Each parameter and buffer of the reference that is handed over, as `name: float32[128]`."""
+    """Each parameter and buffer that is copied from the reference, as `name: float32[128]`."""
     limits: Limits = Options().limits()
-    """Of the timed case, whose reference was timed once for it."""
+    """For the timed case, whose reference is timed once."""
 
 
 class Judgement(Frozen):
-    """The verdict on one submission and how it came about."""
+    """The verdict on one submission, and how it was reached."""
 
     outcome: Outcome
     seconds: Seconds
     device: DeviceInfo
     sandbox: Sandbox
     secret: str
-    """What every input was drawn from; for the record only, written after the submission is dead.
-    """
+    """What every input was drawn from; recorded only once the submission has ended."""
     log: Printable = ""
     """What the submission wrote to stdout and stderr, capped."""
     flags: tuple[str, ...] = ()
-    """Observations that a person should look at; they do not decide."""
+    """Observations for a person to look at; they do not affect the verdict."""
     profile: Profile | None = None
-    """What was looked into on request; None when nothing was."""
+    """What was profiled on request; None if nothing was."""
 
 
 class Describer(Protocol):
-    """Tells the facts of a problem on a device."""
+    """Reports the facts of a problem on a device."""
 
     def describe(self, problem: Problem, options: Options) -> Future[Facts]:
         """The facts of the problem there.
 
         Raises (from the future):
-            ProblemError: if the reference itself fails.
-            JudgeError: if the judge fails or the device is not there.
+            ProblemError: if the reference fails.
+            JudgeError: if the judge fails or the device does not exist.
         """
         ...
 
 
 @runtime_checkable
 class JudgePool(Describer, Protocol):
-    """Judges submissions, many at once. Closed by its owner; closing twice is fine."""
+    """Judges submissions, many at once. Its owner closes it; closing twice is allowed."""
 
     def submit(
         self,
@@ -269,10 +253,9 @@ class JudgePool(Describer, Protocol):
         options: Options,
         on_stage: OnStage | None = None,
     ) -> Future[Judgement]:
-        """Starts judging; `on_stage` is called from another thread when a stage begins. Errors as
-        `describe`.
+        """Starts judging; `on_stage` is called in another thread when a stage begins.
 
-        Cancelling the future ends what is judged, where it still can be.
+        Cancelling the future ends the judgement if possible. Errors as `describe`.
         """
         ...
 
@@ -288,35 +271,32 @@ for.
 
 
 class Pace(Frozen):
-    """How thoroughly a judge screens and times. The defaults of each kind of device are in `PACES`.
+    """How thoroughly a judge screens and times; `PACES` has the defaults for each kind of device.
 
-    A judge with fewer calls gives verdicts sooner, misses more wrong answers, and its times vary
-    more. A recorded turn has the same inputs again only at the pace at which it was judged.
+    With fewer calls, verdicts come sooner, miss more wrong answers, and times vary more. A recorded
+    turn has the same inputs again only at the pace at which it was judged.
     """
 
     pairs: tuple[int, int]
-    """The fewest and the most pairs of measurements, one of each side: calls on a CPU, chains of
-    calls on a GPU.
-    """
+    """The fewest and the most pairs of measurements: calls on a CPU, chains of calls on a GPU."""
     seconds: float
-    """After so long no further pair begins, unless a precision was asked for: then after `STUDY`
-    times as long.
+    """After so long no further pair begins; after eight times as long if a precision was asked for.
     """
     precision: float = 0.02
-    """No further pair is needed once the interval of the speedup is no wider than this on either
-    side.
-    """
+    """No further pair is needed once the speedup's interval is this narrow on either side."""
     warm_ups: int = 2
     """Calls of the reference and of the null model before the first that is timed."""
     sets: int = 5
     """Input sets on which the timed case is screened: each distribution once, then any of them.
-    Fewer than there are distributions will do where other cases meet all of them, and among the
-    timed inputs there are some of each.
+
+    May be fewer than there are distributions if other cases use all of them; timed inputs include
+    some of each as well.
     """
     sets_of_others: int = 4
-    """Input sets of every other case, each of another distribution. With fewer than there are
-    distributions, one that only fails for other shapes on one of them, such as a softmax that
-    overflows there, passes every other time.
+    """Input sets of every other case, each of another distribution.
+
+    With fewer than there are distributions, an error that only shows for one shape and
+    distribution, such as a softmax that overflows, often passes.
     """
 
 
@@ -328,14 +308,13 @@ PACES = {
 
 
 DEVICES = r"auto|cpu|cuda(:\d+(,\d+)*)?"
-"""What a choice of devices looks like, as a regular expression."""
+"""A choice of devices, as a regular expression."""
 
 
 def device_names(choice: str) -> tuple[str, ...]:
-    """The devices that a choice means: `auto` is the first GPU where there is one, `cuda:0,1` are
-    two.
+    """The devices of a choice: `auto` is the first GPU if there is one, `cuda:0,1` are two.
 
-    What is no choice is given back as it is, for the judge to refuse.
+    An invalid choice is returned as it is, for the judge to refuse.
     """
     if choice == "auto":
         return ("cuda:0",) if gpu_present() else ("cpu",)
@@ -350,7 +329,7 @@ def device_names(choice: str) -> tuple[str, ...]:
 
 
 def gpu_present() -> bool:
-    """Whether the kernel shows an NVIDIA device that may be used; finds out without CUDA."""
+    """Whether the kernel shows an NVIDIA device that may be used, found without CUDA."""
     return os.environ.get("CUDA_VISIBLE_DEVICES", "0") not in ("", "-1") and any(
         Path("/dev").glob("nvidia[0-9]*")
     )

@@ -1,4 +1,4 @@
-"""Whether a submission has the device memory that it must be given, or others hold it."""
+"""Whether a submission lacks device memory because other processes hold it."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -8,31 +8,33 @@ import torch
 
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.capacity import CONTEXT
-from kevin_env.judge.handshake.gate import Player
 from kevin_env.judge.job import Stopwatch
-from kevin_env.judge.trial import Trial
+from kevin_env.judge.submission_run import SubmissionRun
 from kevin_env.judge.workers.errors import Failed
 from kevin_env.judge.workers.pauses import asleep, ended_on_trouble
 from kevin_env.judge.workers.worker import Worker
 
 PATIENCE = 10.0
-"""Seconds. With five judges on one H200, whose submissions come and go within two, one of a hundred
-that were judged alone met most of the memory taken.
+"""Seconds to wait for others to free memory. With five judges on one H200, whose submissions come
+and go within two seconds, one of a hundred judged alone found most of the memory taken.
 """
 LOOK = 1.0
-"""Seconds between two looks, which ask the driver."""
+"""Seconds between two queries of the driver."""
 FAIR = 3
-"""How many times what right answers and weights take a submission must have room for, before it is
-blamed: its last outputs, which it is told to keep until there are new ones, these, and as much for
-itself.
+"""A submission is blamed only if it could have had this multiple of its outputs and weights.
+
+It has to keep its last outputs until there are new ones, and may need as much for itself.
 """
+
+
+class ShortOfMemory(Failed):
+    """The submission ran out of memory while others held device memory that it needed."""
 
 
 def stays_crowded(bench: Bench, worker: Worker) -> bool:
-    """Whether a device is crowded beside a candidate that is judged alone, also when others had
-    time.
+    """Whether a device stays crowded next to a candidate judged alone, for `PATIENCE` seconds.
 
-    Idle partners of this judge give back what they keep. Hold no lease.
+    Idle baselines of this judge free what they keep. Call without holding the lease.
     """
     if not bench.crowded(worker):
         return False
@@ -46,59 +48,59 @@ def stays_crowded(bench: Bench, worker: Worker) -> bool:
 
 
 def is_crowded(bench: Bench, worker: Worker) -> bool:
-    """Whether a device is crowded, asked while nobody is timed. Hold no lease."""
+    """Whether a device is crowded, queried while nothing is timed. Call without the lease."""
     with bench.lease.shared():
         return bench.crowded(worker)
 
 
 @contextmanager
-def leased(trial: Trial, watch: Stopwatch, alone: bool = False) -> Iterator[Callable[..., None]]:
-    """Holds the lease, and gives what lets others have it. The submission stands still while it
-    waits.
+def leased(
+    run: SubmissionRun, watch: Stopwatch, alone: bool = False
+) -> Iterator[Callable[..., None]]:
+    """Holds the lease; the submission is stopped while it waits for it.
 
-    That takes what is to be done while the lease is not held.
+    Yields:
+        A function that releases the lease for others, calls its argument, and takes it again.
     """
-    lease = trial.bench.lease
+    lease = run.bench.lease
     with ExitStack() as held:
 
         def take(meanwhile: Callable[[], None] = lambda: None, wait: bool = True) -> None:
-            with watch("queue"), asleep(trial.worker, wait):
+            with watch("queue"), asleep(run.worker, wait):
                 held.close()
                 meanwhile()
                 held.enter_context(lease.exclusive() if alone else lease.shared())
 
         take(wait=False)
-        with ended_where_it_fails(trial), watch("load"):
+        with ended_on_failure(run), watch("load"):
             yield take
 
 
 @contextmanager
-def ended_where_it_fails(trial: Trial) -> Iterator[None]:
-    """As `ended_on_trouble`; who runs out of memory is looked at before, while it still has what it
-    had.
+def ended_on_failure(run: SubmissionRun) -> Iterator[None]:
+    """As `ended_on_trouble`; memory is queried first, while the submission still holds its own.
+
+    Raises:
+        ShortOfMemory: in place of a failure for lack of memory that others hold.
     """
-    with ended_on_trouble(trial.worker):
+    with ended_on_trouble(run.worker):
         try:
             yield
         except Failed as failed:
-            if failed.failure.kind == "out_of_memory":
-                trial.crowded = trial.crowded or cramped(trial)
+            if failed.failure.kind == "out_of_memory" and lacks_fair_share(run):
+                raise ShortOfMemory(failed.failure) from failed
             raise
 
 
-def cramped(trial: Trial) -> bool:
-    """Whether a submission has less of the device than it must be given. Hold the lease, or the
-    device alone.
+def lacks_fair_share(run: SubmissionRun) -> bool:
+    """Whether a submission can have less of the device than it needs. Hold the lease.
 
-    What it holds counts as its own, also what it has freed and the judge still maps: whoever hoards
-    is not short.
+    What it holds counts as available to it, and so does what it has freed while the judge still
+    maps it.
     """
-    if trial.bench.device.type == "cpu":
+    if run.bench.device.type == "cpu":
         return False
-    mapped = sum(
-        each.mappings.size for each in trial.kept if isinstance(each, Player) and not each.ours
-    )
-    own = max(trial.bench.held(trial.worker), mapped)
-    weights = sum(tensor.nbytes for tensor in trial.case.model.state_dict().values())
-    fair = CONTEXT + FAIR * (trial.gate.answer_bytes + weights)
-    return torch.cuda.mem_get_info(trial.bench.device)[0] + own < fair
+    own = max(run.bench.candidates.held(run.worker), run.mapped_bytes)
+    weights = sum(tensor.nbytes for tensor in run.case.model.state_dict().values())
+    fair = CONTEXT + FAIR * (run.gate.answer_bytes + weights)
+    return torch.cuda.mem_get_info(run.bench.device)[0] + own < fair

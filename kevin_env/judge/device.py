@@ -1,4 +1,4 @@
-"""What the judge knows of its device. Imports torch; only judge processes use it."""
+"""What the judge knows about its device. Imports torch; only judge processes use it."""
 
 import ctypes
 import itertools
@@ -28,18 +28,21 @@ _FLOPS_A_CLOCK: dict[tuple[int, int], dict[str, int]] = {
     (9, 0): {"FP32": 256, "TF32 tensor cores": 2048, "FP16/BF16 tensor cores": 4096},
     (10, 0): {"FP32": 256, "TF32 tensor cores": 4096, "FP16/BF16 tensor cores": 8192},
 }
-"""Dense FLOPs of a streaming multiprocessor per clock, accumulated in FP32 (NVIDIA's architecture
-white papers).
+"""Dense FLOPs of a streaming multiprocessor per clock, accumulated in FP32.
+
+Source: NVIDIA's architecture white papers.
 """
-_VECTORS = (("avx2", "AVX2"), ("fma", "FMA"), ("avx512f", "AVX-512"), ("avx512_bf16", "AVX-512 BF16"),
-            ("amx_tile", "AMX"), ("asimd", "NEON"), ("sve", "SVE"))  # fmt: skip
+_VECTORS = (
+    ("avx2", "AVX2"), ("fma", "FMA"), ("avx512f", "AVX-512"), ("avx512_bf16", "AVX-512 BF16"),
+    ("amx_tile", "AMX"), ("asimd", "NEON"), ("sve", "SVE"),
+)  # fmt: skip
 
 
 def resolve(name: str) -> torch.device:
     """`cpu`, `cuda` or `cuda:i` as a device.
 
     Raises:
-        JudgeError: when it is not there.
+        JudgeError: if it does not exist.
     """
     if name == "cpu":
         return torch.device("cpu")
@@ -52,9 +55,8 @@ def resolve(name: str) -> torch.device:
     count = torch.cuda.device_count()
     index = device.index or 0
     if index >= count:
-        raise JudgeError(
-            f"no device {name} here: {count} CUDA device{'s' * (count != 1)} found; use --device cpu"
-        )
+        found = f"{count} CUDA device{'s' * (count != 1)} found"
+        raise JudgeError(f"no device {name} here: {found}; use --device cpu")
     return torch.device("cuda", index)
 
 
@@ -64,9 +66,7 @@ def inform(device: torch.device) -> DeviceInfo:
 
 
 def event_seconds(call: Callable[[], object], count: int) -> float:
-    """The median of `count` calls on the current GPU after one that does not count, by events
-    around each.
-    """
+    """The median of `count` calls on the current GPU, by events, after a warm-up call."""
     call()
     pairs = [
         (torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True))
@@ -81,25 +81,25 @@ def event_seconds(call: Callable[[], object], count: int) -> float:
 
 
 def free_memory(device: torch.device) -> int:
-    """Bytes that are free for this process; of a GPU's also those that torch keeps for reuse."""
+    """Bytes that are free for this process; on a GPU including what torch caches."""
     if device.type == "cpu":
         return host_memory()
     return torch.cuda.mem_get_info(device)[0] + kept_memory(device)
 
 
 def kept_memory(device: torch.device) -> int:
-    """Bytes of a GPU that torch keeps for reuse in this process."""
+    """Bytes of a GPU that torch caches for reuse in this process."""
     stats = torch.cuda.memory_stats(device)
     return stats.get("reserved_bytes.all.current", 0) - stats.get("allocated_bytes.all.current", 0)
 
 
 def share_of_free(shares: Mapping[str, float], device: torch.device) -> int:
-    """Bytes of the memory that is free for this process, by a share for each kind of device."""
+    """Bytes: a share, by kind of device, of the memory that is free for this process."""
     return int(shares[device.type] * free_memory(device))
 
 
 def finish(device: torch.device) -> None:
-    """Waits for all that was queued on a GPU."""
+    """Waits for everything that is queued on a GPU."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
 
@@ -112,7 +112,7 @@ def identity(device: torch.device) -> str:
 
 
 def nvml_handle(device: torch.device) -> tuple[ctypes.CDLL, ctypes.c_void_p] | None:
-    """The driver's library NVML, and what it calls a GPU; None where it is not there."""
+    """The driver's library NVML and its handle of a GPU; None if the library is missing."""
     with suppress(OSError, AttributeError):
         nvml, handle, name = (
             ctypes.CDLL("libnvidia-ml.so.1"),
@@ -127,10 +127,7 @@ def nvml_handle(device: torch.device) -> tuple[ctypes.CDLL, ctypes.c_void_p] | N
 
 
 def gpus_of_host(device: torch.device) -> int:
-    """How many GPUs the host has.
-
-    By NVML, since CUDA counts those in `CUDA_VISIBLE_DEVICES` alone.
-    """
+    """Number of GPUs of the host, by NVML: CUDA only counts those in `CUDA_VISIBLE_DEVICES`."""
     found, count = nvml_handle(device), ctypes.c_uint()
     if found is not None and not found[0].nvmlDeviceGetCount_v2(ctypes.byref(count)):
         return count.value
@@ -171,7 +168,7 @@ def _inform_cuda(device: torch.device) -> DeviceInfo:
 
 
 def _peaks(properties: Any, clock: float) -> dict[str, float]:
-    """FLOP/s by arithmetic; nothing for an architecture that is not listed."""
+    """FLOP/s by arithmetic; empty for an architecture that is not listed."""
     rates = _FLOPS_A_CLOCK.get((properties.major, properties.minor), {})
     return {name: rate * properties.multi_processor_count * clock for name, rate in rates.items()}
 

@@ -1,6 +1,4 @@
-"""One judgement under way: what was asked for, where its time goes, and whether somebody still
-waits for it.
-"""
+"""One judgement: the request, where its time is spent, and whether it has been cancelled."""
 
 import hashlib
 import threading
@@ -15,7 +13,7 @@ from kevin_env.problem import Problem
 
 
 class Stopwatch:
-    """Wall time by stage. Stages may nest: time goes to the innermost one."""
+    """Wall time by stage. Stages may nest: time counts for the innermost one."""
 
     def __init__(self, on_stage: OnStage) -> None:
         self._on_stage = on_stage
@@ -25,7 +23,7 @@ class Stopwatch:
 
     @contextmanager
     def __call__(self, stage: Stage) -> Iterator[None]:
-        """Books what happens inside under `stage`."""
+        """Measures what happens inside as `stage`."""
         self._book()
         self._stack.append(stage)
         self._on_stage(stage)
@@ -37,7 +35,7 @@ class Stopwatch:
 
     @contextmanager
     def waiting_for(self, places: threading.Semaphore) -> Iterator[None]:
-        """Holds one of some places; until there is one, time is booked under `queue`."""
+        """Holds one of some places; waiting for it counts as `queue`."""
         with self("queue"):
             places.acquire()
         try:
@@ -46,7 +44,7 @@ class Stopwatch:
             places.release()
 
     def seconds(self) -> Seconds:
-        """What was booked so far."""
+        """What was measured so far."""
         return Seconds(**self._spent)
 
     def _book(self) -> None:
@@ -58,13 +56,11 @@ class Stopwatch:
 
 
 class Cancelled(JudgeError):
-    """Nobody waits for the judgement any more."""
+    """The judgement was cancelled."""
 
 
 class Cancellation:
-    """Ends a judgement from another thread: its candidate at once, and what would come after that
-    does not begin.
-    """
+    """Cancels a judgement from another thread: ends its candidate and prevents further steps."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -72,25 +68,23 @@ class Cancellation:
         self._worker: Worker | None = None
 
     def cancel(self) -> None:
-        """From any thread, at any time; twice is fine."""
+        """Cancels, from any thread, at any time, any number of times."""
         with self._lock:
             self._cancelled, worker = True, self._worker
         if worker is not None:
             worker.end("cancelled")
 
     def require_wanted(self) -> None:
-        """Called before anything that takes long begins.
+        """To be called before anything that takes long.
 
         Raises:
-            Cancelled: when it was cancelled.
+            Cancelled: if the judgement was cancelled.
         """
         if self._cancelled:
             raise Cancelled("the judgement was cancelled")
 
     def ends(self, worker: Worker) -> None:
-        """From now on this candidate is the one that is ended; at once when it was cancelled
-        before.
-        """
+        """Sets the candidate to end; ends it at once if the judgement has been cancelled."""
         with self._lock:
             self._worker = worker
         if self._cancelled:
@@ -98,7 +92,7 @@ class Cancellation:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Job:
     """What a client wants judged."""
 
     problem: Problem
@@ -107,24 +101,23 @@ class Asked:
     watch: Stopwatch
     cancellation: Cancellation
 
-    def on_other_inputs(self, seen: str) -> "Asked":
-        """The same once more, on inputs that follow from the secret of those that were `seen`.
+    def on_other_inputs(self, seen: str) -> "Job":
+        """The same job on other inputs, drawn from a secret that follows from the one `seen`.
 
-        Who ended itself to be judged again might have left their answers somewhere, in what of
-        files lies in memory.
+        A submission that ended itself to be judged again may have left its answers in a file.
         """
         secret = hashlib.sha256(f"{seen}/again".encode()).hexdigest()[:32]
         return replace(self, options=self.options.model_copy(update={"secret": secret}))
 
     def require_protection_by(self, worker: Worker) -> None:
-        """Called before the submission is given to it.
+        """To be called before a worker gets the submission.
 
         Raises:
-            JudgeError: when a protection is missing and may not be.
+            JudgeError: if a protection of the sandbox is required and missing.
         """
         missing = [
             name for name, level in worker.sandbox.model_dump().items() if level == "missing"
         ]
         if self.options.require_sandbox and missing:
-            text = f"this machine's sandbox gives no protection of {', '.join(missing)}; see kevin-env doctor"
-            raise JudgeError(text)
+            text = f"this machine's sandbox gives no protection of {', '.join(missing)}"
+            raise JudgeError(f"{text}; see kevin-env doctor")

@@ -1,5 +1,6 @@
-"""The judge of one device: build, screen, time, verdict. The only broad boundary on the trusted
-side is in `server`.
+"""The judge of one device: builds, screens and times a submission, and gives the verdict.
+
+Errors are caught by class here. The one broad exception boundary around a judgement is in `server`.
 """
 
 import secrets
@@ -7,22 +8,35 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import partial
 
 import torch
 
 from kevin_env.judge.api import JudgeError, Judgement, OnStage, Options, Pace, Submission
 from kevin_env.judge.bench import Bench
-from kevin_env.judge.crowding import ended_where_it_fails, is_crowded, leased, stays_crowded
+from kevin_env.judge.crowding import (
+    ShortOfMemory,
+    ended_on_failure,
+    is_crowded,
+    leased,
+    stays_crowded,
+)
 from kevin_env.judge.device import inform, resolve
-from kevin_env.judge.job import Asked, Cancellation, Stopwatch
+from kevin_env.judge.job import Cancellation, Job, Stopwatch
 from kevin_env.judge.probe.look import Look, with_profile
-from kevin_env.judge.timing.measure import ahead, measure
-from kevin_env.judge.timing.session import TIMED, Contest, Unverified, Wrong, lent
-from kevin_env.judge.trial import Trial
+from kevin_env.judge.submission_run import SubmissionRun
+from kevin_env.judge.timing.measure import measure, sets_needed
+from kevin_env.judge.timing.session import (
+    TIMED,
+    TimingSession,
+    UnverifiedAnswers,
+    WrongAnswer,
+    borrow_baselines,
+)
 from kevin_env.judge.verdict import (
     hoarding,
-    may_be_others_doing,
+    may_be_environmental,
     roofline_flags,
     verdict,
     without_paths,
@@ -35,14 +49,13 @@ from kevin_env.judge.workers.worker import Worker
 from kevin_env.outcome import Correct, Incorrect, Outcome, RulesViolation
 from kevin_env.problem import Problem
 
-Clock = Callable[[Trial, Unverified, Stopwatch], Correct]
-"""What times a trial. Errors as `measure`."""
-
+Clock = Callable[[SubmissionRun, UnverifiedAnswers, Stopwatch], Correct]
+"""Times a screened submission and adds its answers to those to be compared. Errors as `measure`."""
 
 RETRIES = 2
-"""How often a noisy time is taken again."""
+"""How often a noisy time is measured again."""
 YIELD = 0.02
-"""Seconds in which whoever waits for a place takes it."""
+"""Seconds for which a place stays free, so that a waiting thread can take it."""
 
 
 class Judge:
@@ -50,14 +63,13 @@ class Judge:
 
     Args:
         device: `cpu` or `cuda:0`.
-        server: Where candidates are forked from, when it has been started already.
-        pace: How many calls a verdict takes; by default what `PACES` has for the kind of device.
-        clock: Times a screened submission, whose timed answers it adds to those that are still to
-            be compared; by default under the exclusive lease, beside the reference. A scripted one
-            is for tests of what follows.
+        server: A fork server for candidates that is already running.
+        pace: How many calls a verdict takes; by default the entry of `PACES` for the device.
+        clock: Times a screened submission; by default under the exclusive lease, next to the
+            reference. Tests pass a scripted one.
 
     Raises:
-        JudgeError: when the device is not there.
+        JudgeError: if the device does not exist.
     """
 
     def __init__(
@@ -75,46 +87,41 @@ class Judge:
         self.bench = Bench(self.device, self.info, server, pace)
         self._slots = threading.Semaphore(self.bench.capacity.slots)
         self._on_device = threading.Semaphore(self.bench.capacity.on_device)
-        self._gathering = threading.Semaphore()
-        """Held while one takes its places: of two that each had some, neither would get the rest.
-        """
+        # held while a thread acquires several places: two with some each would deadlock
+        self._acquiring = threading.Semaphore()
         self._clock = clock or self._timed
 
     def judge(
         self, problem: Problem, submission: Submission, options: Options, on_stage: OnStage,
         cancellation: Cancellation | None = None,
     ) -> Judgement:  # fmt: skip
-        """The verdict on one submission.
+        """Judges one submission.
 
         Raises:
-            ProblemError: when the reference fails.
-            JudgeError: when the judge does, or when it is cancelled.
+            ProblemError: if the reference fails.
+            JudgeError: if the judge fails, or is cancelled.
         """
-        asked = Asked(
-            problem, submission, options, Stopwatch(on_stage), cancellation or Cancellation()
-        )
-        with asked.watch.waiting_for(self._slots):
-            judgement = self._judge(asked, alone=False)
-            asked.cancellation.require_wanted()
-            return self._looked_into(judgement, asked)
+        watch = Stopwatch(on_stage)
+        job = Job(problem, submission, options, watch, cancellation or Cancellation())
+        with watch.waiting_for(self._slots):
+            judgement = self._judge(job)
+            job.cancellation.require_wanted()
+            return self._with_profile(judgement, job)
 
     def enter_thread(self) -> None:
-        """Makes the judge's device the current one in the calling thread; to be called in each that
-        judges.
-        """
+        """Makes the judge's device the current one in the calling thread, before it judges."""
         if self.device.type == "cuda":
             torch.cuda.set_device(self.device)
 
     def trouble(self) -> str | None:
-        """Why nothing can be judged in this process any more: its CUDA context is lost. None while
-        it can.
+        """The CUDA error after which this process can judge nothing else; None if all is well.
+
+        After a kernel of a reference has failed, every call fails until the process ends.
         """
         if self.device.type == "cuda":
             try:
                 torch.cuda.mem_get_info(self.device)
-            except (
-                RuntimeError
-            ) as error:  # a kernel of a reference failed: the error stays until the process ends
+            except RuntimeError as error:
                 return str(error).partition("\n")[0]
         return None
 
@@ -122,132 +129,131 @@ class Judge:
         """Ends every process."""
         self.bench.close()
 
-    def _judge(self, asked: Asked, alone: bool) -> Judgement:
-        worker, watch, options = self._taken(asked), asked.watch, asked.options
-        trial = Trial(
-            self.bench,
-            asked.problem,
-            options,
-            options.secret or secrets.token_hex(16),
-            worker,
-            not alone,
-        )
-        outcome, ends = None, (False, False)
-        beside = not self.bench.lease.idle()
-        with self.bench.lease.in_use(), ExitStack() as places:
-            try:
-                asked.require_protection_by(worker)
-                outcome = self._outcome(trial, asked.submission.code, watch, alone, places)
-                ends = worker.shot, worker.limited  # before it is stopped, which may find it gone
-            except (
-                torch.OutOfMemoryError,
-                NoRoom,
-            ):  # the judge's own: a neighbour may hold what it lacks
-                if alone:
-                    raise
-            finally:
-                with watch("queue"):  # the submission is dead before anything is said of it
-                    trial.end()
-        lacked = ends[1] or (outcome is not None and outcome.kind == "out_of_memory")
-        beside = (
-            beside
-            or not self.bench.lease.idle()
-            or trial.crowded
-            or (lacked and is_crowded(self.bench, worker))
-        )
-        if outcome is None or (not alone and may_be_others_doing(outcome, *ends, beside)):
-            asked = asked.on_other_inputs(trial.secret)
-            del trial  # its models and their float64 copies make room
-            return self._judge(asked, alone=True)
-        if trial.crowded and (outcome.kind == "out_of_memory" or self.bench.overdrew(worker)):
+    def _judge(self, job: Job) -> Judgement:
+        """Judges with others on the device, and alone if a failure may have been caused by them."""
+        attempt = self._attempt(job, alone=False)
+        if attempt.outcome is None or attempt.environmental:
+            attempt = self._attempt(job.on_other_inputs(attempt.secret), alone=True)
+        outcome, worker = attempt.outcome, attempt.worker
+        assert outcome is not None  # alone, a lack of memory is raised
+        if attempt.crowded and (
+            outcome.kind == "out_of_memory" or self.bench.candidates.overdrew(worker)
+        ):
             raise JudgeError(
                 "the submission lacked device memory that others hold: free it, or judge elsewhere"
             )
         return Judgement(
-            outcome=outcome, seconds=watch.seconds(), device=self.info, sandbox=worker.sandbox, secret=trial.secret,
+            outcome=outcome, seconds=job.watch.seconds(), device=self.info,
+            sandbox=worker.sandbox, secret=attempt.secret,
             log=without_paths(worker.log, str(worker.folder)), flags=roofline_flags(outcome),
         )  # fmt: skip
 
-    def _taken(self, asked: Asked) -> Worker:
-        """A candidate that has run nothing. One that does not start may lack what others on the
-        device hold.
-        """
-        asked.cancellation.require_wanted()
-        with asked.watch("queue"), ExitStack() as held:
+    def _attempt(self, job: Job, alone: bool) -> "_Attempt":
+        """Judges once. Its models are freed on return, which makes room for another attempt."""
+        worker, lease = self._take_worker(job), self.bench.lease
+        secret = job.options.secret or secrets.token_hex(16)
+        run = SubmissionRun(self.bench, job.problem, job.options, secret, worker, not alone)
+        outcome, crowded, ends = None, False, (False, False)
+        beside = not lease.idle()
+        with lease.in_use(), ExitStack() as places:
             try:
-                worker = self.bench.take()
+                job.require_protection_by(worker)
+                outcome, crowded = self._outcome(run, job, alone, places)
+                ends = worker.shot, worker.limited  # afterwards it is stopped, and may be gone
+            except (torch.OutOfMemoryError, NoRoom):  # the judge's own: others may hold its memory
+                if alone:
+                    raise
+            finally:
+                with job.watch("queue"):  # the submission ends before anything is reported of it
+                    run.end()
+        lacked = ends[1] or (outcome is not None and outcome.kind == "out_of_memory")
+        beside = (
+            beside or not lease.idle() or crowded or (lacked and is_crowded(self.bench, worker))
+        )
+        environmental = outcome is not None and may_be_environmental(outcome, *ends, beside)
+        return _Attempt(outcome, worker, secret, crowded, environmental)
+
+    def _take_worker(self, job: Job) -> Worker:
+        """A candidate that has run nothing; tried again alone on the device if none starts."""
+        job.cancellation.require_wanted()
+        with job.watch("queue"), ExitStack() as held:
+            try:
+                worker = self.bench.candidates.take()
             except JudgeError:
-                self._take_places(held, asked.watch, self.bench.capacity.on_device)
-                worker = self.bench.take()
-        asked.cancellation.ends(worker)
+                self._take_places(held, job.watch, self.bench.capacity.on_device)
+                worker = self.bench.candidates.take()
+        job.cancellation.ends(worker)
         return worker
 
-    def _looked_into(self, judgement: Judgement, asked: Asked) -> Judgement:
-        """The judgement with what was asked for besides it, found in fresh candidates."""
-        if asked.options.profile == "none" and not asked.options.sanitize:
+    def _with_profile(self, judgement: Judgement, job: Job) -> Judgement:
+        """Adds what the options ask for beyond the verdict, measured in fresh candidates."""
+        if job.options.profile == "none" and not job.options.sanitize:
             return judgement
-        with asked.watch("profile"), self.bench.lease.in_use():
-            profile = Look(self.bench, asked.problem, asked.submission.code, asked.options).at(
-                judgement.outcome
-            )
-        judgement = with_profile(judgement, profile, asked.options.rules)
-        return judgement.model_copy(update={"seconds": asked.watch.seconds()})
+        with job.watch("profile"), self.bench.lease.in_use():
+            look = Look(self.bench, job.problem, job.submission.code, job.options)
+            profile = look.at(judgement.outcome)
+        judgement = with_profile(judgement, profile, job.options.rules)
+        return judgement.model_copy(update={"seconds": job.watch.seconds()})
 
     def _outcome(
-        self, trial: Trial, code: str, watch: Stopwatch, alone: bool, places: ExitStack
-    ) -> Outcome:
+        self, run: SubmissionRun, job: Job, alone: bool, places: ExitStack
+    ) -> tuple[Outcome, bool]:
+        """The outcome, and whether others hold device memory that the submission needs."""
+        crowded, watch = False, job.watch
         try:
             with watch("build"):
-                trial.build(code)
-            self._make_room(trial, watch, alone, places)
-            return self._screened(trial, watch, alone) or self._time(trial, watch)
+                run.build(job.submission.code)
+            crowded = self._enter_device(run, watch, alone, places)
+            return self._screened(run, watch, alone) or self._time(run, watch), crowded
         except Trouble as trouble:
-            return verdict(trouble, trial.place, str(trial.worker.folder), trial.worker.fault_line)
+            worker = run.worker
+            outcome = verdict(trouble, run.place, str(worker.folder), worker.fault_line)
+            return outcome, crowded or isinstance(trouble, ShortOfMemory)
         except (torch.OutOfMemoryError, NoRoom):
-            if alone and self.bench.hoards(trial.worker):
-                return hoarding(trial.place.input_set)
+            if alone and self.bench.hoards(run.worker):
+                return hoarding(run.place.input_set), crowded
             raise
 
-    def _make_room(self, trial: Trial, watch: Stopwatch, alone: bool, places: ExitStack) -> None:
-        """Takes its places on the device, until what was held for it is given back. It stands still
-        while it waits.
+    def _enter_device(
+        self, run: SubmissionRun, watch: Stopwatch, alone: bool, places: ExitStack
+    ) -> bool:
+        """Acquires places on the device; the submission is stopped while it waits.
+
+        Returns:
+            Whether the device stays crowded next to a submission that is judged alone.
         """
-        with watch("queue"), asleep(trial.worker, wait=False):
-            every = self.bench.capacity.on_device
-            count = every if alone else self.bench.places(trial.problem)
+        every = self.bench.capacity.on_device
+        with watch("queue"), asleep(run.worker, wait=False):
+            count = every if alone else self.bench.places(run.problem)
             self._take_places(places, watch, count)
-            trial.crowded = alone and stays_crowded(self.bench, trial.worker)
+            crowded = alone and stays_crowded(self.bench, run.worker)
         if alone or count == every:  # its limit followed from what others had left
-            self.bench.watched(trial.worker, held=self.bench.held(trial.worker))
+            candidates = self.bench.candidates
+            candidates.watched(run.worker, held=candidates.held(run.worker))
+        return crowded
 
     def _take_places(self, held: ExitStack, watch: Stopwatch, count: int) -> None:
-        """So many places on the device, first come, first served; with all of them, no other's
-        memory is on it.
-        """
-        with watch.waiting_for(self._gathering):
+        """Acquires places in order of arrival; whoever has all of them is alone on the device."""
+        with watch.waiting_for(self._acquiring):
             for _ in range(count):
                 held.enter_context(watch.waiting_for(self._on_device))
         if 1 < count == self.bench.capacity.on_device:
             self.bench.clear()
 
     def _screened(
-        self, trial: Trial, watch: Stopwatch, alone: bool
+        self, run: SubmissionRun, watch: Stopwatch, alone: bool
     ) -> Incorrect | RulesViolation | None:
-        """Screens a submission; lets those be timed in between who wait for it, and has it stand
-        still meanwhile.
-        """
-        with ExitStack() as long, leased(trial, watch, alone) as give_way:
+        """Screens a submission, and pauses for others that wait to be timed."""
+        with ExitStack() as long, leased(run, watch, alone) as give_way:
 
             def pause() -> None:
-                """Called again and again during a call that takes long."""
-                if self.device.type == "cuda":  # where a kernel would go on
+                """Called repeatedly during a long call."""
+                if self.device.type == "cuda":  # a kernel would go on
                     long.enter_context(self.bench.lease.long_call())
                 else:
-                    give_way(self._let_others_go_first)
+                    give_way(self._yield_places)
 
-            for wrong in trial.screening(
-                lambda: watch("verify"), (lambda: None) if alone else pause
-            ):
+            for wrong in run.screening(lambda: watch("verify"), (lambda: None) if alone else pause):
                 long.close()
                 if wrong is not None:
                     return wrong
@@ -255,64 +261,79 @@ class Judge:
                     give_way()
         return None
 
-    def _let_others_go_first(self) -> None:
-        """Gives its places to whoever waits for one, until those are through. Hold no lease."""
+    def _yield_places(self) -> None:
+        """Lets waiting threads have this one's places first. Call without holding the lease."""
         for places in (self._on_device, self._slots):
             places.release()
-        time.sleep(YIELD)  # else it would take them again before those who wait wake up
+        time.sleep(YIELD)  # otherwise this thread would take them again at once
         for places in (self._slots, self._on_device):
             places.acquire()
 
-    def _time(self, trial: Trial, watch: Stopwatch) -> Outcome:
+    def _time(self, run: SubmissionRun, watch: Stopwatch) -> Outcome:
         """The outcome of a screened submission, with its roofline."""
         try:
-            with self._measured(trial, watch) as outcome:
-                self.bench.dismiss(trial.worker)  # it ends while what it answered is compared
-        except Wrong as wrong:
+            with self._measured(run, watch) as outcome:
+                self.bench.candidates.dismiss(run.worker)  # ends while its answers are compared
+        except WrongAnswer as wrong:
             return wrong.outcome
-        with watch("load"), asleep(trial.worker):
-            draw = partial(trial.draw, TIMED)
-            return self.bench.rooflines.added(outcome, trial.problem.sha256, trial.case, draw)
-
-    def _begin_again(self, trial: Trial, watch: Stopwatch) -> None:
-        """Constructs the submission anew in the same case."""
-        with leased(trial, watch):
-            trial.enter(trial.case)
+        with watch("load"), asleep(run.worker):
+            rooflines, draw = self.bench.problems.rooflines, partial(run.draw, TIMED)
+            return rooflines.added(outcome, run.problem.sha256, run.case, draw)
 
     @contextmanager
-    def _measured(self, trial: Trial, watch: Stopwatch) -> Iterator[Correct]:
-        """Times a screened submission, and in the end compares all that it answered. Errors as
-        `measure`.
+    def _measured(self, run: SubmissionRun, watch: Stopwatch) -> Iterator[Correct]:
+        """Times a screened submission, then compares every answer. Errors as `measure`.
 
-        Up to `RETRIES` times again while the time is noisy, where that was asked for; the last time
-        counts.
+        If the options say so, a noisy time is measured up to `RETRIES` more times; the last counts.
         """
-        for left in reversed(range(1 + RETRIES * trial.options.retry_noisy)):
-            unverified = Unverified(trial)
+        for left in reversed(range(1 + RETRIES * run.options.retry_noisy)):
+            unverified = UnverifiedAnswers(run)
             try:
-                outcome = self._clock(trial, unverified, watch)
+                outcome = self._clock(run, unverified, watch)
                 if outcome.kind == "timed" or not left:
                     yield outcome
                     return
-            finally:  # also of one that failed: before that it may have answered wrongly
-                with asleep(trial.worker, wait=False):
+            finally:  # also after a failure, before which an answer may have been wrong
+                with asleep(run.worker, wait=False):
                     unverified.compare_beside_others(self.bench.lease, watch)
-            self._begin_again(trial, watch)
+            with leased(run, watch):
+                run.enter(run.case)
 
-    def _timed(self, trial: Trial, unverified: Unverified, watch: Stopwatch) -> Correct:
-        """What `_measured` gives, of answers that are still to be compared. Errors as there."""
+    def _timed(
+        self, run: SubmissionRun, unverified: UnverifiedAnswers, watch: Stopwatch
+    ) -> Correct:
+        """The default `Clock`."""
+        lease = self.bench.lease
         with ExitStack() as held:
-            with asleep(trial.worker, wait=False):
-                held.enter_context(watch.waiting_for(self.bench.contests))
+            with asleep(run.worker, wait=False):
+                held.enter_context(watch.waiting_for(self.bench.sessions))
                 with watch("load"):
-                    partners = lent(trial, held)
-            with leased(trial, watch) as give_way:
-                contest = Contest.prepare(trial, partners, unverified)
-                for _ in contest.warm(ahead(contest)):
-                    if self.bench.lease.wanted():
+                    baselines = borrow_baselines(run, held)
+            with leased(run, watch) as give_way:
+                session = TimingSession.prepare(run, baselines, unverified)
+                for _ in session.warm(sets_needed(session)):
+                    if lease.wanted():
                         give_way()
-            with watch("queue"), asleep(trial.worker, wait=False):
-                held.enter_context(self.bench.lease.exclusive())
+            with watch("queue"), asleep(run.worker, wait=False):
+                held.enter_context(lease.exclusive())
                 held.enter_context(self.bench.timing)
-            with watch("time"), ended_where_it_fails(trial):
-                return measure(contest)
+            with watch("time"), ended_on_failure(run):
+                return measure(session)
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """How one attempt to judge a submission ended.
+
+    Attributes:
+        outcome: None if the judge itself ran out of device memory.
+        secret: What its inputs were drawn from.
+        crowded: Whether others held device memory that the submission needed.
+        environmental: Whether the outcome may have been caused by others on the machine.
+    """
+
+    outcome: Outcome | None
+    worker: Worker
+    secret: str
+    crowded: bool
+    environmental: bool

@@ -1,10 +1,10 @@
-"""The device lease: who may touch the device, across threads and processes of this machine.
+"""The device lease: access to the device across the threads and processes of this machine.
 
-Shared by everything that runs something on the device, exclusive for the fraction of a second in
-which times are taken. Whoever shares it for longer than a call asks in between whether it is
-wanted. Within a long call nobody can, as kernels on a GPU go on: others may share the device until
-it has ended. Contexts come and go beside all that. It is a file lock, so a process that dies gives
-it back.
+It is shared by everything that runs on the device, and exclusive for the fraction of a second in
+which times are measured. A holder of the shared lease asks between calls whether an exclusive one
+is wanted. During a long call it cannot, as kernels on a GPU go on: meanwhile newcomers may share
+the device. Creating and ending contexts needs no lease. File locks implement it, so that a process
+that dies releases it.
 """
 
 import fcntl
@@ -16,7 +16,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 STEP = 5e-4
-"""Seconds between two looks whether the device is held by nobody any more."""
+"""Seconds between two attempts to lock the device."""
 
 
 class Lease:
@@ -37,9 +37,7 @@ class Lease:
     @contextmanager
     def shared(self) -> Iterator[None]:
         """Holds the device together with others."""
-        with _locked(
-            self._gate, fcntl.LOCK_SH
-        ):  # whoever waits for the exclusive lease keeps newcomers out
+        with _locked(self._gate, fcntl.LOCK_SH):  # closed while anyone waits for exclusive
             lock = _locked(self._file, fcntl.LOCK_SH)
             lock.__enter__()
         try:
@@ -48,30 +46,28 @@ class Lease:
             lock.__exit__(None, None, None)
 
     def wanted(self) -> bool:
-        """Whether somebody holds it alone or waits to."""
+        """Whether anyone holds the exclusive lease or waits for it."""
         return not _free(self._gate, fcntl.LOCK_SH)
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        """Says to others that a submission is under way here, whether or not it is on the device."""
+        """Marks a submission as being judged, whether or not it is on the device."""
         with _locked(self._users, fcntl.LOCK_SH):
             yield
 
     def idle(self) -> bool:
-        """Whether no submission is under way on this device at this moment; do not ask inside
-        `in_use`.
-        """
+        """Whether no submission is being judged on this device. Call outside `in_use`."""
         return _free(self._users, fcntl.LOCK_EX)
 
     @contextmanager
     def long_call(self) -> Iterator[None]:
-        """Says that whoever shares the device will not give way for a while. Hold it shared."""
+        """Marks a call during which the shared lease is not released. Hold it shared."""
         with _locked(self._long, fcntl.LOCK_SH):
             yield
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Holds the device alone. While it waits it keeps newcomers out, except during long calls."""
+        """Holds the device alone. Newcomers wait meanwhile, except during long calls."""
         with ExitStack() as held:
             while not self._taken_alone(held):
                 with _locked(self._long, fcntl.LOCK_EX):
@@ -79,7 +75,7 @@ class Lease:
             yield
 
     def _taken_alone(self, held: ExitStack) -> bool:
-        """Waits until it holds the device alone; False where a long call is under way."""
+        """Waits until it holds the device alone; False if a long call is in progress."""
         with ExitStack() as trying:
             trying.enter_context(_locked(self._gate, fcntl.LOCK_EX))
             while _free(self._long, fcntl.LOCK_EX):

@@ -1,6 +1,4 @@
-"""The client's side of judging: starts judge processes, hands them work, gives futures. Imports no
-torch.
-"""
+"""The client's side of judging: starts judge processes and sends requests. Imports no torch."""
 
 import asyncio
 import logging
@@ -31,8 +29,7 @@ from kevin_env.judge.remote import JudgeGone, Remote, fail, wanted
 from kevin_env.problem import Problem
 
 TRIES = 4
-"""How many judges may go away while they have a request, until it fails. Others that they have may
-be the cause.
+"""A request fails once so many judges have gone away with it; another of their requests may be why.
 """
 
 
@@ -42,18 +39,16 @@ _LOG = logging.getLogger(__name__)
 class LocalPool:
     """Judges on the devices of this machine, each started when it is first needed.
 
-    Where a choice of devices has several, as `cuda:0,1`, a submission goes to the one with the
-    least under way, and of those rather to one that knows its problem. They have to be alike. A
-    device whose judge does not start is logged once and tried again later, while the others do its
-    work. A judge that ends or stops answering is replaced, and what it had is judged again.
+    If a choice names several devices, as `cuda:0,1`, they have to be alike. A submission goes to
+    the one with the fewest requests, and among those to one that knows its problem. A device whose
+    judge does not start is logged once and tried again later, while the others do its work. A judge
+    that ends or stops answering is replaced, and its requests are sent again.
 
     Safe to use from many threads. Close it, or use it as a context manager; it also closes when it
-    is collected and when the interpreter exits. In a forked child it starts judges of the child's
-    own.
+    is collected and when the interpreter exits. In a forked child it starts new judges.
 
-    Args:
-        pace: How many calls a verdict takes; by default what `PACES` has for each kind of device.
-        start: Starts the judge of a device.
+    Args: pace: How many calls a verdict takes; by default the entry of `PACES` for each kind of
+    device. start: Starts the judge of a device.
     """
 
     def __init__(
@@ -64,9 +59,9 @@ class LocalPool:
         self._judges: dict[str, Remote] = {}
         self._facts: dict[tuple[str, str, str, str], Future[Facts]] = {}
         self._kinds: dict[tuple[str, ...], tuple[str, str]] = {}
-        """By the devices of a choice: one that was in use, and its kind."""
+        """By the devices of a choice: one that was used, and its kind."""
         self._reported: set[str] = set()
-        """Devices that do not start, of which the log tells."""
+        """Devices that do not start and have been logged."""
         self._balance = Balance()
         self._lock = threading.Lock()
         self._owner = os.getpid()
@@ -87,7 +82,7 @@ class LocalPool:
         )
 
     def describe(self, problem: Problem, options: Options) -> Future[Facts]:
-        """See `Describer.describe`. Asked once for a problem and choice of devices."""
+        """See `Describer.describe`. Cached by problem and choice of devices."""
         key = (problem.id, problem.sha256, options.device, options.inputs)
         with self._lock:
             known = self._facts.get(key)
@@ -103,11 +98,10 @@ class LocalPool:
     def lint(
         self, problem: Problem, options: Options, limits: Limits | None = None
     ) -> Future[LintReport]:
-        """Whether the problem is fit to be trained on, on a device. A reference that fails is a
-        finding.
+        """Whether the problem is fit for training on a device. A failing reference is a finding.
 
         Raises (from the future):
-            JudgeError: if the judge fails or the device is not there.
+            JudgeError: if the judge fails or the device does not exist.
         """
         request = {"do": "lint", "limits": (limits or Limits()).model_dump()}
         return self._request(
@@ -115,15 +109,14 @@ class LocalPool:
         )
 
     async def judge(self, problem: Problem, submission: Submission, options: Options) -> Judgement:
-        """`submit` for code that runs in an event loop."""
+        """`submit` for an event loop."""
         return await asyncio.wrap_future(self.submit(problem, submission, options))
 
     def device(self, name: str = "auto") -> DeviceInfo:
-        """What the judge of a device knows of it; of the first that is there where `name` means
-        several.
+        """What the judge knows about a device; of the first that starts if `name` means several.
 
         Raises:
-            JudgeError: when none is there.
+            JudgeError: if none starts.
         """
         *others, last = device_names(name)
         for each in others:
@@ -132,11 +125,11 @@ class LocalPool:
         return self._judge(last).info
 
     def close(self) -> None:
-        """Ends every process of the pool, for good. Twice is fine."""
+        """Ends every process of the pool, for good; may be called twice."""
         self._close()
 
     def __deepcopy__(self, memo: object) -> "LocalPool":
-        """Itself: Gymnasium copies an environment's keywords, and a pool is a handle on processes."""
+        """Returns itself: Gymnasium copies an environment's arguments, and a pool is a handle."""
         return self
 
     def __enter__(self) -> "LocalPool":
@@ -155,38 +148,30 @@ class LocalPool:
     ) -> Future[Any]:
         whole = {**message, "problem": problem.model_dump(), "options": options.model_dump()}
         request = _Request(whole, problem.sha256, device_names(options.device), read, on_stage)
-        if message["do"] == "describe":  # several may wait for it: none of them may cancel it
+        if message["do"] == "describe":  # several callers may share it, so none may cancel it
             request.future.set_running_or_notify_cancel()
         self._ask_later(request, lost=0)
         return request.future
 
     def _ask_later(self, request: "_Request", lost: int) -> None:
-        """Asks in a thread of its own; `lost` is how many judges went away while they had the
-        request.
-        """
+        """Sends a request in a new thread; `lost` judges have gone away with it so far."""
 
         def ask() -> None:
             try:
                 self._ask(request, lost)
             except JudgeError as error:
                 fail(request.future, error)
-            except (
-                Exception
-            ) as error:  # the boundary round a request: nobody may wait for it for ever
-                fail(
-                    request.future,
-                    JudgeError(f"the judge could not be asked: {type(error).__name__}: {error}"),
-                )
+            except Exception as error:  # the boundary of a request, which must be answered
+                text = f"the judge could not be asked: {type(error).__name__}: {error}"
+                fail(request.future, JudgeError(text))
 
         try:
             threading.Thread(target=ask, daemon=True).start()
-        except RuntimeError as error:  # this machine gives no more threads
+        except RuntimeError as error:  # no more threads on this machine
             fail(request.future, JudgeError(f"the judge could not be asked: {error}"))
 
     def _ask(self, request: "_Request", lost: int) -> None:
-        """Asks one judge. If it goes away, another gets the request, alone: any that it had may
-        have been the cause.
-        """
+        """Sends a request to one judge; if that goes away, to another, which handles it alone."""
         name, judge = self._choose(request)
         attempt: Future[Any] = Future()
 
@@ -196,10 +181,8 @@ class LocalPool:
             if isinstance(error, JudgeGone) and lost + 1 < TRIES:
                 self._ask_later(request, lost + 1)
             elif isinstance(error, JudgeGone):
-                fail(
-                    request.future,
-                    JudgeError(f"{TRIES} judges went away while they had this: {error}"),
-                )
+                text = f"{TRIES} judges went away while they had this: {error}"
+                fail(request.future, JudgeError(text))
             elif error is not None:
                 fail(request.future, error)
             elif not done.cancelled() and wanted(request.future):
@@ -217,9 +200,7 @@ class LocalPool:
             fail(attempt, error)
 
     def _choose(self, request: "_Request") -> tuple[str, Remote]:
-        """A device that has a judge, and that judge; where there are several, rather none that
-        failed lately.
-        """
+        """A device and its judge; preferably one that has not failed lately."""
         left = list(request.names)
         while True:
             name = self._balance.take(left, request.key)
@@ -250,7 +231,7 @@ class LocalPool:
             _LOG.warning("%s is left out while it has no judge: %s", name, error)
 
     def _judge(self, name: str) -> Remote:
-        """The judge of one device, ready."""
+        """The judge of one device, once it is ready."""
         with self._lock:
             if self._closed.is_set():
                 raise JudgeError("the pool is closed")
@@ -272,13 +253,13 @@ class LocalPool:
 
 @dataclass(frozen=True, eq=False)
 class _Request:
-    """What a judge is asked, until it is answered.
+    """A request until it is answered.
 
     Attributes:
-        message: As it is sent.
-        key: Of its problem.
+        message: What is sent.
+        key: Hash of its problem.
         names: The devices that may answer it.
-        read: Makes of an answer what `future` gets.
+        read: Converts an answer to the future's result.
     """
 
     message: dict[str, Any]
@@ -290,7 +271,7 @@ class _Request:
 
 
 def _close_all(judges: dict[str, Remote], owner: int, closed: threading.Event) -> None:
-    if owner != os.getpid():  # a forked copy of the client: not ours to end
+    if owner != os.getpid():  # a forked child must not end its parent's judges
         return
     closed.set()
     while judges:
@@ -298,16 +279,17 @@ def _close_all(judges: dict[str, Remote], owner: int, closed: threading.Event) -
 
 
 REST = 60.0
-"""Seconds for which a device whose judge has failed gets nothing while there is another; twice as
-long each time it fails again.
+"""Seconds for which a device whose judge failed gets nothing while there is another.
+
+The time doubles with each further failure.
 """
 
 
 class Balance:
-    """Who has how much to do. Safe to use from many threads.
+    """Distributes requests over devices. Safe to use from many threads.
 
     Args:
-        clock: Gives seconds.
+        clock: Returns seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -319,10 +301,10 @@ class Balance:
         self._lock = threading.Lock()
 
     def take(self, names: Sequence[str], problem: str) -> str:
-        """The one with the least under way, and of those rather one that has had it before; say
-        `done` in the end.
+        """The device with the fewest requests; call `done` afterwards.
 
-        One that fails is soon done, and would have the least: it rests for a while.
+        Among equals, one that knows the problem. One that fails answers quickly and would have the
+        fewest requests, so it rests for a while.
         """
         with self._lock:
             now = self._clock()
@@ -340,12 +322,12 @@ class Balance:
             return name
 
     def done(self, name: str, failed: bool = False) -> None:
-        """One piece of work less; whether the judge, not the submission, failed at it."""
+        """Counts one request less; `failed` if the judge failed, not the submission."""
         with self._lock:
             self._under_way[name] -= 1
             now = self._clock()
             if not failed:
                 self._failures[name] = 0
-            elif now >= self._rests.get(name, now):  # else it is one of many that failed together
+            elif now >= self._rests.get(name, now):  # else it failed together with others
                 self._rests[name] = now + REST * 2 ** self._failures[name]
                 self._failures[name] += 1

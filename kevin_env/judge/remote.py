@@ -14,38 +14,34 @@ from kevin_env.judge.api import DeviceInfo, JudgeError, OnStage, Pace
 from kevin_env.problem import ProblemError
 
 STEADY = {
-    "OMP_WAIT_POLICY": "PASSIVE",  # threads that spin after their work would disturb whoever is timed next
-    "MALLOC_MMAP_THRESHOLD_": str(
-        32 << 20
-    ),  # the most that glibc takes; memory is kept, and with it its pages:
-    "MALLOC_TRIM_THRESHOLD_": str(
-        1 << 40
-    ),  # faulting in fresh ones takes longer than many a kernel
+    # threads that spin after their work would disturb the next process that is timed
+    "OMP_WAIT_POLICY": "PASSIVE",
+    # keep freed memory: faulting in fresh pages takes longer than many a kernel
+    "MALLOC_MMAP_THRESHOLD_": str(32 << 20),  # glibc's maximum
+    "MALLOC_TRIM_THRESHOLD_": str(1 << 40),
     "MALLOC_TOP_PAD_": str(64 << 20),
 }
 """Environment of judges and candidates that keeps times on a CPU steady."""
 START_SECONDS = 240.0
 CLOSE_SECONDS = 15.0
 BEAT_SECONDS = 10.0
-"""How often a judge says that it and its device still answer."""
+"""How often a judge reports that it and its device still answer."""
 MISSED = 12
-"""Beats in a row that a judge may miss: a client that was stopped for a while has missed one."""
+"""Heartbeats in a row that a judge may miss; a client that was stopped for a while missed one."""
 
 
 class JudgeGone(JudgeError):
-    """The judge process ended, stopped answering or could not start. Another may do what it was
-    asked.
-    """
+    """The judge process ended, stopped answering or did not start; another may do the work."""
 
 
 class Remote:
-    """A judge process, and who waits for its answers.
+    """A judge process, and the futures of its requests.
 
     Args:
         device: `cpu` or `cuda:0`.
-        pace: As of `Judge`.
+        pace: As for `Judge`.
         patience: Seconds in which it has to start.
-        beat: Seconds between two signs of life; without `MISSED` of them the judge is ended.
+        beat: Seconds between two heartbeats; the judge is killed after `MISSED` missing ones.
     """
 
     def __init__(
@@ -56,11 +52,13 @@ class Remote:
         beat: float = BEAT_SECONDS,
     ) -> None:
         ours, theirs = socket.socketpair()
+        server = [sys.executable, "-P", "-m", "kevin_env.judge.server"]
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "kevin_env.judge.server", str(theirs.fileno()), str(os.getpid())],
-            pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL,
+            [*server, str(theirs.fileno()), str(os.getpid())],
+            pass_fds=(theirs.fileno(),),
+            stdin=subprocess.DEVNULL,
             env=os.environ | STEADY,
-        )  # fmt: skip
+        )
         theirs.close()
         self._channel = Channel(ours)
         self._waiting: dict[int, tuple[Future[Any], Any, OnStage | None]] = {}
@@ -74,22 +72,23 @@ class Remote:
 
     @property
     def info(self) -> DeviceInfo:
-        """What the judge knows of its device; waits until it is there.
+        """What the judge knows about its device; blocks until it has started.
 
         Raises:
-            JudgeGone: when the device is not, or the judge does not start.
+            JudgeGone: if the device does not exist, or the judge does not start.
         """
         return self._ready.result()
 
     def ask(
         self, request: dict[str, Any], future: Future[Any], read: Any, on_stage: OnStage | None
     ) -> None:
-        """Sends a request; `future` gets what `read` makes of the answer. When it is cancelled, so
-        is the judgement.
+        """Sends a request; `read` converts its answer to the future's result.
+
+        Cancelling the future cancels the judgement.
 
         Raises:
-            JudgeGone: when the process is gone; also from `future`.
-            JudgeError: when the request is too long.
+            JudgeGone: if the process is gone; also from `future`.
+            JudgeError: if the request is too long.
         """
         with self._lock:
             self._number += 1
@@ -98,7 +97,7 @@ class Remote:
         try:
             self._send({"id": number, **request})
         except WireError as error:
-            if self._waiting.pop(number, None) is None:  # it was told already
+            if self._waiting.pop(number, None) is None:  # the future has failed already
                 return
             if isinstance(error, TooLong):
                 raise JudgeError(f"too long to be judged: {error}") from error
@@ -114,7 +113,7 @@ class Remote:
             self._process.wait(CLOSE_SECONDS)
         except subprocess.TimeoutExpired:
             self._process.kill()
-            with suppress(subprocess.TimeoutExpired):  # a driver that hangs may keep it
+            with suppress(subprocess.TimeoutExpired):  # a hanging driver may keep it alive
                 self._process.wait(CLOSE_SECONDS)
         self._channel.close()
 
@@ -141,15 +140,12 @@ class Remote:
             self._fail(JudgeGone(f"the judge process {said}"))
         except (WireError, OSError):
             self._fail(JudgeGone("the judge process is gone"))
-        except Exception as error:  # the boundary round a judge's answers: nobody may wait for ever
-            self._fail(
-                JudgeError(
-                    f"an answer of the judge could not be read: {type(error).__name__}: {error}"
-                )
-            )
+        except Exception as error:  # the boundary of a judge's answers: every future must end
+            text = f"an answer of the judge could not be read: {type(error).__name__}: {error}"
+            self._fail(JudgeError(text))
 
     def _receive(self) -> dict[str, Any]:
-        """The next message of a judge that is ready. Raises `Late` when it misses too many beats."""
+        """The next message of a judge that is ready. Raises `Late` after too many missed beats."""
         for _ in range(MISSED):
             with suppress(Late):
                 return self._channel.receive(self._beat)
@@ -160,14 +156,14 @@ class Remote:
             self._channel.send(message)
 
     def _cancel(self, number: int) -> None:
-        with suppress(WireError):  # one that is gone judges nothing
+        with suppress(WireError):  # the judge is gone
             self._send({"cancel": number})
 
     def _deliver(self, answer: dict[str, Any]) -> None:
         if "stage" in answer:
             future, _, on_stage = self._waiting[answer["id"]]
             if on_stage is not None and not future.cancelled():
-                with suppress(Exception):  # a display that fails is nobody's verdict
+                with suppress(Exception):  # a failing display must not affect the verdict
                     on_stage(answer["stage"])
             return
         future, read, _ = self._waiting.pop(answer["id"])
@@ -196,18 +192,18 @@ class Remote:
         if not self._ready.done():
             self._ready.set_exception(error)
         with suppress(OSError):
-            self._channel.sock.shutdown(socket.SHUT_RDWR)  # so that who asks from now on is told
+            self._channel.sock.shutdown(socket.SHUT_RDWR)  # so that later requests fail
         while self._waiting:
             _, (future, _, _) = self._waiting.popitem()
             fail(future, error)
 
 
 def fail(future: Future[Any], error: BaseException) -> None:
-    """Gives an error to whoever still waits."""
+    """Fails a future, unless it was cancelled."""
     if wanted(future):
         future.set_exception(error)
 
 
 def wanted(future: Future[Any]) -> bool:
-    """Whether an answer may be set, which can then be cancelled no more. To be asked once."""
+    """Whether a result may be set; the future cannot be cancelled afterwards. Call once."""
     return future.running() or future.set_running_or_notify_cancel()

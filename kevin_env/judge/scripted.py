@@ -1,4 +1,4 @@
-"""A judge pool that answers from a script: for tests, and for trying things out without a device."""
+"""A judge pool that answers from a script, for tests and for trying things out without a device."""
 
 import functools
 import threading
@@ -25,9 +25,7 @@ from kevin_env.outcome import Outcome
 from kevin_env.problem import Problem
 
 Answer = Outcome | Judgement | Exception
-"""What the script says of one submission: its outcome, a whole judgement, or an error
-(`JudgeError`) to raise.
-"""
+"""The script's answer to one submission: an outcome, a whole judgement, or an error to raise."""
 
 Script = Iterable[Answer] | Callable[[Problem, Submission], Answer]
 
@@ -46,14 +44,11 @@ SCRIPTED_GPU = DeviceInfo(
 
 
 class ScriptedPool:
-    """A `JudgePool` whose verdicts are given beforehand. Nothing is compiled or run.
+    """A `JudgePool` whose verdicts are given in advance. Nothing is compiled or run.
 
-    Args:
-        script: answers in the order in which submissions arrive, or a function that gives the
-            answer to one. The function runs in a thread of its own for each submission, up to
-            `workers` at once.
-        device: the device it says it has.
-        workers: how many submissions are judged at the same time.
+    Args: script: Answers in the order in which submissions arrive, or a function that returns the
+    answer to one. The function runs in a thread per submission, up to `workers` at once. device:
+    The device that it claims to have. workers: How many submissions are judged at once.
     """
 
     def __init__(
@@ -61,18 +56,18 @@ class ScriptedPool:
     ) -> None:
         self.device = device
         self.submissions: list[tuple[Problem, Submission, Options]] = []
-        """All that was submitted, in order."""
+        """Everything that was submitted, in order."""
         self.closed = False
         self._script = script if callable(script) else deque(script)
         self._lock = threading.Lock()
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="scripted-judge")
 
     def __deepcopy__(self, memo: object) -> Self:
-        """Gymnasium copies the arguments of an environment; a pool is a handle and stays the same."""
+        """Returns itself: Gymnasium copies an environment's arguments, and a pool is a handle."""
         return self
 
     def describe(self, problem: Problem, options: Options) -> Future[Facts]:
-        """Facts that are plausible and name the problem's cases; `options` do not matter."""
+        """Plausible facts with the problem's cases; `options` do not matter."""
         self._require_open()
         return self._threads.submit(_facts, problem, self.device)
 
@@ -83,10 +78,10 @@ class ScriptedPool:
         options: Options,
         on_stage: OnStage | None = None,
     ) -> Future[Judgement]:
-        """Gives the next answer, after reporting every stage.
+        """Returns the next answer, after reporting every stage.
 
         Raises (from the future):
-            JudgeError: when the script says so, or has come to its end.
+            JudgeError: if the script says so, or has ended.
         """
         with self._lock:
             self._require_open()
@@ -95,14 +90,12 @@ class ScriptedPool:
             return self._threads.submit(self._judge, answer, options, on_stage)
 
     def close(self) -> None:
-        """Ends the threads. Closing twice is fine."""
+        """Ends the threads; may be called twice."""
         self.closed = True
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _answer(self, problem: Problem, submission: Submission) -> Callable[[], Answer]:
-        """Takes the next answer of a list now, so that order decides; a function is called later,
-        in a thread.
-        """
+        """Takes the next answer of a list, so that the order holds; calls a function later."""
         if callable(self._script):
             return functools.partial(self._script, problem, submission)
         number = len(self.submissions)

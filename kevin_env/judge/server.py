@@ -1,7 +1,6 @@
-"""A judge process: reads requests from its client, judges them in threads, answers in any order.
+"""A judge process: reads requests from its client, judges in threads, answers in any order.
 
-Run as `python -m kevin_env.judge.server FD`. It ends when the client that started it is gone,
-however that went.
+Run as `python -m kevin_env.judge.server FD PID`. It ends when the client PID ends.
 """
 
 import contextlib
@@ -30,11 +29,11 @@ if TYPE_CHECKING:
 
 THREADS = 32
 DESCRIBERS = 4
-"""Threads of their own for who asks for facts: a new episode's prompt does not wait for judgements.
-"""
+"""Threads for requests for facts, so that a new episode's prompt does not wait for judgements."""
 SWITCH_SECONDS = 0.5e-3
-"""How long a thread keeps Python's lock when another wants it, a tenth of the default: who times
-one submission is not to wait for who reads another.
+"""How long a thread keeps Python's lock when another wants it: a tenth of the default.
+
+A thread that times a submission must not wait for one that parses another.
 """
 
 
@@ -42,7 +41,7 @@ def start_judge(device: str, pace: Pace | None) -> "Judge":
     """A judge whose fork server imports torch while this process does.
 
     Raises:
-        JudgeError: when the device is not there.
+        JudgeError: if the device does not exist.
     """
     server = ForkServer(device.partition(":")[0])
     try:
@@ -71,16 +70,16 @@ class Server:
         self._places = threading.Semaphore(THREADS + DESCRIBERS)
         self._alone = threading.Lock()
         self._wanted: dict[int, Cancellation] = {}
-        """Of the requests that are not answered yet, by their numbers."""
+        """By the numbers of the requests that are not answered yet."""
 
     def serve(self) -> None:
-        """Until the client hangs up, or the judge's device is of no more use to it."""
+        """Answers requests until the client hangs up or the device fails."""
         hello = self._channel.receive()
         try:
             judge = self._start(
                 hello["device"], hello["pace"] and Pace.model_validate(hello["pace"])
             )
-        except Exception as error:  # whatever it was, the client is told
+        except Exception as error:  # reported to the client
             text = (
                 str(error) if isinstance(error, JudgeError) else f"{type(error).__name__}: {error}"
             )
@@ -103,7 +102,7 @@ class Server:
             judge.close()
 
     def _beat(self, judge: "Judge", seconds: float) -> None:
-        """Says now and then that the process and its device answer."""
+        """Sends heartbeats while the process and its device work."""
         judge.enter_thread()
         while not (trouble := judge.trouble()):
             self._send({"beat": True})
@@ -111,13 +110,13 @@ class Server:
         self._hang_up(trouble)
 
     def _hang_up(self, trouble: str) -> None:
-        """Ends the process, in which all that follows would fail."""
+        """Ends the process, in which everything else would fail."""
         sys.stderr.write(f"a judge ends and is replaced: {trouble}\n")
         with contextlib.suppress(OSError):
             self._channel.sock.shutdown(socket.SHUT_RDWR)
 
     def _take(self, message: dict[str, Any], judge: "Judge", threads: ThreadPoolExecutor) -> None:
-        """A request, or the word that nobody waits for the answer to one any more."""
+        """Starts a request, or cancels one."""
         from kevin_env.judge.job import Cancellation
 
         if "cancel" not in message:
@@ -130,7 +129,7 @@ class Server:
         alone, number = request["alone"], request["id"]
         with self._taking_place(alone):
             answer, trouble = self._answer_of(judge, request), judge.trouble()
-            if trouble and not alone:  # it may be the fault of any that is under way
+            if trouble and not alone:  # any request in progress may be the cause
                 self._hang_up(trouble)
                 return
             if trouble and "judge_error" in answer:
@@ -149,7 +148,7 @@ class Server:
     def _taking_place(self, alone: bool) -> Iterator[None]:
         """Waits for a place, or for all of them."""
         with contextlib.ExitStack() as held:
-            if alone:  # two that each had some would wait for each other
+            if alone:  # two with some places each would deadlock
                 held.enter_context(self._alone)
             for _ in range(THREADS + DESCRIBERS if alone else 1):
                 held.enter_context(self._places)
@@ -162,9 +161,7 @@ class Server:
             return {"problem_error": str(error)}
         except JudgeError as error:
             return {"judge_error": str(error)}
-        except (
-            BaseException
-        ) as error:  # the boundary round a judgement: our failure, told to the client as such
+        except BaseException as error:  # the boundary of a judgement: a failure of the judge
             text = "".join(traceback.format_exception(error))
             return {"judge_error": f"{type(error).__name__}: {error}", "trace": text}
 
@@ -200,10 +197,7 @@ class Server:
         return {"judgement": judgement.model_dump()}
 
     def _send(self, message: dict[str, Any]) -> None:
-        with (
-            self._lock,
-            contextlib.suppress(Closed),
-        ):  # when the client is gone, `serve` finds out too
+        with self._lock, contextlib.suppress(Closed):  # `serve` ends when the client is gone
             self._channel.send(message)
 
 
@@ -212,20 +206,16 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the client's; it closes the pool
     sys.setswitchinterval(SWITCH_SECONDS)
     have_descriptors()
-    os.dup2(
-        sys.stderr.fileno(), 1
-    )  # what a problem prints is no line of what a command of the client's prints
+    os.dup2(sys.stderr.fileno(), 1)  # a problem's prints must not mix with a command's output
     threading.Thread(target=_end_with, args=(int(sys.argv[2]),), daemon=True).start()
     try:
         Server(Channel(socket.socket(fileno=int(sys.argv[1])))).serve()
     finally:
-        os._exit(0)  # threads may be waiting for candidates that are gone already
+        os._exit(0)  # threads may still wait for candidates that are gone
 
 
 def _end_with(parent: int) -> None:
-    """Ends this process when the client ends. A forked copy of the client may keep the socket open
-    for ever.
-    """
+    """Ends this process with the client, whose socket a forked copy of it may keep open."""
     try:
         client = os.pidfd_open(parent)
     except ProcessLookupError:

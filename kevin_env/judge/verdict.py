@@ -1,5 +1,6 @@
-"""From what a candidate did, and the stage it did it in, to an outcome. The stage decides; text is
-only shown.
+"""The outcome of a failed submission, from its failure and the step in which it happened.
+
+Compiler output and tracebacks are shortened for display; text never decides an outcome.
 """
 
 import re
@@ -12,7 +13,7 @@ from kevin_env.judge.workers.errors import Broken, Ended, Failed, Failure, Timed
 from kevin_env.outcome import CompileError, Correct, Outcome, RuntimeFailure
 
 Step = Literal["build", "construct", "call"]
-"""What the candidate had been told to do."""
+"""The order that the candidate had been given."""
 
 
 _RUNTIME_KINDS = set(get_args(RuntimeFailure.model_fields["kind"].annotation))
@@ -20,12 +21,11 @@ _RUNTIME_KINDS = set(get_args(RuntimeFailure.model_fields["kind"].annotation))
 
 @dataclass(frozen=True)
 class Place:
-    """Where the submission is: what a verdict on a process that fails is put under."""
+    """The current order of a submission, with the input sets that passed before."""
 
     step: Step = "build"
     input_set: str | None = None
     passed: tuple[str, ...] = ()
-    """Other input sets that were right before."""
 
 
 def verdict(
@@ -35,9 +35,9 @@ def verdict(
 
     Args:
         trouble: What happened.
-        place: What it had been told to do.
-        folder: The candidate's folder, whose path is left out of messages.
-        line: Of the submission, at which it claims that its process crashed or hung.
+        place: The order it had been given.
+        folder: The candidate's folder, which is removed from messages.
+        line: The submission's line at which its process claims to have crashed or hung.
     """
     match trouble:
         case Failed():
@@ -62,28 +62,23 @@ def verdict(
 
 
 def hoarding(input_set: str | None) -> RuntimeFailure:
-    """The outcome of a candidate that holds so much of the device's memory that the judge cannot go
-    on.
-    """
+    """The outcome of a candidate that holds so much device memory that the judge cannot go on."""
     text = "the submission used so much device memory that its inputs and outputs did not fit"
     return RuntimeFailure(kind="out_of_memory", message=text, input_set=input_set)
 
 
-def may_be_others_doing(outcome: Outcome, shot: bool, limited: bool, beside: bool) -> bool:
-    """Whether a submission's end may be the doing of others, or of the machine; then it is judged
-    again, alone.
+def may_be_environmental(outcome: Outcome, shot: bool, limited: bool, beside: bool) -> bool:
+    """Whether a failure may have been caused by other processes; then it is judged again, alone.
 
-    It may lack memory that they hold, be ended for a limit that follows from what they left, or be
-    killed because the machine's memory is used up. A timeout is its own: it is not counted as time
-    when it waits for a processor (`kevin_env.judge.workers.patience`), and a call may take many times what
-    the reference takes.
+    The submission may lack memory that others hold, exceed a limit that followed from what they
+    left, or be killed because the machine's memory is exhausted. A timeout is its own: waiting for
+    a processor does not count (`kevin_env.judge.workers.patience`), and the limits are generous.
 
     Args:
-        outcome: Its verdict so far.
-        shot: Whether its process was killed by nobody who says so.
-        limited: Whether it was killed for a limit.
-        beside: Whether others were under way when it began, or when it ended, or hold the device's
-            memory.
+        outcome: Its outcome so far.
+        shot: Whether its process was killed for an unknown reason.
+        limited: Whether it was killed for exceeding a limit.
+        beside: Whether others were being judged when it began or ended, or hold device memory.
     """
     if outcome.category not in ("compile", "runtime"):
         return False
@@ -158,7 +153,8 @@ _NVCC = re.compile(
 
 
 _LINKER = re.compile(
-    r"([Uu]ndefined reference to|undefined symbol|cannot find -l|multiple definition of|ld returned|^nvlink error)"
+    r"([Uu]ndefined reference to|undefined symbol|cannot find -l|multiple definition of"
+    r"|ld returned|^nvlink error)"
 )
 
 
@@ -180,14 +176,13 @@ _PART = r"[^\s:;,'\"`()\[\]<>/]+"
 _DIRECTORIES = re.compile(
     rf"(?<![\w.:/])/(?:{_PART}/+)*(?={_PART}\.(?:c|cc|cpp|cu|cuh|h|hpp|inc|inl|ipp|o|py|so)\b)"
 )
-"""Those of a source, header or library that is named by its full path."""
+"""The directories of a source, header or library with an absolute path."""
 
 
 def diagnostics(output: str, folder: str) -> str:
-    """The compiler's errors with their source lines, without command lines and included files'
-    chains.
+    """The compiler's errors with their source lines, without command lines and chains of includes.
 
-    Below each error of a template stands where the code that does not compile was instantiated.
+    An error in a template is followed by the place where the code was instantiated.
 
     Args:
         output: What ninja, nvcc, g++ or ld printed.
@@ -209,12 +204,12 @@ def diagnostics(output: str, folder: str) -> str:
 
 
 def without_paths(text: str, folder: str) -> str:
-    """The text with files of the candidate's folder, sources and libraries as their names alone."""
+    """The text with paths of the candidate's files, sources and libraries cut to their names."""
     return _DIRECTORIES.sub("", re.sub(re.escape(folder) + r"(?:/(?:[^\s:('\"/]+/)*|\b)", "", text))
 
 
 def is_link_error(output: str) -> bool:
-    """Whether no compiler complained but the linker did: then the stage that failed was linking."""
+    """Whether the linker complained and no compiler did."""
     lines = output.splitlines()
     compiled = not any(
         _severe(_GCC.match(line) or _NVCC.match(line) or _PTXAS.match(line)) for line in lines
@@ -230,7 +225,7 @@ def traceback_of(frames: Iterable[tuple[int, str, str]], kind: str, message: str
 
 
 def clip(text: str, limit: int = LIMIT) -> str:
-    """The text, its middle left out when it is longer than `limit` characters."""
+    """The text, shortened in the middle if it is longer than `limit` characters."""
     if len(text) <= limit:
         return text
     half = limit // 2
@@ -253,16 +248,12 @@ def _severe(match: "re.Match[str] | None") -> bool:
 
 
 def _origin(before: list[str]) -> list[str]:
-    """The line above an error in which g++ tells where the code that does not compile was asked
-    for.
-    """
+    """The line above an error in which g++ shows where the code was instantiated."""
     return [line for line in before[-1:] if line.endswith("required from here")]
 
 
 def _context(following: list[str]) -> list[str]:
-    """The source line and the marker under it, which follow an error; nvcc then tells what it was
-    instantiating.
-    """
+    """The source line and its marker, which follow an error; nvcc then lists instantiations."""
     context: list[str] = []
     marked = False
     for line in following:
@@ -281,8 +272,8 @@ def _is_command(line: str) -> bool:
 
 
 FlagName = Literal[
-    "above_roofline", "does_not_grow", "below_floor", "record_contradicted", "profile_differs", "low_coverage",
-    "burst_bounded", "gated_only",
+    "above_roofline", "does_not_grow", "below_floor", "record_contradicted", "profile_differs",
+    "low_coverage", "burst_bounded", "gated_only",
 ]  # fmt: skip
 """What was odd:
 
@@ -290,20 +281,20 @@ FlagName = Literal[
   may explain it.
 - `record_contradicted`: no torch was recorded, but a profile shows hardly any time in the
   submission's own kernels.
-- `profile_differs`: a call that was profiled took longer on the device than the timed ones in all.
-  No coverage is told.
+- `profile_differs`: a profiled call took longer on the device than the timed ones in total, so that
+  its coverage is not reported.
 - `does_not_grow`, `below_floor`, `low_coverage`, `burst_bounded`, `gated_only`: only in older
   records.
 """
 
 
 def flag(name: FlagName, text: str) -> str:
-    """The flag as it is recorded."""
+    """A flag as it is recorded: `name: sentence`."""
     return f"{name}: {text}"
 
 
 def roofline_flags(outcome: Outcome) -> tuple[str, ...]:
-    """A flag where a time is above the roofline."""
+    """A flag for a time above the roofline."""
     held = outcome.roofline if isinstance(outcome, Correct) else None
     if held is None or not held.above:
         return ()
@@ -314,8 +305,6 @@ def roofline_flags(outcome: Outcome) -> tuple[str, ...]:
 
 
 def flag_name(flag: str) -> str:
-    """The name of a recorded flag; empty where there is none of ours, as in records from before
-    flags had names.
-    """
+    """The name of a recorded flag; empty for records from before flags had names."""
     name = flag.partition(": ")[0]
     return name if name in get_args(FlagName) else ""

@@ -17,7 +17,7 @@ from kevin_env.judge import JudgeError, Judgement, Options, Submission
 from kevin_env.judge.inputs.source import source_of
 from kevin_env.judge.job import Cancellation, Cancelled, Stopwatch
 from kevin_env.judge.judge import Judge
-from kevin_env.judge.trial import Trial
+from kevin_env.judge.submission_run import SubmissionRun
 from kevin_env.judge.workers.memory_watch import SHARE, DeviceMemory
 from kevin_env.judge.workers.usage import descendants
 from kevin_env.judge.workers.worker import Worker
@@ -140,11 +140,11 @@ def test_nor_is_it_for_memory_that_it_was_never_given(
     """
     left, built = iter(short), list[str]()
 
-    def cramped(trial: Trial) -> bool:
-        assert trial.worker.waiting and not judge.bench.timing.locked()
+    def lacks_fair_share(run: SubmissionRun) -> bool:
+        assert run.worker.waiting and not judge.bench.timing.locked()
         return next(left)
 
-    monkeypatch.setattr("kevin_env.judge.crowding.cramped", cramped)
+    monkeypatch.setattr("kevin_env.judge.crowding.lacks_fair_share", lacks_fair_share)
     monkeypatch.setattr(judge.bench.lease, "idle", lambda: True)
     options = Options(device="cpu", inputs="shipped")
     if blamed:
@@ -171,7 +171,7 @@ def test_nor_for_a_limit_that_follows_from_what_they_left(
         return dict.fromkeys(descendants(os.getpid()), 1 << 40 if stages[-1:] == ["verify"] else 0)
 
     memory = DeviceMemory(usage, judge.bench.timing)
-    monkeypatch.setattr(judge.bench, "_memory", memory)
+    monkeypatch.setattr(judge.bench.candidates, "_memory", memory)
     monkeypatch.setattr("torch.cuda.mem_get_info", lambda device: (1 << 30, 1 << 30))
     monkeypatch.setattr(judge.bench, "crowded", lambda worker: crowded)
     monkeypatch.setattr(judge.bench.lease, "idle", lambda: False)
@@ -209,9 +209,9 @@ def test_who_is_judged_alone_may_hold_a_share_of_what_is_free_once_others_are_go
     monkeypatch.setattr(judge, "_take_places", take)
     monkeypatch.setattr(judge, "_on_device", threading.Semaphore(2))
     monkeypatch.setattr(judge.bench, "capacity", replace(judge.bench.capacity, on_device=2))
-    monkeypatch.setattr(judge.bench, "_memory", memory)
+    monkeypatch.setattr(judge.bench.candidates, "_memory", memory)
     monkeypatch.setattr("torch.cuda.mem_get_info", lambda device: (free[0], 1 << 40))
-    monkeypatch.setattr("kevin_env.judge.judge.may_be_others_doing", lambda *given: True)
+    monkeypatch.setattr("kevin_env.judge.judge.may_be_environmental", lambda *given: True)
     judgement, runs = judged(judge, RIGHT)
     assert (judgement.outcome.category, runs) == ("correct", 2)
     assert limits == [int(SHARE * each) for each in (10 << 30, 10 << 30, 100 << 30)]
@@ -220,14 +220,14 @@ def test_who_is_judged_alone_may_hold_a_share_of_what_is_free_once_others_are_go
 def test_calls_that_are_each_in_time_may_not_hold_the_device_for_long_together(
     judge: Judge, monkeypatch
 ) -> None:
-    monkeypatch.setattr("kevin_env.judge.trial.ALL_CALLS", 1)
+    monkeypatch.setattr("kevin_env.judge.submission_run.ALL_CALLS", 1)
     judgement, _ = judged(judge, SLOW, call_timeout=2.0)
     assert (judgement.outcome.category, judgement.outcome.kind) == ("runtime", "timeout")
     assert (
         judgement.outcome.message
         == "all calls of ModelNew together took longer than 2 s (stopped at line 5)"
     )
-    monkeypatch.setattr("kevin_env.judge.trial.ALL_CALLS", 100)
+    monkeypatch.setattr("kevin_env.judge.submission_run.ALL_CALLS", 100)
     assert (
         judged(judge, SLOW.replace("0.5", "0.01"), call_timeout=5.0)[0].outcome.category
         == "correct"
@@ -253,15 +253,15 @@ def test_whoever_ends_itself_is_judged_again_on_other_inputs(judge: Judge) -> No
 def test_the_judge_lacks_memory_only_when_it_does_so_alone(
     judge: Judge, monkeypatch, failures: int
 ) -> None:
-    expect, left = Trial.expect, [failures]
+    expect, left = SubmissionRun.expect, [failures]
 
-    def short_of_memory(trial: Trial, *given):
+    def short_of_memory(run: SubmissionRun, *given):
         if left[0]:
             left[0] -= 1
             raise torch.OutOfMemoryError("full")
-        return expect(trial, *given)
+        return expect(run, *given)
 
-    monkeypatch.setattr(Trial, "expect", short_of_memory)
+    monkeypatch.setattr(SubmissionRun, "expect", short_of_memory)
     if failures == 2:
         with pytest.raises(torch.OutOfMemoryError):
             judged(judge, RIGHT)
@@ -273,15 +273,15 @@ def test_the_judge_lacks_memory_only_when_it_does_so_alone(
 def test_who_holds_the_memory_that_the_judge_lacks_is_blamed_for_it(
     judge: Judge, monkeypatch
 ) -> None:
-    def full(trial: Trial, *given):
+    def full(run: SubmissionRun, *given):
         raise torch.OutOfMemoryError("full")
 
-    monkeypatch.setattr(Trial, "expect", full)
-    monkeypatch.setattr(judge.bench, "room", 300)
-    monkeypatch.setattr(judge.bench, "held", lambda worker: 101)
+    monkeypatch.setattr(SubmissionRun, "expect", full)
+    monkeypatch.setattr(judge.bench, "device_memory", 300)
+    monkeypatch.setattr(judge.bench.candidates, "held", lambda worker: 101)
     outcome = judged(judge, RIGHT)[0].outcome
     assert (outcome.category, outcome.kind) == ("runtime", "out_of_memory")
-    monkeypatch.setattr(judge.bench, "held", lambda worker: 99)
+    monkeypatch.setattr(judge.bench.candidates, "held", lambda worker: 99)
     with pytest.raises(torch.OutOfMemoryError):
         judged(judge, RIGHT)
 
@@ -331,7 +331,7 @@ def test_there_is_no_room_for_an_oracle_only_when_there_is_none_alone(
 def test_a_candidate_that_does_not_start_is_tried_again_when_nobody_else_is_on_the_device(
     judge: Judge, monkeypatch, failures: int
 ) -> None:
-    take, others = judge.bench.take, list[bool]()
+    take, others = judge.bench.candidates.take, list[bool]()
 
     def full() -> Worker:
         others.append(judge._on_device.acquire(blocking=False))
@@ -341,7 +341,7 @@ def test_a_candidate_that_does_not_start_is_tried_again_when_nobody_else_is_on_t
             raise JudgeError("no room for a context")
         return take()
 
-    monkeypatch.setattr(judge.bench, "take", full)
+    monkeypatch.setattr(judge.bench.candidates, "take", full)
     if failures == 1:
         assert judged(judge, RIGHT)[0].outcome.category == "correct"
     else:

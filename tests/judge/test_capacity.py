@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from kevin_env.judge.bench import Bench
+from kevin_env.judge.candidates import WarmPool
 from kevin_env.judge.capacity import (
     CONTEXT,
     DEVICE_SHARE,
@@ -55,11 +56,11 @@ def test_a_judge_always_works_and_stays_within_its_shares(machine: Machine) -> N
 def test_what_is_scarce_decides() -> None:
     place = 0.6 * 139 * GIB / 8
     assert capacity_of(H200) == Capacity(
-        12, on_device=8, spares=6, contests=3, partners=8, place=place
+        12, on_device=8, spares=6, sessions=3, partners=8, place=place
     )  # cores
     place = 0.6 * 24 * GIB / 6
     assert capacity_of(CONSUMER) == Capacity(
-        6, on_device=6, spares=3, contests=1, partners=3, place=place
+        6, on_device=6, spares=3, sessions=1, partners=3, place=place
     )  # memories
     assert capacity_of(LAPTOP) == Capacity(slots=2, on_device=2, spares=1)  # host memory
     assert capacity_of(Machine(2, 20 * GIB)) == Capacity(slots=1, on_device=1, spares=1)
@@ -109,18 +110,18 @@ def test_so_many_candidates_are_kept_warm_and_no_more(
     with contextlib.closing(a_bench()) as bench:
         assert bench.memory <= max(SUBMISSION, 0.7 * free)
         _wait(bench)
-        workers = [bench.take() for _ in range(4)]
+        workers = [bench.candidates.take() for _ in range(4)]
         for worker in workers:
-            bench.retire(worker)
+            bench.candidates.retire(worker)
         _wait(bench)
         time.sleep(0.5)
-        assert len(bench._spares) == 2
+        assert len(bench.candidates._spares) == 2
 
 
 def _wait(bench: Bench) -> None:
     """Until there are as many warm candidates as there are to be."""
     end = time.monotonic() + 30
-    while len(bench._spares) < bench.capacity.spares and time.monotonic() < end:
+    while len(bench.candidates._spares) < bench.capacity.spares and time.monotonic() < end:
         time.sleep(0.05)
 
 
@@ -152,23 +153,26 @@ def test_spares_are_started_all_at_once_and_again_after_one_that_failed(
     with contextlib.closing(a_bench()) as bench:
         _wait(bench)
         with monkeypatch.context() as patch:
-            patch.setattr(Bench, "_new_worker", error)
+            patch.setattr(WarmPool, "_new_worker", error)
             for _ in range(2):
-                bench.retire(bench.take())
+                bench.candidates.retire(bench.candidates.take())
             end = time.monotonic() + 20
-            while bench._coming and time.monotonic() < end:
+            while bench.candidates._starting and time.monotonic() < end:
                 time.sleep(0.01)
-        assert (len(bench._spares), bench._coming) == (2, 0)
-        workers = [bench.take() for _ in range(2)]
-        others = [threading.Thread(target=lambda: workers.append(bench.take())) for _ in range(2)]
+        assert (len(bench.candidates._spares), bench.candidates._starting) == (2, 0)
+        workers = [bench.candidates.take() for _ in range(2)]
+        others = [
+            threading.Thread(target=lambda: workers.append(bench.candidates.take()))
+            for _ in range(2)
+        ]
         for other in others:
             other.start()
         for other in others:
             other.join()
         for worker in workers:
-            bench.retire(worker)
+            bench.candidates.retire(worker)
         _wait(bench)
-        assert len(bench._spares) == 4 and max(most) > 1
+        assert len(bench.candidates._spares) == 4 and max(most) > 1
 
 
 def test_a_candidate_that_cannot_be_made_ready_is_ended(
@@ -177,11 +181,13 @@ def test_a_candidate_that_cannot_be_made_ready_is_ended(
     with contextlib.closing(a_bench()) as bench:
         _wait(bench)
         made: list[Worker] = []
-        forked = Bench._forked
-        monkeypatch.setattr(Bench, "_forked", lambda bench: made.append(forked(bench)) or made[-1])
+        forked = WarmPool._forked
+        monkeypatch.setattr(
+            WarmPool, "_forked", lambda bench: made.append(forked(bench)) or made[-1]
+        )
         monkeypatch.setattr(Worker, "prepare", lambda worker, threads: _no_files_left())
         with pytest.raises(OSError, match="too many"):
-            bench._new_worker()
+            bench.candidates._new_worker()
         assert not made[0].folder.exists()
 
 
@@ -189,19 +195,19 @@ def test_a_partner_is_replaced_when_a_submission_has_ended(a_bench: Callable[[],
     with contextlib.closing(a_bench()) as bench:
         _wait(bench)
         for _ in range(bench.capacity.spares + 1):
-            bench._warm_worker().close()
-        assert not bench._coming
-        bench.retire(bench.take())
+            bench.candidates.take_trusted().close()
+        assert not bench.candidates._starting
+        bench.candidates.retire(bench.candidates.take())
         _wait(bench)
-        assert len(bench._spares) == bench.capacity.spares
+        assert len(bench.candidates._spares) == bench.capacity.spares
 
 
 def test_on_a_gpu_a_candidate_is_ended_while_another_is_timed(
     a_bench: Callable[[], Bench], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with contextlib.closing(a_bench()) as bench:
-        worker = bench.take()
-        monkeypatch.setattr(bench, "device", torch.device("cuda"))
+        worker = bench.candidates.take()
+        monkeypatch.setattr(bench.candidates, "_device", torch.device("cuda"))
         with bench.lease.exclusive():
-            bench.retire(worker)
+            bench.candidates.retire(worker)
             assert not worker.folder.exists()

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 import torch
 
-from kevin_env.judge import crowding as room
+from kevin_env.judge import crowding
 from kevin_env.judge.handshake.gate import Player
 from kevin_env.judge.job import Stopwatch
+from kevin_env.judge.submission_run import SubmissionRun
 
 
 def test_whoever_lets_others_have_the_device_stands_still_before_they_do() -> None:
@@ -30,10 +31,10 @@ def test_whoever_lets_others_have_the_device_stands_still_before_they_do() -> No
         )
 
     worker = SimpleNamespace(freeze=freeze)
-    trial: Any = SimpleNamespace(
+    run: Any = SimpleNamespace(
         worker=worker, bench=SimpleNamespace(lease=SimpleNamespace(shared=shared))
     )
-    with room.leased(trial, Stopwatch(lambda stage: None)) as give_way:
+    with crowding.leased(run, Stopwatch(lambda stage: None)) as give_way:
         steps.clear()
         give_way()
         assert steps == ["stopped", "given back", "held", "goes on"]
@@ -61,10 +62,10 @@ class Crowded:
 def test_others_have_time_to_give_memory_back_and_the_judges_own_partners_give_theirs(
     monkeypatch: pytest.MonkeyPatch, looks: int, patience: float, stays: bool, rests: int
 ) -> None:
-    monkeypatch.setattr(room, "PATIENCE", patience)
-    monkeypatch.setattr(room, "LOOK", 0.01)
+    monkeypatch.setattr(crowding, "PATIENCE", patience)
+    monkeypatch.setattr(crowding, "LOOK", 0.01)
     bench: Any = Crowded(looks)
-    assert room.stays_crowded(bench, None) is stays  # type: ignore[arg-type]
+    assert crowding.stays_crowded(bench, None) is stays  # type: ignore[arg-type]
     assert bench.rested == rests
 
 
@@ -99,8 +100,14 @@ def test_a_submission_must_have_room_for_its_outputs_and_weights_three_times(
     monkeypatch.setattr("torch.cuda.mem_get_info", lambda device: (free << 20, 1 << 40))
     kept = [Player(None, SimpleNamespace(size=size << 20), ours) for size, ours in mapped]  # type: ignore[arg-type]
     model = torch.nn.Linear(4096, 4096, bias=False, device="meta")
-    trial: Any = SimpleNamespace(
-        bench=SimpleNamespace(device=torch.device(device), held=lambda worker: held << 20), worker=None, kept=kept,
-        case=SimpleNamespace(model=model), gate=SimpleNamespace(answer_bytes=256 << 20),
-    )  # fmt: skip
-    assert room.cramped(trial) is short
+    bench = SimpleNamespace(
+        device=torch.device(device), candidates=SimpleNamespace(held=lambda worker: held << 20)
+    )
+    run: Any = SimpleNamespace(
+        bench=bench,
+        worker=None,
+        mapped_bytes=SubmissionRun.mapped_bytes.fget(SimpleNamespace(_open=kept)),  # type: ignore[misc]
+        case=SimpleNamespace(model=model),
+        gate=SimpleNamespace(answer_bytes=256 << 20),
+    )
+    assert crowding.lacks_fair_share(run) is short

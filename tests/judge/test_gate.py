@@ -19,8 +19,8 @@ from kevin_env.judge.handshake.claims import Distant, Output, TensorClaim
 from kevin_env.judge.handshake.gate import Player
 from kevin_env.judge.handshake.memory import Image, SharedRegion
 from kevin_env.judge.inputs.reference import Case
+from kevin_env.judge.submission_run import KEPT, SubmissionRun
 from kevin_env.judge.timing.chain import WARM_SECONDS, GpuGate
-from kevin_env.judge.trial import KEPT, Trial
 from kevin_env.judge.workers.errors import Broken, TimedOut
 from kevin_env.judge.workers.usage import descendants
 from kevin_env.problem import load_problem
@@ -36,26 +36,26 @@ class ModelNew(torch.nn.Module):
 
 
 @pytest.fixture
-def trial(bench: Bench) -> Iterator[Trial]:
+def run(bench: Bench) -> Iterator[SubmissionRun]:
     """A real candidate before one case."""
-    worker = bench.take()
-    trial = Trial(bench, SOFTMAX, Options(device="cpu"), "00" * 16, worker)
+    worker = bench.candidates.take()
+    run = SubmissionRun(bench, SOFTMAX, Options(device="cpu"), "00" * 16, worker)
     try:
-        trial.build(RIGHT)
-        trial.enter(Case(SOFTMAX, "cpu", CPU))
-        yield trial
+        run.build(RIGHT)
+        run.enter(Case(SOFTMAX, "cpu", CPU))
+        yield run
     finally:
-        trial.close()
-        bench.retire(worker)
+        run.close()
+        bench.candidates.retire(worker)
 
 
 def test_a_submission_stands_still_while_its_inputs_are_written_when_the_clock_is_read_and_while_it_is_looked_at(
-    trial: Trial, monkeypatch: pytest.MonkeyPatch
+    run: SubmissionRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[tuple[str, set[str]]] = []
 
     def note(what: str) -> None:
-        places = (Path(f"/proc/{pid}/stat").read_text() for pid in descendants(trial.worker.pid))
+        places = (Path(f"/proc/{pid}/stat").read_text() for pid in descendants(run.worker.pid))
         seen.append((what, {place.rpartition(")")[2].split()[0] for place in places}))
 
     def noted(what: str, do: Callable[..., Any]) -> Callable[..., Any]:
@@ -66,7 +66,7 @@ def test_a_submission_stands_still_while_its_inputs_are_written_when_the_clock_i
     )
     for owner, name in ((Image, "write_to"), (Image, "unchanged_in"), (Distant, "taken")):
         monkeypatch.setattr(owner, name, noted(name, getattr(owner, name)))
-    assert trial.checked("own")[1] is None
+    assert run.checked("own")[1] is None
     before, *seen[:] = seen
     assert (
         before[0] == "clock" and "T" not in before[1]
@@ -134,24 +134,24 @@ def called(
 
 
 def test_no_memory_is_lent_for_weights_that_a_model_lacks(
-    trial: Trial, monkeypatch: pytest.MonkeyPatch
+    run: SubmissionRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lent = list[str]()
-    share = trial.worker.share
+    share = run.worker.share
     monkeypatch.setattr(
-        trial.worker, "share", lambda name, *rest: (lent.append(name), share(name, *rest))
+        run.worker, "share", lambda name, *rest: (lent.append(name), share(name, *rest))
     )
-    trial.enter(trial.case)
-    assert lent == ["inbox", "outbox"] and trial.checked("own")[1] is None
+    run.enter(run.case)
+    assert lent == ["inbox", "outbox"] and run.checked("own")[1] is None
 
 
 def test_a_case_begins_with_what_may_be_kept_of_the_last_one(
-    trial: Trial, monkeypatch: pytest.MonkeyPatch
+    run: SubmissionRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shares, close = list[float](), trial.close
-    monkeypatch.setattr(trial, "close", lambda keep=0.0: (shares.append(keep), close(keep)))
-    trial.enter(trial.case)
-    assert shares == [KEPT] and trial.checked("own")[1] is None
+    shares, close = list[float](), run.close
+    monkeypatch.setattr(run, "close", lambda keep=0.0: (shares.append(keep), close(keep)))
+    run.enter(run.case)
+    assert shares == [KEPT] and run.checked("own")[1] is None
 
 
 @pytest.mark.parametrize(
@@ -165,12 +165,12 @@ def test_torch_keeps_little_between_cases_and_nothing_at_last(
     """
     bench: Any = SimpleNamespace(device=torch.device("cuda"), room=16)
     worker: Any = SimpleNamespace()
-    trial, given_back = Trial(bench, SOFTMAX, Options(), "00" * 16, worker), list[None]()
-    monkeypatch.setattr("kevin_env.judge.trial.kept_memory", lambda device: kept)
+    run, given_back = SubmissionRun(bench, SOFTMAX, Options(), "00" * 16, worker), list[None]()
+    monkeypatch.setattr("kevin_env.judge.submission_run.kept_memory", lambda device: kept)
     monkeypatch.setattr(torch.cuda, "empty_cache", lambda: given_back.append(None))
-    trial.close(keep=KEPT)
+    run.close(keep=KEPT)
     assert bool(given_back) is between
-    trial.close()
+    run.close()
     assert bool(given_back) is at_last
 
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from kevin_env.judge.api import PACES, JudgeError, Options, Pace
-from kevin_env.judge.bench import ROOM
+from kevin_env.judge.bench import CONSTANT_SPREAD
 from kevin_env.judge.handshake.answer import Answer
 from kevin_env.judge.handshake.claims import CallClaim
 from kevin_env.judge.handshake.gate import OFTEN, Player
@@ -25,11 +25,11 @@ from kevin_env.judge.timing.measure import (
     TRIES,
     WINDOWS,
     WRITING,
-    Alternating,
     Chains,
     enough,
+    time_on_cpu,
 )
-from kevin_env.judge.timing.session import Contest, Wrong
+from kevin_env.judge.timing.session import TimingSession, WrongAnswer
 
 US = 1e-6
 KNOWN, CONSTANT = 130 * US, 285 * US
@@ -96,8 +96,8 @@ class Links(GpuGate):
         return answer(self.seconds(worker.name, 1))
 
 
-class Scripted(Contest):
-    """A contest whose calls take what a script says. Its inputs are numbers."""
+class Scripted(TimingSession):
+    """A session whose calls take what a script says. Its inputs are numbers."""
 
     def __init__(
         self, pace: Pace, gate: Any = None, seconds: Seconds = lambda name, count: 0.0, fitting: int = 99,
@@ -110,23 +110,24 @@ class Scripted(Contest):
             info=SimpleNamespace(processors=2), least_constant=self.least_constant,
         )  # fmt: skip
         self.least = least
-        trial: Any = SimpleNamespace(
-            bench=bench, worker=sides[0], player=own, gate=gate, case=SimpleNamespace(name="main"), lately=1e-3,
-            in_time=lambda sets, told: told(None), much_slower=lambda seconds: seconds > 1.0, options=Options(),
+        run: Any = SimpleNamespace(
+            bench=bench, worker=sides[0], player=own, gate=gate, case=SimpleNamespace(name="main"), last_seconds=1e-3,
+            within_limits=lambda sets, told: told(None), much_slower=lambda seconds: seconds > 1.0,
+            options=Options(),
         )  # fmt: skip
         self.verified: list[int] = []
         self.calls: list[str] = []
         self._numbers, self._seconds = itertools.count(), seconds
         unverified: Any = SimpleNamespace(add=lambda answer, drawn: self.verified.append(drawn))
-        supply: Any = SimpleNamespace(fitting=fitting, other=lambda: OTHER)
-        super().__init__(trial, reference, null, unverified, supply, gate)  # type: ignore[arg-type]
+        supply: Any = SimpleNamespace(fitting=fitting, untimed=lambda: OTHER)
+        super().__init__(run, reference, null, unverified, supply, gate)  # type: ignore[arg-type]
 
     def least_constant(self, seen: float) -> float:
         self.least = min(self.least, seen)
-        return self.least + ROOM
+        return self.least + CONSTANT_SPREAD
 
     def sets_of(self, player: Player, count: int) -> Any:
-        return [next(self._numbers) if player is self.trial.player else -1 for _ in range(count)]
+        return [next(self._numbers) if player is self.run.player else -1 for _ in range(count)]
 
     def call(self, player: Player, drawn: Any = None) -> Answer:
         self.calls.append("other" if drawn == OTHER else str(getattr(player.worker, "name", "")))
@@ -154,8 +155,8 @@ PACE = PACES["cuda"]
 
 @pytest.mark.parametrize("reference", [1000 * US, 300 * US])
 def test_a_call_is_a_link_less_the_constant(reference: float) -> None:
-    contest = Scripted(PACE, gate := Links(links(500 * US, reference)))
-    outcome = Chains(contest).outcome()
+    session = Scripted(PACE, gate := Links(links(500 * US, reference)))
+    outcome = Chains(session).outcome()
     assert (
         outcome.speedup == pytest.approx(reference / (500 * US))
         and outcome.queued
@@ -170,10 +171,10 @@ def test_a_call_is_a_link_less_the_constant(reference: float) -> None:
 
 
 def test_every_answer_of_the_submission_is_compared_and_its_inputs_are_fresh() -> None:
-    contest = Scripted(PACE, Links(links(500 * US, 1000 * US)))
-    Chains(contest).outcome()
-    assert [each for each in contest.verified if each != OTHER] == list(range(1 + LINKS))
-    assert contest.verified.count(OTHER) == 2  # in each chain
+    session = Scripted(PACE, Links(links(500 * US, 1000 * US)))
+    Chains(session).outcome()
+    assert [each for each in session.verified if each != OTHER] == list(range(1 + LINKS))
+    assert session.verified.count(OTHER) == 2  # in each chain
 
 
 def test_what_is_on_other_inputs_does_not_count() -> None:
@@ -217,8 +218,8 @@ def test_what_an_input_takes_longer_to_write_than_usual_is_a_part_of_the_call() 
 def test_a_chain_is_as_long_as_its_calls_and_the_memory_admit(
     call: float, fitting: int, count: int
 ) -> None:
-    contest = Scripted(PACE, gate := Links(links(call, 1e-4)), fitting=fitting)
-    Chains(contest).outcome()
+    session = Scripted(PACE, gate := Links(links(call, 1e-4)), fitting=fitting)
+    Chains(session).outcome()
     assert count == 1 or count * call < CHAIN_SECONDS
     assert max(chain.get("submission", 0) for chain in gate.chains) == count + (
         count > 1
@@ -226,11 +227,11 @@ def test_a_chain_is_as_long_as_its_calls_and_the_memory_admit(
 
 
 def test_links_that_their_own_queue_disturbs_are_queued_one_by_one() -> None:
-    contest = Scripted(PACE, gate := Links(links(500 * US, 1000 * US, crowded=2.0)))
-    outcome = Chains(contest).outcome()
+    session = Scripted(PACE, gate := Links(links(500 * US, 1000 * US, crowded=2.0)))
+    outcome = Chains(session).outcome()
     assert outcome.speedup == pytest.approx(2.0) and outcome.queued
     assert gate.chains.count({"submission": 1}) == 2 + 1 + LINKS and len(
-        contest.verified
+        session.verified
     ) == 2 + 2 * (1 + LINKS)
 
 
@@ -241,9 +242,9 @@ def test_a_reference_whose_queue_disturbs_the_null_model_is_queued_one_by_one() 
     def seconds(name: str, count: int) -> float:
         return usual(name, count) + (2 * DISTURBED if name == "null" and count > 1 else 0.0)
 
-    contest = Scripted(PACE, gate := Links(seconds))
+    session = Scripted(PACE, gate := Links(seconds))
 
-    assert Chains(contest).outcome().speedup == pytest.approx(60.0, rel=0.01)
+    assert Chains(session).outcome().speedup == pytest.approx(60.0, rel=0.01)
     assert not any({"reference", "null"} <= {*chain} for chain in gate.chains[-3:])
 
 
@@ -251,15 +252,15 @@ def test_a_reference_whose_queue_disturbs_the_null_model_is_queued_one_by_one() 
 def test_calls_that_are_not_queued_in_time_are_driven_by_their_host(
     late: int, queued: bool
 ) -> None:
-    contest = Scripted(PACE, gate := Links(links(500 * US, 1000 * US), {"submission": late}))
-    outcome = Chains(contest).outcome()
+    session = Scripted(PACE, gate := Links(links(500 * US, 1000 * US), {"submission": late}))
+    outcome = Chains(session).outcome()
     assert (outcome.speedup, outcome.queued) == (pytest.approx(2.0), queued)
     assert gate.chains.count({"submission by its host": 1}) == (0 if queued else 2 + 1 + LINKS)
 
 
 def test_a_reference_that_its_host_drives_is_timed_against_the_same_constant() -> None:
-    contest = Scripted(PACE, gate := Links(links(500 * US, 1000 * US), {"reference": OFTEN}))
-    outcome = Chains(contest).outcome()
+    session = Scripted(PACE, gate := Links(links(500 * US, 1000 * US), {"reference": OFTEN}))
+    outcome = Chains(session).outcome()
     assert outcome.speedup == pytest.approx(2.0) and outcome.queued
     assert {"reference by its host": 1} in gate.chains and {"null": 1} in gate.chains
 
@@ -274,20 +275,20 @@ def test_who_slows_the_null_model_until_it_is_ended_ran_on_after_its_calls(guilt
     seconds = links(500 * US, 1000 * US)
 
     def slowed(name: str, count: int) -> float:
-        running = not (guilty and contest.trial.worker.closed)  # type: ignore[attr-defined]
+        running = not (guilty and session.run.worker.closed)  # type: ignore[attr-defined]
         return seconds(name, count) + (2 * DISTURBED if name == "null" and running else 0.0)
 
-    contest = Scripted(PACE, gate := Links(slowed))
+    session = Scripted(PACE, gate := Links(slowed))
     if guilty:
-        with pytest.raises(Wrong) as wrong:
-            Chains(contest).outcome()
+        with pytest.raises(WrongAnswer) as wrong:
+            Chains(session).outcome()
         assert (wrong.value.outcome.kind, wrong.value.outcome.input_set) == (
             "early_done",
             "main/own",
         )
     else:
         with pytest.raises(JudgeError, match="something else runs on this GPU"):
-            Chains(contest).outcome()
+            Chains(session).outcome()
     assert {"null": 1} in gate.chains[-2:]  # looked at again, beside the reference alone
 
 
@@ -304,12 +305,12 @@ def test_who_slows_the_null_model_until_it_is_ended_ran_on_after_its_calls(guilt
 def test_chains_are_taken_until_the_interval_is_as_narrow_as_asked(
     noise: float, precision: float | None, pairs: range
 ) -> None:  # fmt: skip
-    contest = Scripted(
+    session = Scripted(
         PACE.model_copy(update={"seconds": 60.0}),
         gate := Links(links(500 * US, 1000 * US, noise=noise)),
     )
-    contest.trial.options = Options(precision=precision)
-    Chains(contest).outcome()
+    session.run.options = Options(precision=precision)
+    Chains(session).outcome()
     assert gate.chains.count({"submission": 1 + LINKS, "null": 1 + LINKS}) in pairs
 
 
@@ -347,11 +348,11 @@ def calls(submission: float, reference: float, null: float = 1e-3) -> Seconds:
 def test_on_a_cpu_each_side_is_called_in_turn_in_no_order_that_can_be_known() -> None:
     orders = set[tuple[str, ...]]()
     for _ in range(20):
-        contest = Scripted(Pace(pairs=(2, 2), seconds=60.0), seconds=calls(3e-3, 5e-3))
-        outcome = Alternating(contest).outcome()
+        session = Scripted(Pace(pairs=(2, 2), seconds=60.0), seconds=calls(3e-3, 5e-3))
+        outcome = time_on_cpu(session)
         assert outcome.speedup == pytest.approx(2.0) and not outcome.queued
-        assert contest.calls.count("other") == 1
-        calls_made = [each for each in contest.calls if each != "other"]
+        assert session.calls.count("other") == 1
+        calls_made = [each for each in session.calls if each != "other"]
         turns = [tuple(calls_made[at : at + 3 * WINDOWS]) for at in (0, 3 * WINDOWS)]
         assert all({*Counter(turn).values()} == {WINDOWS} for turn in turns)
         orders |= {*turns}
@@ -359,13 +360,13 @@ def test_on_a_cpu_each_side_is_called_in_turn_in_no_order_that_can_be_known() ->
 
 
 def test_a_much_slower_submission_is_called_once_a_turn() -> None:
-    contest = Scripted(Pace(pairs=(2, 2), seconds=60.0), seconds=calls(2.0, 5e-3))
-    contest.trial.lately = 2.0
-    Alternating(contest).outcome()
+    session = Scripted(Pace(pairs=(2, 2), seconds=60.0), seconds=calls(2.0, 5e-3))
+    session.run.last_seconds = 2.0
+    time_on_cpu(session)
     threads_too = 1
     assert (
-        contest.calls.count("submission") == 2 + threads_too
-        and contest.calls.count("reference") == 2 * WINDOWS
+        session.calls.count("submission") == 2 + threads_too
+        and session.calls.count("reference") == 2 * WINDOWS
     )
 
 
@@ -375,23 +376,23 @@ def test_a_late_call_on_a_cpu_does_not_move_a_turn() -> None:
     def seconds(name: str, count: int) -> float:
         return usual(name, count) * (9 if next(once) in (0, 10, 20) else 1)
 
-    assert Alternating(
+    assert time_on_cpu(
         Scripted(Pace(pairs=(3, 3), seconds=60.0), seconds=seconds)
-    ).outcome().speedup == pytest.approx(2.0)
+    ).speedup == pytest.approx(2.0)
 
 
 @pytest.mark.parametrize(("vary", "pairs"), [(0.01, 7), (2.0, 25)])
 def test_a_cpu_is_called_until_the_interval_is_as_narrow_as_asked(vary: float, pairs: int) -> None:
     draw, usual = random.Random(1), calls(3e-3, 5e-3)
-    contest = Scripted(
+    session = Scripted(
         Pace(pairs=(7, 25), seconds=60.0, precision=0.05),
         seconds=lambda name, count: usual(name, count) * draw.uniform(1, 1 + vary),
     )
-    outcome = Alternating(contest).outcome()
+    outcome = time_on_cpu(session)
     besides = (
         1 + 2
     )  # one on other inputs; one each of the submission and of the null model for threads
-    assert len(contest.calls) == 3 * WINDOWS * pairs + besides
+    assert len(session.calls) == 3 * WINDOWS * pairs + besides
     assert outcome.threads is None  # none of their processes is there
 
 

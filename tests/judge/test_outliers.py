@@ -1,4 +1,4 @@
-"""Entries that are planted among timed inputs: of every floating-point type, in every layout, and
+"""Entries that are has_outliers among timed inputs: of every floating-point type, in every layout, and
 nowhere else.
 """
 
@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from kevin_env.judge.handshake.memory import Image
-from kevin_env.judge.inputs.distributions import ENTRIES, plant
+from kevin_env.judge.inputs.distributions import ENTRIES, add_outliers
 from kevin_env.judge.inputs.structure import Structure, look
 
 CPU = torch.device("cpu")
@@ -28,7 +28,7 @@ def test_a_few_entries_of_either_sign_and_of_the_same_size_are_planted(
     image = Image([layout(torch.full((96, 128), 3.0)).to(dtype)], CPU)
     (tensor,) = image.tensors
     before, image_before = tensor.double().clone(), image.bytes.clone()
-    plant(image.tensors, [Structure(frozenset({"floating", "finite"}))], 7)
+    add_outliers(image.tensors, [Structure(frozenset({"floating", "finite"}))], 7)
     others = tensor.double()[tensor.double() != before]
     assert len(others) <= ENTRIES and (len(others) > ENTRIES // 2 or tensor.numel() == 0)
     assert tensor.numel() == 0 or (
@@ -44,7 +44,7 @@ def test_what_is_no_floating_point_number_stays() -> None:
         torch.ones(4096, dtype=torch.complex64),
     ]
     image = Image(tensors, CPU)
-    plant(image.tensors, list(map(look, tensors)), 7)
+    add_outliers(image.tensors, list(map(look, tensors)), 7)
     assert all(torch.equal(a, b) for a, b in zip(image.tensors, tensors, strict=True))
 
 
@@ -57,7 +57,7 @@ def test_what_is_planted_keeps_the_structure() -> None:
         uniform.softmax(1),
     ]
     image = Image(given, CPU)
-    plant(image.tensors, list(map(look, given)), 7)
+    add_outliers(image.tensors, list(map(look, given)), 7)
     triangle, *tied = image.tensors
     assert not torch.equal(triangle, given[0]) and torch.equal(triangle, triangle.tril())
     assert triangle.min() >= 0 and triangle.max() <= 1

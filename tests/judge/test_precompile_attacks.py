@@ -17,7 +17,7 @@ from kevin_env.judge.api import Options
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.device import inform
 from kevin_env.judge.sandbox.levels import LevelName
-from kevin_env.judge.trial import Trial
+from kevin_env.judge.submission_run import SubmissionRun
 from kevin_env.judge.workers.errors import Ended
 from kevin_env.judge.workers.launcher import ForkServer
 from kevin_env.judge.workers.supervisor import MAX_PROCESSES
@@ -213,13 +213,13 @@ def test_screening_on_a_gpu_compiles_nothing_more(name: str) -> None:
     device = torch.device("cuda", 0)
     torch.cuda.set_device(device)
     entry, bench = read_entry(FOLDER / "honest" / f"{name}.py"), Bench(device, inform(device))
-    worker = bench.take()
-    trial = Trial(bench, entry.task, Options(device="cuda"), "00" * 16, worker)
+    worker = bench.candidates.take()
+    run = SubmissionRun(bench, entry.task, Options(device="cuda"), "00" * 16, worker)
     try:
-        trial.build(entry.code)
+        run.build(entry.code)
         before = cubins(worker)
-        assert before > 0 and trial.screen() is None and cubins(worker) == before
+        assert before > 0 and run.screen() is None and cubins(worker) == before
     finally:
         worker.close()
-        trial.close()
+        run.close()
         bench.close()

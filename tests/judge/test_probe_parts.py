@@ -252,7 +252,9 @@ def fake_tool(
         lambda tool, report, target, missing=(): [sys.executable, "-c", TOOL, *target],
     )
     monkeypatch.setattr(ncu, "show", lambda tool, report, page: [sys.executable, "-c", PAGES, page])
-    monkeypatch.setitem(bench.refusals, "ncu", "")  # tried on a program of ours: the tool works
+    monkeypatch.setitem(
+        bench.profiler.refusals, "ncu", ""
+    )  # tried on a program of ours: the tool works
     monkeypatch.setattr(ahead, "prepare", lambda *a: None)
     return Outside(bench, RELU, code, Options(device="cpu", call_timeout=call_timeout), [])
 
@@ -290,20 +292,20 @@ def test_the_next_program_is_begun_ahead_stands_still_and_is_used_once(
     outside = fake_tool(monkeypatch, bench, MODEL)
     monkeypatch.setattr(ahead, "prepare", prepare)
     assert outside.ncu() is not None
-    with bench.beginning:  # whoever needs one meanwhile waits for this one
-        assert bench.has_begun
-        kept = bench.take_begun()
-    assert kept is not None and not bench.has_begun
+    with bench.profiler.beginning:  # whoever needs one meanwhile waits for this one
+        assert bench.profiler.has_begun
+        kept = bench.profiler.take()
+    assert kept is not None and not bench.profiler.has_begun
     states = [
         Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2][1]
         for pid in descendants(kept[0].pid)
     ]
     assert len(states) == 3 and set(states) <= set("Tt")  # the candidate, the tool, the program
-    bench.keep_begun(*kept)
+    bench.profiler.keep(*kept)
     monkeypatch.setattr(bench, "take_for_tools", lambda: pytest.fail("another was begun"))
     outside = fake_tool(monkeypatch, bench, MODEL)
     assert outside.ncu() is not None and not outside.notes
-    assert bench.take_begun() is None and not any(descendants(kept[0].pid))
+    assert bench.profiler.take() is None and not any(descendants(kept[0].pid))
 
 
 @pytest.mark.parametrize(("lacks", "begins"), [
@@ -362,17 +364,17 @@ def test_whatever_is_asked_of_a_judge_tells_whether_a_digest_will_be(
 def test_one_that_does_not_fit_or_has_died_is_not_used(
     monkeypatch, bench: Bench, dead: bool
 ) -> None:
-    worker = bench.take_for_tools()
+    worker = bench.candidates.take_for_tools()
     if dead:
         worker.end("a test")
-    bench.keep_begun(worker, frozenset() if dead else frozenset({"another"}))
+    bench.profiler.keep(worker, frozenset() if dead else frozenset({"another"}))
     assert fake_tool(monkeypatch, bench, MODEL).ncu() is not None
     assert not any(descendants(worker.pid))
 
 
 def test_a_tool_that_cannot_be_started_leaves_no_candidate(monkeypatch, bench: Bench) -> None:
     outside, taken = fake_tool(monkeypatch, bench, MODEL), []
-    take = bench.take_for_tools
+    take = bench.candidates.take_for_tools
     monkeypatch.setattr(bench, "take_for_tools", lambda: (taken.append(take()), taken[-1])[1])
     monkeypatch.setattr(ncu, "command", lambda *given: ["/nowhere/ncu"])
     with pytest.raises(Failed):
@@ -392,9 +394,9 @@ def test_what_compilers_keep_is_compiled_before_the_program_needs_it(
         assert fake_tool(monkeypatch, bench, code).ncu() is not None and steps == expected
 
 
-def a_look(contests: int) -> Look:
+def a_look(sessions: int) -> Look:
     """On a device with room for so many submissions that are timed."""
-    bench = SimpleNamespace(device=torch.device("cpu"), capacity=SimpleNamespace(contests=contests))
+    bench = SimpleNamespace(device=torch.device("cpu"), capacity=SimpleNamespace(sessions=sessions))
     return Look(bench, RELU, MODEL, Options(device="cpu", profile="ncu"))  # type: ignore[arg-type]
 
 

@@ -131,19 +131,19 @@ def test_outputs_are_seen_where_they_are_or_as_they_are_copied(
     """The reference is the submission itself; all that it gives has to be found, whichever way."""
     from kevin_env.judge import Options, Submission
     from kevin_env.judge.handshake.answer import Answer
-    from kevin_env.judge.trial import Trial
+    from kevin_env.judge.submission_run import SubmissionRun
     from kevin_env.problem import Problem
 
     if not readable:
         monkeypatch.setattr(worker_module, "memory_below", lambda keeper: None)
     answers: list[Answer] = []
-    checked = Trial.checked
+    checked = SubmissionRun.checked
 
-    def noted(trial: Trial, distribution: str) -> Any:
-        answers.append((found := checked(trial, distribution))[0])
+    def noted(run: SubmissionRun, distribution: str) -> Any:
+        answers.append((found := checked(run, distribution))[0])
         return found
 
-    monkeypatch.setattr(Trial, "checked", noted)
+    monkeypatch.setattr(SubmissionRun, "checked", noted)
     source = OUTPUTS.replace("ModelNew", "Model") + (
         "def get_inputs():\n    return [torch.randn(500, 300)]\ndef get_init_inputs():\n    return []\n"
     )

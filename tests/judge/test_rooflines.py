@@ -14,7 +14,7 @@ from kevin_env.judge.api import Pace
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.judge import RETRIES, Judge
 from kevin_env.judge.roofline.ceilings import CeilingStore
-from kevin_env.judge.timing.session import Unverified, Wrong
+from kevin_env.judge.timing.session import UnverifiedAnswers, Wrong
 from kevin_env.judge.verdict import flag, flag_name
 from kevin_env.judge.workers.usage import descendants
 from kevin_env.judge.workers.worker import Worker
@@ -146,13 +146,13 @@ def test_whoever_ended_early_is_told_of_a_wrong_answer_all_the_same(
     right = judge.judge(
         PROBLEM, Submission(code=HONEST), Options(device="cpu", inputs="shipped"), lambda _: None
     )
-    compare = Unverified.compare_beside_others
+    compare = UnverifiedAnswers.compare_beside_others
 
-    def wrong(self: Unverified, *given: Any) -> None:
+    def wrong(self: UnverifiedAnswers, *given: Any) -> None:
         compare(self, *given)
         raise Wrong(Incorrect(kind="values", message="wrong", input_set="cpu/own"))
 
-    monkeypatch.setattr(Unverified, "compare_beside_others", wrong)
+    monkeypatch.setattr(UnverifiedAnswers, "compare_beside_others", wrong)
     options = Options(device="cpu", inputs="shipped")
     outcome = judge.judge(PROBLEM, Submission(code=HONEST), options, lambda _: None).outcome
     assert right.outcome.category == "correct" and outcome.category == "correctness" and gone

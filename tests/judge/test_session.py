@@ -1,11 +1,11 @@
-"""A contest without a device: who runs when, in which order, and on whose inputs."""
+"""A session without a device: who runs when, in which order, and on whose inputs."""
 
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from kevin_env.judge.timing.session import Contest
+from kevin_env.judge.timing.session import TimingSession
 
 NAMES = ("submission", "reference", "null")
 
@@ -46,19 +46,19 @@ class Called:
         self.given: list[str] = []
         self.compared: list[str] = []
         call = SimpleNamespace(call=lambda player, drawn, timeout: self._note(drawn))
-        trial: Any = SimpleNamespace(
+        run: Any = SimpleNamespace(
             worker=self.sides["submission"],
             player=self.players["submission"],
             gate=call,
-            run=self._note,
+            call=self._note,
         )
         supply: Any = SimpleNamespace(
             take=lambda count: ["fresh"] * count, stock=lambda count: ["stock"] * count
         )
         unverified: Any = SimpleNamespace(add=lambda answer, drawn: self.compared.append(drawn))
         apart: Any = call
-        self.contest = Contest(
-            trial, self.players["reference"], self.players["null"], unverified, supply, apart
+        self.session = TimingSession(
+            run, self.players["reference"], self.players["null"], unverified, supply, apart
         )
 
     def _note(self, drawn: str) -> str:
@@ -73,12 +73,12 @@ def made() -> Called:
 
 
 def test_whoever_is_not_called_stands_still(made: Called) -> None:
-    with pytest.raises(KeyError), made.contest.still():
+    with pytest.raises(KeyError), made.session.still():
         assert not any(side.runs for side in made.sides.values())
         for name in (*NAMES, *NAMES):
-            made.contest.call(made.players[name])
+            made.session.call(made.players[name])
         assert made.runs == [[name] for name in (*NAMES, *NAMES)]
-        made.contest.require_still()
+        made.session.require_still()
         assert not any(side.runs for side in made.sides.values())
         raise KeyError
     assert all(side.runs for side in made.sides.values())
@@ -88,12 +88,12 @@ def test_only_the_submissions_inputs_are_fresh_and_only_its_answers_are_compared
     made: Called,
 ) -> None:
     for name in NAMES:
-        made.contest.call(made.players[name])
+        made.session.call(made.players[name])
     assert made.given == ["fresh", "stock", "stock"] and made.compared == ["fresh"]
 
 
 def test_all_three_are_waited_for_closely_while_they_are_timed_and_no_longer(made: Called) -> None:
-    with pytest.raises(KeyError), made.contest.still():
+    with pytest.raises(KeyError), made.session.still():
         assert all(side.attended for side in made.sides.values())
         raise KeyError
     assert not any(side.attended for side in made.sides.values())

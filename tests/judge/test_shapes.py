@@ -11,10 +11,10 @@ import torch
 from kevin_env.candidate import tree
 from kevin_env.judge.api import Options
 from kevin_env.judge.handshake.memory import Image, image_size
-from kevin_env.judge.inputs.cases import SECONDS, SLACK, Sketches, precompile, sketches
+from kevin_env.judge.inputs.cases import SECONDS, SLACK, ShapeSpecs, precompile, shape_specs
 from kevin_env.judge.inputs.reference import Case
 from kevin_env.judge.lease import Lease
-from kevin_env.judge.trial import Trial
+from kevin_env.judge.submission_run import SubmissionRun
 from kevin_env.problem import Problem, load_problem
 
 CPU = torch.device("cpu")
@@ -52,11 +52,11 @@ def forms(specs: list[dict[str, Any]]) -> list[Any]:
 )
 def test_shapes_types_strides_and_scalars_are_those_of_the_cases(inputs: str) -> None:
     of = problem(inputs)
-    for name, sketch in zip(of.cases, sketches(of), strict=True):
+    for name, spec in zip(of.cases, shape_specs(of), strict=True):
         case = Case(of, name, CPU)
         case.draw_weights(1)
         skeleton, tensors = case.draw_inputs("own", 1)
-        told, stage = sketch.orders["construct"], sketch.orders["stage"]
+        told, stage = spec.orders["construct"], spec.orders["stage"]
         assert stage["inputs"] == skeleton
         assert forms(stage["specs"]) == forms(Image(tensors, CPU).specs)
         assert told["init"] == tree.take_apart(case.init_inputs)[0]
@@ -71,7 +71,7 @@ def test_shapes_types_strides_and_scalars_are_those_of_the_cases(inputs: str) ->
     "inputs", ["torch.randn(int(torch.randint(3, 9, ())), 3)", "torch.randn(N, 3).numpy()", "1 / 0"]
 )
 def test_a_case_that_needs_data_or_fails_is_left_out(inputs: str) -> None:
-    assert sketches(problem(inputs)) == []
+    assert shape_specs(problem(inputs)) == []
 
 
 def test_a_call_is_as_large_as_its_inputs_and_outputs() -> None:
@@ -80,16 +80,16 @@ def test_a_call_is_as_large_as_its_inputs_and_outputs() -> None:
     case.draw_weights(1)
     skeleton, tensors = case.draw_inputs("own", 1)
     outputs = tree.take_apart(case.answer(skeleton, tensors, 1))[1]
-    assert sketches(of)[0].call == image_size(tensors) + image_size(outputs)
+    assert shape_specs(of)[0].call == image_size(tensors) + image_size(outputs)
     looks = Problem(
         **{**of.model_dump(), "source": of.source.replace("x * self.scale", "x[x > 0]")}
     )
-    assert sketches(looks)[0].call == image_size(tensors)
+    assert shape_specs(looks)[0].call == image_size(tensors)
 
 
 def test_every_case_of_a_problem_of_ours_is_there() -> None:
     of = load_problem("L1_40_LayerNorm")
-    assert len(sketches(of)) == len(of.cases) > 2
+    assert len(shape_specs(of)) == len(of.cases) > 2
 
 
 @pytest.mark.parametrize(("left", "answer"), [(300.0, 300.0), (0.0, SLACK)])
@@ -108,15 +108,17 @@ def test_constant_weights_get_their_noise_where_there_are_bytes() -> None:
 
 
 def test_none_is_made_while_others_are_timed(tmp_path: Path) -> None:
-    lease, told = Lease("sketch"), []
-    bench: Any = SimpleNamespace(device=torch.device("cuda"), sketches=Sketches(lease))
+    lease, told = Lease("spec"), []
+    bench: Any = SimpleNamespace(device=torch.device("cuda"), shape_specs=ShapeSpecs(lease))
     worker: Any = SimpleNamespace(
         folder=tmp_path,
         path=str(tmp_path / "submission.py"),
         ask=lambda order, *_, **__: told.append(order),
     )
-    trial = Trial(bench, problem("torch.randn(N, 3)"), Options(device="cuda"), "00" * 16, worker)
-    building = threading.Thread(target=trial.build, args=("",))
+    run = SubmissionRun(
+        bench, problem("torch.randn(N, 3)"), Options(device="cuda"), "00" * 16, worker
+    )
+    building = threading.Thread(target=run.build, args=("",))
     with lease.exclusive():
         building.start()
         building.join(0.5)

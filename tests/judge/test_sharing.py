@@ -17,10 +17,10 @@ from leasing import taken
 
 from kevin_env.judge import Options, Submission
 from kevin_env.judge.judge import Judge
+from kevin_env.judge.submission_run import SubmissionRun
 from kevin_env.judge.timing.measure import measure
-from kevin_env.judge.timing.session import Contest
-from kevin_env.judge.trial import Trial
-from kevin_env.judge.verdict import may_be_others_doing
+from kevin_env.judge.timing.session import TimingSession
+from kevin_env.judge.verdict import may_be_environmental
 from kevin_env.judge.workers.usage import descendants
 from kevin_env.judge.workers.worker import Worker
 from kevin_env.outcome import Correct, RuntimeFailure
@@ -48,8 +48,8 @@ def test_others_are_timed_between_two_calls_while_the_submission_stands_still(
 ) -> None:
     stages: list[str] = []
     seen: list[tuple[int, set[str]]] = []
-    take, taken, waiting = judge.bench.take, [], []
-    monkeypatch.setattr(judge.bench, "take", lambda: taken.append(take()) or taken[-1])
+    take, taken, waiting = judge.bench.candidates.take, [], []
+    monkeypatch.setattr(judge.bench.candidates, "take", lambda: taken.append(take()) or taken[-1])
 
     def other() -> None:
         with judge.bench.lease.exclusive():
@@ -83,8 +83,10 @@ def test_on_a_cpu_a_submission_that_was_judged_stands_still_until_it_is_ended(
         )
         close(worker)
 
-    take, submissions = judge.bench.take, []
-    monkeypatch.setattr(judge.bench, "take", lambda: submissions.append(take()) or submissions[-1])
+    take, submissions = judge.bench.candidates.take, []
+    monkeypatch.setattr(
+        judge.bench.candidates, "take", lambda: submissions.append(take()) or submissions[-1]
+    )
     monkeypatch.setattr(
         Worker, "close", lambda worker: closed(worker) if worker in submissions else close(worker)
     )
@@ -95,9 +97,9 @@ def test_on_a_cpu_a_submission_that_was_judged_stands_still_until_it_is_ended(
 def test_a_submission_that_hangs_is_ended_before_others_get_the_device(
     judge: Judge, monkeypatch
 ) -> None:
-    retire, left, stages = judge.bench.retire, [], []
+    retire, left, stages = judge.bench.candidates.retire, [], []
     monkeypatch.setattr(
-        judge.bench,
+        judge.bench.candidates,
         "retire",
         lambda worker: (left.append(list(descendants(worker.pid))), retire(worker)),
     )
@@ -133,16 +135,16 @@ def test_nobody_shares_the_device_while_a_submission_is_timed(judge: Judge, monk
 def test_who_is_judged_alone_is_screened_while_nobody_shares_the_device(
     judge: Judge, monkeypatch
 ) -> None:
-    checked, others = Trial.checked, list[bool]()
-    monkeypatch.setattr("kevin_env.judge.judge.may_be_others_doing", lambda *given: True)
+    checked, others = SubmissionRun.checked, list[bool]()
+    monkeypatch.setattr("kevin_env.judge.judge.may_be_environmental", lambda *given: True)
     stages: list[str] = []
 
-    def watched(trial: Trial, distribution: str) -> Any:
+    def watched(run: SubmissionRun, distribution: str) -> Any:
         if stages.count("build") == 2:
             others.append(taken(judge.bench.lease, "shared", 0.1))
-        return checked(trial, distribution)
+        return checked(run, distribution)
 
-    monkeypatch.setattr(Trial, "checked", watched)
+    monkeypatch.setattr(SubmissionRun, "checked", watched)
     assert judge.judge(SOFTMAX, RIGHT, OPTIONS, stages.append).outcome.category == "correct"
     assert stages.count("build") == 2 and others and not any(others)
 
@@ -168,7 +170,7 @@ def test_who_is_judged_alone_has_all_places_on_the_device(judge: Judge, monkeypa
     places = threading.Semaphore(3)
     monkeypatch.setattr(judge, "_on_device", places)
     monkeypatch.setattr(judge.bench, "capacity", replace(judge.bench.capacity, on_device=3))
-    monkeypatch.setattr("kevin_env.judge.judge.may_be_others_doing", lambda *given: True)
+    monkeypatch.setattr("kevin_env.judge.judge.may_be_environmental", lambda *given: True)
     runs: list[list[bool]] = []
 
     def watch(stage: str) -> None:
@@ -202,24 +204,24 @@ def test_who_is_judged_alone_has_all_places_on_the_device(judge: Judge, monkeypa
 def test_only_an_end_may_be_others_doing(
     outcome, given: tuple[bool, bool, bool], doubted: bool
 ) -> None:
-    assert may_be_others_doing(outcome, *given) is doubted
+    assert may_be_environmental(outcome, *given) is doubted
 
 
 def test_partners_go_on_after_a_submission_that_ended_before_it_was_timed(
     judge: Judge, monkeypatch
 ) -> None:
-    prepare = Contest.prepare
+    prepare = TimingSession.prepare
 
-    def killed(trial: Trial, *given: Any) -> Contest:
-        contest = prepare(trial, *given)
-        for pid in descendants(trial.worker.pid):
+    def killed(run: SubmissionRun, *given: Any) -> TimingSession:
+        session = prepare(run, *given)
+        for pid in descendants(run.worker.pid):
             os.kill(pid, signal.SIGKILL)
-        while trial.worker.waiting:
+        while run.worker.waiting:
             time.sleep(0.001)
-        return contest
+        return session
 
     with monkeypatch.context() as patch:
-        patch.setattr(Contest, "prepare", killed)
+        patch.setattr(TimingSession, "prepare", killed)
         assert judge.judge(SOFTMAX, RIGHT, OPTIONS, lambda _: None).outcome.category == "runtime"
     free = [worker for _, worker in judge.bench.partners._free]
     assert free and not any(state(pid) == "T" for worker in free for pid in descendants(worker.pid))
@@ -229,15 +231,19 @@ def test_partners_go_on_after_a_submission_that_ended_before_it_was_timed(
 def test_partners_of_the_next_are_made_ready_while_one_waits_to_be_timed(
     judge: Judge, monkeypatch
 ) -> None:
-    both, prepare, calls = threading.Barrier(2, timeout=SECONDS), Contest.prepare, itertools.count()
+    both, prepare, calls = (
+        threading.Barrier(2, timeout=SECONDS),
+        TimingSession.prepare,
+        itertools.count(),
+    )
 
-    def together(*given: Any) -> Contest:
+    def together(*given: Any) -> TimingSession:
         if next(calls) < 2:  # one that is doubted is prepared again
             both.wait()
         return prepare(*given)
 
-    monkeypatch.setattr(Contest, "prepare", together)
-    monkeypatch.setattr(judge.bench, "contests", threading.BoundedSemaphore(2))
+    monkeypatch.setattr(TimingSession, "prepare", together)
+    monkeypatch.setattr(judge.bench, "sessions", threading.BoundedSemaphore(2))
     for name in ("_slots", "_on_device"):
         monkeypatch.setattr(judge, name, threading.Semaphore(2))
     with ThreadPoolExecutor(2) as pool:

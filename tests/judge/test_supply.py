@@ -17,8 +17,8 @@ from kevin_env.judge.handshake.gate import Drawn, Gate, Player
 from kevin_env.judge.handshake.memory import Image, SharedRegion
 from kevin_env.judge.inputs.reference import Case
 from kevin_env.judge.judge import Judge
-from kevin_env.judge.timing.session import STOCK, Supply
-from kevin_env.judge.trial import Trial
+from kevin_env.judge.submission_run import SubmissionRun
+from kevin_env.judge.timing.session import STOCK, InputSupply
 from kevin_env.problem import Problem, load_problem
 
 CPU = torch.device("cpu")
@@ -43,7 +43,7 @@ def get_init_inputs():
 
 
 class Drawing:
-    """Stands where a trial does; numbers what it draws."""
+    """Stands where a run does; numbers what it draws."""
 
     def __init__(self, size: int = 300) -> None:
         self.bench, self.outputs = SimpleNamespace(device=CPU), [torch.empty(64)]
@@ -64,20 +64,20 @@ def numbers(sets: list[Drawn]) -> list[int]:
 
 
 def test_sets_come_in_the_order_in_which_they_were_drawn_and_go_on_where_they_end() -> None:
-    trial: Any = Drawing()
-    supply = Supply(trial, budget=1 << 30)
+    run: Any = Drawing()
+    supply = InputSupply(run, budget=1 << 30)
     supply.fill(20)
-    assert trial.count == STOCK + 21  # one of another distribution is the first
+    assert run.count == STOCK + 21  # one of another distribution is the first
     assert numbers(supply.take(5) + supply.take(16)) == list(range(STOCK + 2, STOCK + 23))
-    assert supply.other().seed == STOCK + 1
+    assert supply.untimed().seed == STOCK + 1
 
 
 @pytest.mark.parametrize(("budget", "stock"), [(STOCK, 1), (STOCK + 1, STOCK)])
 def test_the_partners_have_a_few_sets_that_come_in_turn_where_there_is_room(
     budget: int, stock: int
 ) -> None:
-    trial: Any = Drawing()
-    supply = Supply(trial, budget * EACH)
+    run: Any = Drawing()
+    supply = InputSupply(run, budget * EACH)
     given = numbers(supply.stock(2) + supply.stock(5))
     assert given == [1 + number % stock for number in range(7)]
     assert not {*given} & {*numbers(supply.take(3))}
@@ -85,18 +85,18 @@ def test_the_partners_have_a_few_sets_that_come_in_turn_where_there_is_room(
 
 @pytest.mark.parametrize(("budget", "ahead"), [(0, 1), (2, 2), (99, 7)])
 def test_no_more_is_drawn_ahead_than_there_is_room_for(budget: int, ahead: int) -> None:
-    trial: Any = Drawing()
-    supply = Supply(trial, budget * EACH)
-    before = trial.count
+    run: Any = Drawing()
+    supply = InputSupply(run, budget * EACH)
+    before = run.count
     supply.fill(7)
-    assert (trial.count - before, supply.fitting) == (1 + ahead, max(1, budget))
+    assert (run.count - before, supply.fitting) == (1 + ahead, max(1, budget))
     assert len({*numbers(supply.take(9))}) == 9
 
 
 def test_inputs_without_tensors_need_room_for_outputs_only() -> None:
-    trial: Any = Drawing(size=0)
-    trial.outputs = []
-    assert Supply(trial, budget=5).fitting == 5 and len(Supply(trial, budget=0).take(5)) == 5
+    run: Any = Drawing(size=0)
+    run.outputs = []
+    assert InputSupply(run, budget=5).fitting == 5 and len(InputSupply(run, budget=0).take(5)) == 5
 
 
 @pytest.fixture(scope="module")
@@ -105,13 +105,13 @@ def judge(a_judge: Callable[..., Judge]) -> Judge:
 
 
 def test_while_it_times_the_judge_draws_nothing(judge: Judge, monkeypatch) -> None:
-    drawn, draw = list[bool](), Trial.draw
+    drawn, draw = list[bool](), SubmissionRun.draw
 
     def drawing(*given: Any) -> Drawn:
         drawn.append(judge.bench.timing.locked())
         return draw(*given)
 
-    monkeypatch.setattr(Trial, "draw", drawing)
+    monkeypatch.setattr(SubmissionRun, "draw", drawing)
     outcome = judge.judge(
         SOFTMAX, Submission(code=RIGHT), Options(device="cpu"), lambda _: None
     ).outcome
@@ -154,13 +154,13 @@ def test_a_submission_is_shown_no_input_twice_whether_it_is_screened_or_timed(
 def test_inputs_and_planted_entries_come_from_the_secret_and_differ_from_draw_to_draw(
     judge: Judge,
 ) -> None:
-    worker = judge.bench.take()
+    worker = judge.bench.candidates.take()
 
     def drawn(secret: str) -> list[torch.Tensor]:
-        trial = Trial(judge.bench, RELU, Options(device="cpu"), secret, worker)
-        trial.case = Case(RELU, "cpu", CPU)
-        trial.distributions = ["own", "signed", "wide", "offset"]
-        return [trial.draw("own").image.tensors[0] for _ in range(2)]
+        run = SubmissionRun(judge.bench, RELU, Options(device="cpu"), secret, worker)
+        run.case = Case(RELU, "cpu", CPU)
+        run.distributions = ["own", "signed", "wide", "offset"]
+        return [run.draw("own").image.tensors[0] for _ in range(2)]
 
     one, same, other = drawn("a"), drawn("a"), drawn("b")
     assert all(map(torch.equal, one, same))
@@ -171,7 +171,7 @@ def test_inputs_and_planted_entries_come_from_the_secret_and_differ_from_draw_to
         for each in (*one, *other)
     ]
     assert len({frozenset(places) for places in outside}) == 4
-    judge.bench.retire(worker)
+    judge.bench.candidates.retire(worker)
 
 
 def test_weights_come_from_the_secret(judge: Judge) -> None:
@@ -185,9 +185,9 @@ def test_weights_come_from_the_secret(judge: Judge) -> None:
             regions[name] = region.bytes.clone()
 
         worker: Any = SimpleNamespace(share=share, ask=lambda *given, **fields: {}, memory=None)
-        trial = Trial(judge.bench, problem, Options(device="cpu"), secret, worker)
-        trial.enter(Case(problem, "main", CPU))
-        trial.close()
+        run = SubmissionRun(judge.bench, problem, Options(device="cpu"), secret, worker)
+        run.enter(Case(problem, "main", CPU))
+        run.close()
         return regions["weights"]
 
     one, same, other = lent("a"), lent("a"), lent("b")

@@ -17,8 +17,8 @@ from kevin_env.judge.handshake.claims import CallClaim
 from kevin_env.judge.handshake.gate import Drawn
 from kevin_env.judge.handshake.memory import Image
 from kevin_env.judge.judge import Judge
-from kevin_env.judge.timing.session import Unverified, Wrong
-from kevin_env.judge.trial import Trial
+from kevin_env.judge.submission_run import SubmissionRun
+from kevin_env.judge.timing.session import UnverifiedAnswers, WrongAnswer
 from kevin_env.outcome import Incorrect
 from kevin_env.problem import load_problem
 
@@ -42,7 +42,7 @@ GONE = [
     )
     for n in range(SCREENED, SCREENED + 3)
 ]
-"""Wrong once, and gone in the next call."""
+"""WrongAnswer once, and gone in the next call."""
 BUDGETS = {"cuda": 0.25, "cpu": 0.05}, {"cuda": 0.0, "cpu": 0.0}
 
 
@@ -76,20 +76,20 @@ def test_every_timed_answer_is_compared_before_anything_is_told(
     judge: Judge, monkeypatch: pytest.MonkeyPatch, share: dict[str, float]
 ) -> None:
     given, compared, alone = [], [], []
-    run, check = Trial.run, Trial.check
+    call, check = SubmissionRun.call, SubmissionRun.check
 
-    def ran(trial: Trial, drawn: Drawn) -> Answer:
-        given.append(run(trial, drawn))
+    def ran(run: SubmissionRun, drawn: Drawn) -> Answer:
+        given.append(call(run, drawn))
         return given[-1]
 
-    def checked(trial: Trial, answer: Answer, drawn: Drawn) -> Incorrect | None:
+    def checked(run: SubmissionRun, answer: Answer, drawn: Drawn) -> Incorrect | None:
         compared.append(answer)
         alone.append(judge.bench.timing.locked())
-        return check(trial, answer, drawn)
+        return check(run, answer, drawn)
 
     monkeypatch.setattr("kevin_env.judge.timing.session.WAITING_SHARE", share)
-    monkeypatch.setattr(Trial, "run", ran)
-    monkeypatch.setattr(Trial, "check", checked)
+    monkeypatch.setattr(SubmissionRun, "call", ran)
+    monkeypatch.setattr(SubmissionRun, "check", checked)
     assert judged(judge, RIGHT)[0].outcome.category == "correct"
     assert len(given) > 8 and [id(each) for each in compared] == [id(each) for each in given]
     assert any(alone) is (share is BUDGETS[1])
@@ -109,7 +109,7 @@ def test_others_are_timed_while_answers_are_compared(
 
 @dataclass
 class Checking:
-    """Stands where a trial does; `wrong` is the input set that it finds a wrong answer on."""
+    """Stands where a run does; `wrong` is the input set that it finds a wrong answer on."""
 
     wrong: str = ""
     seen: list[str] = field(default_factory=list)
@@ -132,23 +132,23 @@ def answer() -> Answer:
 
 
 def test_what_waits_longest_is_compared_at_once_where_too_much_waits() -> None:
-    trial, size = Checking(), drawn("").image.bytes.numel()
-    unverified = Unverified(trial, budget=2 * size)  # type: ignore[arg-type]
+    run, size = Checking(), drawn("").image.bytes.numel()
+    unverified = UnverifiedAnswers(run, budget=2 * size)  # type: ignore[arg-type]
     for name in "ab":
         unverified.add(answer(), drawn(name))
-    assert (trial.seen, len(unverified), unverified.held) == ([], 2, 2 * size)
+    assert (run.seen, len(unverified), unverified.held) == ([], 2, 2 * size)
     unverified.add(answer(), drawn("c"))
-    assert (trial.seen, len(unverified), unverified.held) == (["a"], 2, 2 * size)
+    assert (run.seen, len(unverified), unverified.held) == (["a"], 2, 2 * size)
 
 
 def test_others_may_go_first_after_each_call_and_after_a_wrong_one_nothing_is_left() -> None:
-    trial = Checking(wrong="b")
-    unverified = Unverified(trial, budget=1 << 30)  # type: ignore[arg-type]
+    run = Checking(wrong="b")
+    unverified = UnverifiedAnswers(run, budget=1 << 30)  # type: ignore[arg-type]
     for name in "abc":
         unverified.add(answer(), drawn(name))
     unverified.compare(until=lambda: True)
-    assert (trial.seen, len(unverified)) == (["a"], 2)
-    with pytest.raises(Wrong) as wrong:
+    assert (run.seen, len(unverified)) == (["a"], 2)
+    with pytest.raises(WrongAnswer) as wrong:
         unverified.compare()
     assert wrong.value.outcome.input_set == "b"
-    assert (trial.seen, len(unverified), unverified.held) == (["a", "b"], 0, 0)
+    assert (run.seen, len(unverified), unverified.held) == (["a", "b"], 0, 0)

@@ -91,7 +91,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def lint(bench: Bench, held: Held, body: str) -> LintReport:
     it = Problem(id="p", name="p", source=SOURCE.format(body=body, side=SIDE), cases=("main",))
-    bench.natures.clear()
+    bench.problems.properties.clear()
     with held:
         return examine(bench, it, Options(device="cpu"), Limits(cpu_seconds=20))
 

@@ -1,1 +1,1 @@
-"""Whether outputs are right, and what a wrong one has in common with the expected one."""
+"""Compares outputs with the reference's, and finds patterns in wrong ones."""

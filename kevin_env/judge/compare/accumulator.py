@@ -1,15 +1,15 @@
-"""What a single accumulator for each sum costs: a reference is run with the rounding errors that it
-would have.
+"""Runs a reference with the rounding errors of a single accumulator per sum.
 
-Adding up n terms one after the other rounds each of the n partial sums S_k. An error of rounding is
-within half an ulp of S_k and, as a rule, unlike the others, so that together they have the root
-mean square `ROUNDED` eps sqrt(sum S_k^2) (Higham and Mary, "A New Approach to Probabilistic
-Rounding Error Analysis", 2019). Of terms with the sum S and the sum of squares T, in any order, sum
-S_k^2 is about n (S^2 / 3 + T / 2). Where terms are alike, or lost in the partial sum, errors add
-up; where most are zero, there are fewer. So a sample of the sums is really added up that way, and
-the estimate is scaled to that. That much is added to, or taken away from, the result of every sum
-in the reference, with random signs; what follows from it in the output is what a kernel may be off
-by.
+Adding n terms one by one rounds each of the n partial sums S_k. A rounding error is within half an
+ulp of S_k and usually independent of the others, so that together they have the root mean square
+`ROUNDED` eps sqrt(sum S_k^2) (Higham and Mary, "A New Approach to Probabilistic Rounding Error
+Analysis", 2019). For terms in any order with sum S and sum of squares T, sum S_k^2 is about
+n (S^2 / 3 + T / 2).
+
+If terms are alike, or lost in the partial sum, errors accumulate; if most are zero, there are
+fewer. Therefore a sample of the sums is really computed with one accumulator, and the estimate is
+scaled to match it. An error of that size and of random sign is added to every sum of the reference;
+the resulting change of the output is what a kernel may be off by.
 """
 
 import math
@@ -22,26 +22,28 @@ from torch._decomp import get_decompositions
 from torch.utils._python_dispatch import TorchDispatchMode
 
 ROUNDED = 0.21
-"""Root mean square of a rounding error, as a share of eps times the number: over a binade an ulp is
-0.72 eps of it on average, and the error uniform within half an ulp.
+"""Root mean square of a rounding error, as a share of eps times the number.
+
+Over a binade an ulp is 0.72 eps of it on average, and the error is uniform within half an ulp.
 """
 LONGEST = 1 << 20
-"""Terms that one accumulator adds up at most: longer sums are computed in parts."""
+"""Most terms per accumulator: longer sums are computed in parts."""
 SAMPLE = 64
-"""Sums that are really added up; with fewer than `FEW` they may be off by little by chance."""
+"""Sums that are really computed; with fewer than `FEW` they may be accurate by chance."""
 FEW = 16
 aten = torch.ops.aten
 COMPOUND = (
-    aten._softmax, aten._log_softmax, aten.native_layer_norm, aten.native_group_norm, aten.native_batch_norm,
-    aten._native_batch_norm_legit, aten.cudnn_batch_norm, aten.mse_loss, aten.smooth_l1_loss, aten.huber_loss,
-    aten.nll_loss_forward, aten.soft_margin_loss, aten._fused_rms_norm,
+    aten._softmax, aten._log_softmax, aten.native_layer_norm, aten.native_group_norm,
+    aten.native_batch_norm, aten._native_batch_norm_legit, aten.cudnn_batch_norm, aten.mse_loss,
+    aten.smooth_l1_loss, aten.huber_loss, aten.nll_loss_forward, aten.soft_margin_loss,
+    aten._fused_rms_norm,
 )  # fmt: skip
-"""What hides a sum; torch's own decompositions take it apart."""
+"""Operators that hide a sum; torch's decompositions expose it."""
 Rule = Callable[..., Any]
 
 
 class OneAccumulator(TorchDispatchMode):
-    """Runs torch's sums, matrix products and convolutions so."""
+    """Runs torch's sums, matrix products and convolutions with one accumulator per sum."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -59,14 +61,12 @@ class OneAccumulator(TorchDispatchMode):
 
 
 def _rounded(result: torch.Tensor) -> float:
-    """The root mean square of one rounding error, as a share of what is rounded: accumulators are
-    float32 at least.
-    """
+    """The root mean square of one rounding error, relative; accumulators are at least float32."""
     return ROUNDED * torch.finfo(torch.promote_types(result.dtype, torch.float32)).eps
 
 
 def _moved(result: torch.Tensor, errors: torch.Tensor) -> torch.Tensor:
-    """A result with errors of either sign."""
+    """A result with errors of random sign."""
     return result + torch.where(torch.rand_like(errors) < 0.5, -errors, errors).to(result.dtype)
 
 
@@ -76,9 +76,7 @@ def _modelled(count: float, total: torch.Tensor, squares: torch.Tensor) -> torch
 
 
 def _scale(terms: torch.Tensor, rounded: float) -> float:
-    """What the model has to be multiplied by, from the terms of some sums, a row of float32 for
-    each.
-    """
+    """The factor to scale the model by, from the terms of some sums: one float32 row per sum."""
     terms = terms[:, :LONGEST].float().cpu()
     exact = terms.double()
     off = torch.from_numpy(np.add.accumulate(terms.numpy(), axis=1)[:, -1]) - exact.sum(1)
@@ -90,7 +88,7 @@ def _scale(terms: torch.Tensor, rounded: float) -> float:
 
 
 def _places(shape: Sequence[int], device: torch.device) -> tuple[torch.Tensor, ...]:
-    """Indices of some elements of a tensor of this shape; of all where they are few."""
+    """Indices of a sample of elements of a tensor of this shape; of all if they are few."""
     count = math.prod(shape)
     chosen = (
         torch.randint(count, (SAMPLE,), device=device)
@@ -101,7 +99,7 @@ def _places(shape: Sequence[int], device: torch.device) -> tuple[torch.Tensor, .
 
 
 def _product(added: int) -> Rule:
-    """Of a matrix product, whose factors come after so many arguments."""
+    """The rule of a matrix product, whose factors come after `added` other arguments."""
 
     def rule(func: Any, *args: Any, **kwargs: Any) -> torch.Tensor:
         left, right = args[added], args[added + 1]
@@ -132,7 +130,7 @@ def _convolution(
 
 
 def _terms(x: torch.Tensor, dim: Any) -> torch.Tensor:
-    """What is added up over some dimensions, a row for each sum of a sample."""
+    """The terms of a sum over some dimensions, one row per sum of a sample."""
     given = range(x.dim()) if dim is None or dim == [] else [dim] if isinstance(dim, int) else dim
     axes = [axis % x.dim() for axis in given]
     kept = [axis for axis in range(x.dim()) if axis not in axes]
@@ -168,7 +166,7 @@ def _cumsum(func: Any, x: torch.Tensor, dim: int, **kwargs: Any) -> torch.Tensor
 def _spread(
     func: Any, x: torch.Tensor, dim: Any, power: float, middle: bool, *args: Any, **kwargs: Any
 ) -> torch.Tensor:
-    """Of a sum of squares, of what is left of the mean or of the elements, or of a power of one."""
+    """The rule of a sum of squares, of deviations from the mean or not, or of a power of one."""
     result = func(x, *args, **kwargs)
     if not result.is_floating_point() or not 0 < result.numel() < x.numel():
         return result
@@ -190,7 +188,7 @@ def _var(power: float) -> Rule:
 def _var_mean(
     func: Any, x: torch.Tensor, dim: Any = None, *args: Any, **kwargs: Any
 ) -> tuple[torch.Tensor, ...]:
-    """Of a variance, or a standard deviation, and a mean."""
+    """The rule of a variance or standard deviation together with a mean."""
     spread = _var(1)(lambda *given, **named: func(*given, **named)[0], x, dim, *args, **kwargs)
     return spread, _mean(func, x, dim, spread.dim() == x.dim())
 

@@ -1,4 +1,4 @@
-"""One call's outputs against what the reference gives: structure first, then every tensor."""
+"""Checks the outputs of one call: first their structure, then every tensor."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,19 +18,21 @@ from kevin_env.judge.workers.errors import Broken
 from kevin_env.outcome import Difference, Incorrect, Pattern
 
 Allowed = dict[tuple[str, int], Tolerance]
-"""What was allowed on an earlier input set, by its name and the number of the output tensor."""
+"""Tolerances used on earlier input sets, by the set's name and the number of the output tensor."""
 
 
 CLOSE = 0.5
-"""An output that is within this share of what was allowed on an earlier set of the same case and
-distribution is right; the oracle, which takes ten times as long, is asked about every other.
+"""An output within this share of an earlier tolerance, for the same case and distribution, is
+right.
+
+For any other the oracle is computed, which takes ten times as long.
 """
 
 
 def check_answer(
     answer: Answer, expected: Expected, case: Case, input_set: str, allowed: Allowed
 ) -> Incorrect | None:  # fmt: skip
-    """What is wrong with a call, or None. `allowed` is read and added to."""
+    """What is wrong with a call, or None. `allowed` is read and updated."""
     if not answer.unchanged:
         return _incorrect(
             Mismatch("inputs_changed", "the call modified its inputs, or memory next to them"),
@@ -65,7 +67,7 @@ def check_answer(
 
 @dataclass(frozen=True)
 class _Target:
-    """One tensor of what is expected."""
+    """One expected tensor."""
 
     expected: Expected
     references: list[torch.Tensor]
@@ -78,7 +80,7 @@ class _Target:
         return self.references[self.place]
 
     def plainly_right(self, tensor: torch.Tensor, allowed: Allowed) -> bool:
-        """Whether nothing is wrong, as far as that is plain without the oracle."""
+        """Whether the tensor is right without asking the oracle."""
         known = allowed.get(self.name)
         return known is not None and near(
             tensor, self.reference, CLOSE * known.worst, CLOSE * known.rms
@@ -98,7 +100,7 @@ class _Target:
         return None
 
     def plain(self) -> torch.Tensor | None:
-        """The reference's output with plain accumulators, where it can be had."""
+        """The reference's output with one accumulator per sum, if it can be computed."""
         return alike(self.expected.plain, self.references)[self.place]
 
 
@@ -127,13 +129,15 @@ def _wrong_form(output: Output, target: _Target) -> Mismatch | None:
 
 
 def unwritten(before: Answer, call: Answer, wrong: Incorrect) -> Incorrect | None:
-    """What is wrong with a call whose output holds bytes that memory was filled with beforehand;
-    None without any.
+    """What is wrong with a call whose output holds bytes that memory had been filled with.
 
     Args:
-        before: A call on the same inputs, without that filling.
+        before: A call on the same inputs, without filling memory.
         call: The call.
-        wrong: What the comparison says of it.
+        wrong: The result of comparing it.
+
+    Returns:
+        None if the output holds no such bytes.
     """
     places = {path: leaf["t"] for path, leaf in tree.leaves(call.claim.skeleton) if "t" in leaf}
     place = places.get(wrong.output)
@@ -147,7 +151,7 @@ def unwritten(before: Answer, call: Answer, wrong: Incorrect) -> Incorrect | Non
         return None
     shown: list[Difference] = []
     for each in wrong.differences:
-        at = each.index[: now.dim()]  # that of a complex element ends with which of its parts
+        at = each.index[: now.dim()]  # a complex element's index ends with its part
         shown.append(
             each.model_copy(update={"got": "uninitialized"})
             if _left_as_filled(now[at], then[at])
@@ -161,15 +165,12 @@ def unwritten(before: Answer, call: Answer, wrong: Incorrect) -> Incorrect | Non
     told = Mismatch(
         "not_written", what, count, now.numel(), differences=tuple(shown), pattern=pattern
     )
-    return _incorrect(told, wrong.input_set, wrong.output).model_copy(
-        update={"passed": wrong.passed}
-    )
+    found = _incorrect(told, wrong.input_set, wrong.output)
+    return found.model_copy(update={"passed": wrong.passed})
 
 
 def _left_as_filled(now: torch.Tensor, then: torch.Tensor) -> torch.Tensor:
-    """Elements that are as memory was filled. A -1 may also be an answer: of integers those count
-    that were not so.
-    """
+    """The elements that hold the filling; integers only if they held something else before."""
     now_bytes, then_bytes = (
         each.contiguous().unsqueeze(-1).view(torch.uint8) for each in (now, then)
     )
@@ -182,7 +183,7 @@ def _left_as_filled(now: torch.Tensor, then: torch.Tensor) -> torch.Tensor:
 
 
 def oracles_of(expected: Expected, references: list[torch.Tensor]) -> list[torch.Tensor | None]:
-    """The oracle's tensors, each only where it really is float64 of the same shape."""
+    """The oracle's tensors; None for each that is not float64 of the same shape."""
     double = (torch.float64, torch.complex128)
     return [
         o if o is not None and o.dtype in double else None
@@ -191,7 +192,7 @@ def oracles_of(expected: Expected, references: list[torch.Tensor]) -> list[torch
 
 
 def alike(output: Any | None, references: list[torch.Tensor]) -> list[torch.Tensor | None]:
-    """The tensors of another output of the reference, each only where its shape is the same."""
+    """The tensors of another output of the reference; None for each that has another shape."""
     found = [] if output is None else tree.take_apart(output)[1]
     if len(found) != len(references):
         return [None] * len(references)
@@ -200,9 +201,10 @@ def alike(output: Any | None, references: list[torch.Tensor]) -> list[torch.Tens
 
 def _incorrect(wrong: Mismatch, input_set: str, path: str = "") -> Incorrect:
     return Incorrect.model_validate({
-        "kind": wrong.kind, "message": wrong.message, "input_set": input_set, "output": path, "wrong": wrong.wrong,
-        "total": wrong.total, "worst_error": _finite(wrong.worst_error), "tolerance": _finite(wrong.tolerance),
-        "differences": wrong.differences, "pattern": wrong.pattern,
+        "kind": wrong.kind, "message": wrong.message, "input_set": input_set, "output": path,
+        "wrong": wrong.wrong, "total": wrong.total, "worst_error": _finite(wrong.worst_error),
+        "tolerance": _finite(wrong.tolerance), "differences": wrong.differences,
+        "pattern": wrong.pattern,
     })  # fmt: skip
 
 
@@ -211,13 +213,11 @@ def _finite(value: float | None) -> float | None:
 
 
 SHOWN = 300
-"""Characters of a claimed structure or value that are told: it may be megabytes long."""
+"""Longest structure or value that is shown, in characters; a claim may have megabytes."""
 
 
 def in_order_of(ours: tree.Skeleton, theirs: tree.Skeleton) -> tree.Skeleton:
-    """A skeleton with the entries of dicts in the order in which another has them: dicts are equal
-    in any order.
-    """
+    """`theirs` with dict entries in the order of `ours`: dicts are equal in any order."""
     (tag, expected), (kind, given) = next(iter(ours.items())), next(iter(theirs.items()))
     sequences = {tag, kind} <= {"list", "tuple"}
     if not (sequences or tag == kind == "dict") or len(expected) != len(given):
@@ -231,9 +231,9 @@ def in_order_of(ours: tree.Skeleton, theirs: tree.Skeleton) -> tree.Skeleton:
 
 
 def shape_of(skeleton: tree.Skeleton) -> Any:
-    """The containers of a skeleton, with leaves reduced to whether they are tensors.
+    """The containers of a skeleton; leaves are reduced to tensor or value.
 
-    A list is as good as a tuple: it is what C++ gives for a vector.
+    A list equals a tuple, since C++ returns a vector as a list.
     """
     tag, value = next(iter(skeleton.items()))
     if tag in ("list", "tuple"):
@@ -244,12 +244,12 @@ def shape_of(skeleton: tree.Skeleton) -> Any:
 
 
 def described(skeleton: tree.Skeleton) -> str:
-    """A skeleton in words, as far as it is told."""
+    """A skeleton in words, shortened."""
     return _short(_describe(skeleton))
 
 
 def count_of(leaves: list[Any]) -> str:
-    """How many outputs there are, in words."""
+    """The number of outputs, in words."""
     return f"{len(leaves)} output{'' if len(leaves) == 1 else 's'}"
 
 

@@ -1,8 +1,8 @@
-"""Sums over tensors that leave no room for a whole copy of themselves: piece by piece.
+"""Reductions over tensors that are too large to copy: piece by piece.
 
-What is held at once does not grow with the tensors. What is found of each piece stays on the device
-until the last one is done, so that a GPU is waited for once. Tensors that are taken together have
-one shape and any strides.
+Peak memory does not grow with the tensors. Results of pieces stay on the device until the last one,
+so that a GPU is synchronized once. Tensors that are reduced together have one shape and any
+strides.
 """
 
 import math
@@ -12,43 +12,41 @@ from dataclasses import dataclass
 import torch
 
 PIECE = {"cuda": 1 << 24, "cpu": 1 << 18}
-"""Most elements of a piece, by device. On a GPU a float64 copy of one has 128 MiB, of which the
-longest expression of the comparison holds six, and a kernel over it takes ten times as long as its
-launch. On a CPU 2 MiB, which stay in a cache.
+"""Most elements per piece, by device.
+
+On a GPU a float64 copy takes 128 MiB, of which the longest expression holds six, and a kernel over
+it takes ten times as long as its launch. On a CPU it takes 2 MiB, which fit a cache.
 """
 
 
 Values = Callable[..., torch.Tensor]
-"""Makes a tensor of the shape of a piece from the same piece of each tensor."""
+"""Computes a tensor of a piece's shape from the same piece of each tensor."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """The largest magnitude of many numbers, and their root mean square. NaN where one of them is."""
+    """The largest magnitude of some numbers, and their root mean square; NaN if any of them is."""
 
     largest: float
     rms: float
 
 
 def pieces(*tensors: torch.Tensor, each: int = 1) -> Iterator[tuple[torch.Tensor, ...]]:
-    """The same pieces of each tensor, as views, in the order of the elements; of an empty one an
-    empty piece.
+    """The same pieces of each tensor, as views in order; one empty piece for an empty tensor.
 
-    They are cut along dimensions, since a flat view of a tensor whose elements lie in another order
-    would be a copy.
+    They are cut along dimensions: flattening a tensor whose elements are in another order would
+    copy it.
 
     Args:
-        tensors: Those after the first may have further dimensions, which are left whole.
-        each: How many elements are held for one of the first tensor.
+        tensors: Those after the first may have further dimensions, which are not cut.
+        each: How many elements are held per element of the first tensor.
     """
     for place in places(tensors[0].shape, max(1, most_of(tensors[0]) // each)):
         yield tuple(tensor[place] for tensor in tensors)
 
 
 def places(shape: torch.Size, most: int) -> Iterator[tuple[int | slice, ...]]:
-    """What to index a tensor with to get its pieces of at most so many elements, one after the
-    other.
-    """
+    """Indices of a tensor's pieces of at most `most` elements, in order."""
     if math.prod(shape) <= most:
         yield ()
     elif (inner := math.prod(shape[1:])) > most:
@@ -61,41 +59,39 @@ def places(shape: torch.Size, most: int) -> Iterator[tuple[int | slice, ...]]:
 
 
 def most_of(tensor: torch.Tensor) -> int:
-    """How many elements of a tensor a piece has at most."""
+    """Most elements per piece of this tensor."""
     return PIECE["cuda" if tensor.is_cuda else "cpu"]
 
 
 def size_of(values: Values, *tensors: torch.Tensor) -> Size:
-    """The size of the values, which are floating-point and at least one."""
+    """The size of the values, which are floating-point and not empty."""
     rows = _rows(lambda *piece: _magnitudes(values(*piece)), (2,), torch.float64, *tensors)
     largest, norm = torch.stack((rows[:, 0].amax(), torch.linalg.vector_norm(rows[:, 1]))).tolist()
     return Size(largest, norm / math.sqrt(tensors[0].numel()))
 
 
 def spread_of(tensor: torch.Tensor) -> tuple[int, float]:
-    """How many elements are finite, and their standard deviation (n - 1); exactly 0 where all are
-    the same.
+    """Number of finite elements and their standard deviation (n - 1); exactly 0 if all are equal.
 
-    Two passes over each piece, from which its first element was taken away. The pieces' means and
-    sums of squared deviations are joined as in Chan, Golub and LeVeque, "Updating Formulae and a
-    Pairwise Algorithm for Computing Sample Variances" (1979), equation 2.1, for any number of
-    parts.
+    Two passes over each piece, after subtracting the first element. Means and sums of squared
+    deviations are combined as in Chan, Golub and LeVeque, "Updating Formulae and a Pairwise
+    Algorithm for Computing Sample Variances" (1979), equation 2.1, for any number of parts.
     """
     count, spread = _joined(tensor, lambda piece: piece)
     if not math.isfinite(spread):
         count, spread = _joined(tensor, lambda piece: piece[torch.isfinite(piece)])
-    return count, math.inf if math.isnan(spread) else spread  # finite numbers whose squares are not
+    return count, math.inf if math.isnan(spread) else spread  # squares of finite numbers overflow
 
 
 def counts_of(mask: Values, *tensors: torch.Tensor) -> list[int]:
-    """Of how many elements of each piece the mask is true."""
+    """For each piece, the number of elements for which the mask is true."""
     return _rows(lambda *piece: mask(*piece).sum(), (), torch.int64, *tensors).tolist()
 
 
 def first_of(
     mask: Values, counts: list[int], most: int, *tensors: torch.Tensor
 ) -> list[tuple[int, ...]]:
-    """Coordinates of the first elements of which the mask is true, where `counts_of` is known."""
+    """Coordinates of the first elements for which the mask is true; `counts` as of `counts_of`."""
     found: list[int] = []
     start = 0
     for piece, count in zip(pieces(*tensors), counts, strict=True):
@@ -110,9 +106,9 @@ def first_of(
 
 
 def largest_of(values: Values, most: int, *tensors: torch.Tensor) -> list[tuple[int, ...]]:
-    """Coordinates of the largest values, from the largest one on."""
+    """Coordinates of the largest values, in descending order."""
     peaks = _rows(lambda *piece: values(*piece).amax(), (), torch.float64, *tensors)
-    among = set(peaks.topk(min(most, len(peaks))).indices.tolist())  # the pieces in which they lie
+    among = set(peaks.topk(min(most, len(peaks))).indices.tolist())  # pieces that contain them
     found: list[tuple[float, int]] = []
     start = 0
     for i, piece in enumerate(pieces(*tensors)):
@@ -127,10 +123,10 @@ def largest_of(values: Values, most: int, *tensors: torch.Tensor) -> list[tuple[
 def _rows(
     row: Values, shape: tuple[int, ...], dtype: torch.dtype, *tensors: torch.Tensor
 ) -> torch.Tensor:
-    """What is found of each piece, in memory that is taken beforehand.
+    """One row per piece, in memory that is allocated first.
 
-    Small tensors that are kept, between large ones that come and go, break a processor's heap up
-    until it has grown by as much as the pieces together.
+    Small tensors kept between large temporary ones would fragment the heap until it has grown by
+    the size of all pieces.
     """
     number = sum(1 for _ in pieces(tensors[0]))
     rows = torch.empty((number, *shape), dtype=dtype, device=tensors[0].device)
@@ -145,7 +141,7 @@ def _magnitudes(values: torch.Tensor) -> torch.Tensor:
 
 
 def _joined(tensor: torch.Tensor, chosen: Values) -> tuple[int, float]:
-    """Number and standard deviation of chosen elements; NaN or infinite where one is."""
+    """Number and standard deviation of the chosen elements; NaN or infinite if one of them is."""
     deviations = _Deviations(chosen)
     found = _rows(deviations, (2,), torch.float64, tensor).tolist()
     rows = [(size, *row) for size, row in zip(deviations.sizes, found, strict=True)]
@@ -160,11 +156,9 @@ def _joined(tensor: torch.Tensor, chosen: Values) -> tuple[int, float]:
 
 
 class _Deviations:
-    """Of each piece the mean of what is chosen and the norm of what it is off by; their numbers in
-    `sizes`.
+    """Mean and norm of the deviations of each piece's chosen elements; their numbers in `sizes`.
 
-    The mean is relative to the first element of all: of elements that are the same it is 0, without
-    a rounding.
+    Means are relative to the first element of all, so that equal elements give exactly 0.
     """
 
     def __init__(self, chosen: Values) -> None:
@@ -185,7 +179,6 @@ class _Deviations:
 
 
 def _coordinates(place: int, shape: torch.Size) -> tuple[int, ...]:
-    """Of an element by its number."""
     found: list[int] = []
     for size in reversed(shape):
         place, at = divmod(place, size)
@@ -194,13 +187,13 @@ def _coordinates(place: int, shape: torch.Size) -> tuple[int, ...]:
 
 
 def all_finite(outputs: list[torch.Tensor]) -> bool:
-    """Whether every element of every tensor that could be something else is a finite number."""
+    """Whether every element of every tensor is finite."""
     others = [t for t in outputs if t.is_floating_point() or t.is_complex()]
     return not any(sum(counts_of(lambda piece: ~_is_finite(piece), t)) for t in others)
 
 
 def widened(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor, as float32 where it is fp8, which has few operators of its own."""
+    """The tensor, as float32 if it is fp8, which has few operators."""
     return tensor.float() if tensor.is_floating_point() and tensor.element_size() == 1 else tensor
 
 

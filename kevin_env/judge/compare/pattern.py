@@ -1,9 +1,8 @@
 """What all wrong elements of an output have in common: where they are, and what they hold.
 
-Only what explains every wrong element, and cannot be chance, is a pattern; most errors have none.
-Patterns leak no secret: the inputs of every judgement are drawn from a new one, so knowing the
-outputs of an earlier judgement does not help, and feedback has expected values of wrong elements
-anyway.
+A pattern explains every wrong element and cannot be chance; most errors have none. Patterns leak no
+secret: each judgement draws its inputs from a new one, so that outputs of earlier judgements do not
+help, and feedback shows expected values of wrong elements anyway.
 """
 
 import math
@@ -17,22 +16,22 @@ from kevin_env.judge.compare.chunked import Values, counts_of, most_of, places
 from kevin_env.outcome import Pattern, Span
 
 FEWEST = 4
-"""Wrong elements from which on there can be a pattern."""
+"""Least number of wrong elements for a pattern."""
 DENSE = 0.25
-"""Share of a region's elements that are wrong at least: some are right by chance, such as zeros
-after a ReLU.
+"""Least share of wrong elements in a region: some are right by chance, such as zeros after a ReLU.
 """
 SURE = 16.0
-"""Elements outside of a region that would be wrong if they were as dense there as in it, at least.
-"""
+"""Least number of elements outside a region that would be wrong at the density inside."""
 EXPLAINED = 0.05
-"""What a factor or an offset leaves of the error at most (root mean square)."""
+"""Largest share of the error (root mean square) that a factor or an offset may leave."""
 SAMPLE = 1 << 14
-"""Wrong elements that are looked at for a factor, an offset and a transposition; the first two are
-then verified on all of them. A transposition is not: that would take a copy of the output.
+"""Wrong elements that are tested for a factor, an offset and a transposition.
+
+The first two are then verified on all of them; a transposition is not, as that would copy the
+output.
 """
 INDICES = 1 << 22
-"""Longer dimensions are only looked at as parts of the flattened output."""
+"""Longer dimensions are only examined as parts of the flattened output."""
 
 Tensors = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 
@@ -42,8 +41,8 @@ class _Wrong:
     """Where elements are wrong.
 
     Attributes:
-        count: How many are.
-        along: How many by the index of each dimension that is not too long.
+        count: Their number.
+        along: Their number by index, for each dimension that is not too long.
         ends: The first and the last, flattened.
         some: A sample of them, flattened.
     """
@@ -55,15 +54,13 @@ class _Wrong:
 
 
 def pattern_of(wrong: Values, tensors: Tensors, allowed: float) -> Pattern | None:
-    """The pattern of the elements that are wrong; None without any.
+    """The pattern of the wrong elements; None if there is none.
 
-    Args:
-        wrong: Makes a mask of them from pieces of `tensors`; it is true of one at least.
-        tensors: The submission's output, the reference's, and the oracle's, or again the
-            reference's.
-        allowed: What an element may be off by, without its own rounding.
+    Args: wrong: Computes a mask from pieces of `tensors`, which is true for at least one element.
+    tensors: The submission's output, the reference's, and the oracle's or again the reference's.
+    allowed: What an element may be off by, without its own rounding.
     """
-    with suppress(torch.OutOfMemoryError):  # for the sake of a message no submission fails
+    with suppress(torch.OutOfMemoryError):  # a detail of the message must not fail the judgement
         found = _found(wrong, tensors)
         what, value = _content(found, wrong, tensors, allowed)
         where = _region(found, tensors[0].shape)
@@ -72,7 +69,7 @@ def pattern_of(wrong: Values, tensors: Tensors, allowed: float) -> Pattern | Non
 
 
 def region_of(wrong: Values, *tensors: torch.Tensor) -> tuple[Span, ...]:
-    """The region that has all elements of which the mask is true; empty where there is none."""
+    """The region that contains all elements for which the mask is true; empty if there is none."""
     return _region(_found(wrong, tensors), tensors[0].shape)
 
 
@@ -102,10 +99,8 @@ def _found(wrong: Values, tensors: tuple[torch.Tensor, ...]) -> _Wrong:
 def _add(
     numbers: torch.Tensor, dim: int, place: tuple[int | slice, ...], mask: torch.Tensor
 ) -> None:
-    """Adds how many elements of a piece are wrong by their index in one dimension of the whole."""
-    inside = dim - sum(
-        isinstance(index, int) for index in place
-    )  # the dimension's number in the piece
+    """Adds a piece's wrong elements by their index in one dimension of the whole."""
+    inside = dim - sum(isinstance(index, int) for index in place)  # its number in the piece
     others = [d for d in range(mask.dim()) if d != inside]
     numbers[place[dim] if dim < len(place) else slice(None)] += mask.sum(others) if others else mask
 
@@ -119,16 +114,15 @@ def _region(found: _Wrong, shape: torch.Size) -> tuple[Span, ...]:
     for span in spans:
         inside = inside // span.size * len(range(span.start, span.stop, span.step))
     between = last + 1 - first
-    if _sure(
-        found.count, between, inside
-    ):  # such as all from the thousandth on, in the middle of a row
+    if _sure(found.count, between, inside):  # such as all elements from the thousandth on
         spans, inside = (Span(dim=None, start=first, stop=last + 1, size=total),), between
     return spans if _sure(found.count, inside, total) else ()
 
 
 def _span(dim: int, along: torch.Tensor) -> Span | None:
-    """The indices of a dimension that have wrong elements, if they are not all: contiguous, or
-    every k-th.
+    """The indices of a dimension that have wrong elements, if contiguous or every k-th.
+
+    None if all have some.
     """
     at, size = along.nonzero().flatten(), along.numel()
     start, last = int(at[0]), int(at[-1])
@@ -143,7 +137,7 @@ def _span(dim: int, along: torch.Tensor) -> Span | None:
 
 
 def _sure(count: int, inside: int, total: int) -> bool:
-    """Whether it is no chance that all wrong elements of `total` are among these."""
+    """Whether it cannot be chance that all wrong elements of `total` are among these."""
     density = count / inside
     return count >= FEWEST and density >= DENSE and density * (total - inside) >= SURE
 
@@ -151,7 +145,7 @@ def _sure(count: int, inside: int, total: int) -> bool:
 def _content(
     found: _Wrong, wrong: Values, tensors: Tensors, allowed: float
 ) -> tuple[Literal["constant", "factor", "offset", "transposed"] | None, float | None]:
-    """What the wrong elements hold, and the number that belongs to it."""
+    """What the wrong elements hold, and its number."""
     at = torch.unravel_index(found.some, tensors[0].shape)
     got, exact = tensors[0][at].double(), tensors[2][at].double()
     error = got - exact
@@ -166,7 +160,7 @@ def _content(
     eps = torch.finfo(tensors[0].dtype).eps if tensors[0].is_floating_point() else 0.0
 
     def explained(factor: float, offset: float, allowed: float) -> bool:
-        """Whether every wrong element is the expected one, changed so."""
+        """Whether every wrong element is `factor * expected + offset`."""
 
         def off(value: torch.Tensor, _: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
             told = factor * right.double() + offset
@@ -196,7 +190,7 @@ def _content(
 
 
 def _transposed(at: torch.Tensor, exact: torch.Tensor) -> torch.Tensor | None:
-    """What the output with its last two dimensions transposed has at these places in memory."""
+    """The elements at these places in memory if the last two dimensions were transposed."""
     if exact.dim() < 2 or min(exact.shape[-2:]) < 2:
         return None
     rows, columns = exact.shape[-2:]

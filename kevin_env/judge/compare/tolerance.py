@@ -33,7 +33,7 @@ from kevin_env.judge.compare.chunked import (
 )
 
 REFERENCE_MULTIPLE = {torch.float64: 64.0, torch.float32: 64.0}
-"""How many times the reference's own error is allowed, by dtype; `LOW_MULTIPLE` for fp16, bf16 and
+"""Multiple of the reference's own error that is allowed, by dtype; `LOW_MULTIPLE` for fp16, bf16,
 fp8.
 """
 
@@ -42,59 +42,63 @@ LOW_MULTIPLE = 4.0
 
 
 SCALE_ULPS = {torch.float64: 128.0, torch.float32: 128.0}
-"""How many ulps of the scale are allowed at least; `LOW_ULPS` for fp16, bf16 and fp8."""
+"""Least error allowed, in ulps of the scale; `LOW_ULPS` for fp16, bf16 and fp8."""
 
 
 LOW_ULPS = 2.0
 
 
 RMS_MULTIPLE = 48.0
-"""As `REFERENCE_MULTIPLE`, of the root mean square. Measured of running float32 sums: 8 times the
-reference's own over 1024 elements, 26 over 8192, 50 over 32768; of a LayerNorm without its epsilon
-of 1e-5: 85 and more.
+"""`REFERENCE_MULTIPLE` for the root mean square.
+
+Measured for running float32 sums: 8 times the reference's own error over 1024 elements, 26 over
+8192, 50 over 32768; for a LayerNorm without its epsilon of 1e-5: 85 and more.
 """
 
 
 RMS_ULPS = 32.0
-"""As `SCALE_ULPS`, of the root mean square."""
+"""`SCALE_ULPS` for the root mean square."""
 
 
 LOW_RMS_MULTIPLE, LOW_RMS_ULPS = 4.0, 1.0
-"""The same of 16-bit and 8-bit floats. Measured of products in bf16: 1.9 times the reference's own
-with partial sums in bf16, 6.4 with operands in int8, which no single element shows.
+"""The same for 16-bit and 8-bit floats.
+
+Measured for products in bf16: 1.9 times the reference's own error with partial sums in bf16, 6.4
+with operands in int8, which no single element shows.
 """
 
 
 MANY = 1024
-"""Elements from which on a root mean square says something."""
+"""Number of elements from which the root mean square is compared."""
 
 
 TF32_MULTIPLE = 4.0
-"""As `REFERENCE_MULTIPLE`, where float32 may be TF32: the reference's own error is one of TF32
-already.
-"""
+"""`REFERENCE_MULTIPLE` if float32 may be TF32: the reference's own error is one of TF32 already."""
 
 
 TF32_SHARE = 2.0**-9
-"""Share of the scale that is allowed at least where float32 may be TF32. Rounding both operands of
-a dot product to ten bits moves it by 2.9e-4 of its scale (root mean square), by six times that in
-the worst of many elements; rounding them to bf16 by eight times as much.
+"""Least error allowed if float32 may be TF32, as a share of the scale.
+
+Rounding both operands of a dot product to ten bits moves it by 2.9e-4 of its scale (root mean
+square), and by six times that in the worst of many elements; rounding them to bf16 by eight times
+as much.
 """
 
 
 PLAIN_MULTIPLE = 6.0
-"""How many times the error of plain accumulators is allowed. That is one of a standard deviation in
-each sum; of millions of normal errors the largest is 5.5.
+"""Multiple of the error of plain accumulators that is allowed.
+
+That error is one standard deviation per sum; of millions of normal errors the largest is 5.5.
 """
 
 
 PLAIN_RMS_MULTIPLE = 4.0
-"""As `PLAIN_MULTIPLE`, of the root mean square: elements may have an error in common."""
+"""`PLAIN_MULTIPLE` for the root mean square: elements may have an error in common."""
 
 
 PLAIN_SHARE = 0.99
-"""The share of elements whose error counts: a few may be wholly others, where a choice such as a
-top-k changed.
+"""Share of elements whose error counts: a few may be unrelated where a choice such as a top-k
+changed.
 """
 
 
@@ -109,9 +113,9 @@ class Tolerance:
     """What an output may be off by.
 
     Attributes:
-        worst: Each element, without its own rounding.
-        rms: The root mean square of all; infinite where elements are few or may be TF32.
-        finite: Whether all of them are finite numbers, in the reference's output and the oracle's.
+        worst: For each element, without its own rounding.
+        rms: For the root mean square; infinite if elements are few or may be TF32.
+        finite: Whether the reference's output and the oracle's are finite everywhere.
     """
 
     worst: float
@@ -123,13 +127,13 @@ Plain = Callable[[], torch.Tensor | None]
 
 
 EXACT = Tolerance(0.0, math.inf, True)
-"""Of what is no floating-point number, and of outputs without elements."""
+"""For outputs that are not floating-point, or empty."""
 
 
 def tolerance_of(
     reference: torch.Tensor, oracle: torch.Tensor | None, multiplier: float, precision: str
 ) -> Tolerance:  # fmt: skip
-    """What an output may be off by; the arguments are those of `compare`."""
+    """What an output may be off by; arguments as for `values.compare`."""
     if reference.numel() == 0 or not (reference.is_floating_point() or reference.is_complex()):
         return EXACT
     reference, exact = _real(reference), _real(reference if oracle is None else oracle)
@@ -150,12 +154,12 @@ def tolerance_of(
 
 
 def with_plain_sums(tolerance: Tolerance, reference: torch.Tensor, plain: Plain) -> Tolerance:
-    """A tolerance that admits one accumulator a sum as well.
+    """A tolerance that also admits one accumulator per sum.
 
     Args:
         tolerance: Without that.
         reference: The reference's output.
-        plain: Gives what it is with plain accumulators, where it can be had.
+        plain: Computes it with plain accumulators, if possible.
     """
     if reference.dtype not in REFERENCE_MULTIPLE or (other := plain()) is None:
         return tolerance
@@ -174,9 +178,9 @@ def budget(
     reference: torch.Tensor, oracle: torch.Tensor | None, multiplier: float, precision: str,
     plain: Plain = lambda: None,
 ) -> float:  # fmt: skip
-    """The absolute error that is allowed everywhere, without each element's own rounding.
+    """The absolute error allowed everywhere, without each element's own rounding.
 
-    The arguments are those of `compare`.
+    Arguments as for `values.compare`.
     """
     return with_plain_sums(
         tolerance_of(reference, oracle, multiplier, precision), reference, plain
@@ -184,9 +188,7 @@ def budget(
 
 
 def allowance(dtype: torch.dtype, precision: str) -> tuple[float, float]:
-    """How many times the reference's own error is allowed in a dtype, and at least which share of
-    the scale.
-    """
+    """For a dtype: the multiple of the reference's own error, and the least share of the scale."""
     if precision == "tf32" and dtype == torch.float32:
         return TF32_MULTIPLE, TF32_SHARE
     ulps = SCALE_ULPS.get(dtype, LOW_ULPS)
@@ -194,11 +196,11 @@ def allowance(dtype: torch.dtype, precision: str) -> tuple[float, float]:
 
 
 def _rms_budget(reference: torch.Tensor, exact: torch.Tensor, own: float, scale: float) -> float:
-    """Of many elements, whose reference is off by `own`, before the problem's TOLERANCE."""
+    """For many elements, whose reference is off by `own`, without the problem's TOLERANCE."""
     least = torch.finfo(reference.dtype).eps * scale
     if reference.dtype in REFERENCE_MULTIPLE:
         return max(RMS_MULTIPLE * own, RMS_ULPS * least)
-    # of each element, where no oracle shows it
+    # the rounding of each element, which no oracle shows
     rounding = (
         torch.finfo(reference.dtype).eps / 4 * size_of(_exact_where_finite, reference, exact).rms
     )

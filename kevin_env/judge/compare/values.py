@@ -30,7 +30,7 @@ SHOWN = 5
 
 @dataclass(frozen=True)
 class Mismatch:
-    """What is wrong with one output tensor: a kind of `Incorrect` and its facts."""
+    """What is wrong with one output tensor: a kind of `Incorrect`, and details."""
 
     kind: str
     message: str
@@ -52,18 +52,22 @@ def of_form(got: torch.Tensor, reference: torch.Tensor) -> Mismatch | None:
 
 
 def of_elements(
-    wrong: Values, tensors: tuple[torch.Tensor, ...], allowed: float, what: str, kind: str = "values",
+    wrong: Values,
+    tensors: tuple[torch.Tensor, ...],
+    allowed: float,
+    what: str,
+    kind: str = "values",
     error: float | None = None,
-) -> Mismatch | None:  # fmt: skip
-    """Single elements that are wrong, and the first of them; None where there are none.
+) -> Mismatch | None:
+    """The elements that are wrong, with examples; None if there are none.
 
     Args:
-        wrong: Makes a mask of them from pieces of `tensors`.
-        tensors: First the submission's output, last what is expected.
-        allowed: What each may be off by.
-        what: Is the matter with them.
-        kind: Of the mismatch.
-        error: The largest one, where there is one to tell.
+        wrong: Computes a mask of wrong elements from pieces of `tensors`.
+        tensors: The submission's output first, the expected output last.
+        allowed: The error that each may have.
+        what: The end of the message: what is wrong with them.
+        kind: Kind of the mismatch.
+        error: The largest error, if it is shown.
     """
     counts, total = counts_of(wrong, *tensors), tensors[0].numel()
     count = sum(counts)
@@ -77,15 +81,18 @@ def of_elements(
 def of_the_whole(
     errors: Values, tensors: tuple[torch.Tensor, ...], error: Size, allowed: float
 ) -> Mismatch:
-    """Elements of which none is wrong alone, and those that are off most.
+    """The worst elements of an output whose root mean square error is too large.
 
     Args:
-        errors: Makes the magnitudes of what they are off by from pieces of `tensors`.
-        tensors: First the submission's output, last what is expected.
-        error: What `errors` are together.
-        allowed: The root mean square that they may have.
+        errors: Computes absolute errors from pieces of `tensors`.
+        tensors: The submission's output first, the expected output last.
+        error: The size of all errors.
+        allowed: The root mean square that is allowed.
     """
-    text = f"the root mean square error is {error.rms:.3g}, allowed {allowed:.3g}; no single element exceeds its tolerance"
+    text = (
+        f"the root mean square error is {error.rms:.3g}, allowed {allowed:.3g}; "
+        "no single element exceeds its tolerance"
+    )
     shown = _differences(largest_of(errors, SHOWN, *tensors), tensors)
     return Mismatch("values", text, None, tensors[0].numel(), error.largest, None, shown)
 
@@ -109,24 +116,29 @@ def _dtype(tensor: torch.Tensor) -> str:
 
 
 PLAIN_MOST = 1024.0
-"""Who is off by more times what is allowed is not asked about: a million terms of one sign take 30
-times that.
+"""An error beyond this multiple of the tolerance is wrong without asking for plain accumulators.
+
+A sum of a million terms of one sign is off by 30 times the tolerance.
 """
 
 
 def compare(
-    got: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor | None, multiplier: float, precision: str,
+    got: torch.Tensor,
+    reference: torch.Tensor,
+    oracle: torch.Tensor | None,
+    multiplier: float,
+    precision: str,
     plain: Plain = lambda: None,
-) -> Mismatch | None:  # fmt: skip
+) -> Mismatch | None:
     """What is wrong with `got`, or None.
 
     Args:
         got: The submission's output.
         reference: The reference's output in its own precision.
-        oracle: The reference's output from float64 arithmetic, where it can be had.
+        oracle: The reference's output in float64 arithmetic, if available.
         multiplier: The problem's TOLERANCE, which scales the budget.
         precision: `ieee` or `tf32`.
-        plain: Gives the reference's output with plain accumulators, where it can be had.
+        plain: Computes the reference's output with one accumulator per sum, if possible.
     """
     wrong = of_form(got, reference)
     return (
@@ -144,10 +156,9 @@ def find_wrong(
     tolerance: Tolerance,
     plain: Plain,
 ) -> tuple[Mismatch | None, Tolerance]:
-    """As `compare`, for a tensor of the reference's shape and dtype; with the tolerance that
-    decided.
+    """As `compare`, for a tensor of the right shape and dtype; also returns the deciding tolerance.
 
-    `plain` is asked only where the tolerance given rejects, by little.
+    `plain` is only called if the given tolerance rejects by little.
     """
     wrong = compare_within(got, reference, oracle, tolerance)
     if wrong is None or not _may_be_plain(wrong, tolerance):
@@ -159,9 +170,7 @@ def find_wrong(
 def compare_within(
     got: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor | None, tolerance: Tolerance
 ) -> Mismatch | None:
-    """As `compare`, for a tensor of the reference's shape and dtype and with the tolerance found
-    before.
-    """
+    """As `compare`, for a tensor of the right shape and dtype and a known tolerance."""
     if got.numel() == 0:
         return None
     if not (got.is_floating_point() or got.is_complex()):
@@ -185,16 +194,16 @@ def _may_be_plain(wrong: Mismatch, tolerance: Tolerance) -> bool:
 def wrong_elements(
     value: torch.Tensor, wanted: torch.Tensor, exact: torch.Tensor, allowed: float, eps: float
 ) -> torch.Tensor:
-    """Which elements are outside the tolerance, as a mask.
+    """A mask of the elements outside the tolerance.
 
     Args:
         value: The submission's output, as float64.
         wanted: The reference's, as float64.
         exact: The oracle's, or again the reference's.
         allowed: The budget.
-        eps: Of the output's own dtype.
+        eps: Of the output's dtype.
     """
-    # `err <= tol` so that NaN fails; an infinity or NaN of the reference must be met by the same
+    # `<=` is false for NaN; an infinity or NaN of the reference requires the same value
     right = (value - exact).abs() <= allowed + 2 * eps * exact.abs()
     same = (value == wanted) | (value.isnan() & wanted.isnan())
     return ~torch.where(torch.isfinite(wanted), right, same)
@@ -207,9 +216,7 @@ def find_pattern(
     oracle: torch.Tensor | None,
     tolerance: Tolerance,
 ) -> Pattern | None:
-    """What the wrong elements have in common of which `compare_within` has told; None where there
-    is nothing.
-    """
+    """What the wrong elements that `compare_within` found have in common; None if nothing."""
     if not wrong.wrong:
         return None
     got, reference, exact = (
@@ -229,21 +236,21 @@ def find_pattern(
 def near(
     got: torch.Tensor, reference: torch.Tensor, worst: float, rms: float, in_float64: bool = False
 ) -> bool:
-    """Whether `got` is finite and off from the reference by at most two distances.
+    """Whether `got` is finite and within two distances of the reference.
 
     Args:
         got: The submission's output.
         reference: The reference's, of the same shape, both floating-point.
         worst: For each element.
         rms: For the root mean square of all.
-        in_float64: Whether that is found in float64; else in the precision of `got`, float32 at
-            least.
+        in_float64: Whether to compute in float64; otherwise in the precision of `got`, but at least
+            float32.
     """
     if got.numel() == 0:
         return True
     wide = torch.float64 if in_float64 or got.dtype == torch.float64 else torch.float32
     off = size_of(lambda a, b: a.to(wide) - b.to(wide), got, reference)
-    return math.isfinite(off.largest) and off.largest <= worst and off.rms <= rms  # which no NaN is
+    return math.isfinite(off.largest) and off.largest <= worst and off.rms <= rms
 
 
 def _compare_floats(
@@ -276,7 +283,7 @@ def _outside(worst: float, dtype: torch.dtype) -> Values:
 def _differ(
     got: torch.Tensor, wanted: torch.Tensor, exact: torch.Tensor | None = None
 ) -> torch.Tensor:
-    # a bool by its byte: torch takes every byte but 0 for true, also those that nobody wrote
+    # bools by their bytes: torch takes every byte except 0 as true, even unwritten memory
     return (
         got != wanted
         if got.dtype != torch.bool

@@ -1,4 +1,7 @@
-"""Which input cases a verdict covers on a device, and which input sets it draws from them."""
+"""The input cases of a problem: which are judged on a device, their properties, and their shapes.
+
+With the shapes alone a candidate compiles its kernels before it needs a device.
+"""
 
 import random
 import time
@@ -22,20 +25,21 @@ from kevin_env.judge.workers.worker import Worker
 from kevin_env.problem import Problem, ProblemError
 
 CPU_BYTES = 32 << 20
-"""On a CPU a case with larger inputs than this is left out, unless it is the timed one. So is
-`main` where there is `cpu`: it is made to keep a GPU busy, which its inputs alone may not show.
+"""On a CPU a case with larger inputs is left out, unless it is the timed one.
+
+So is `main` if there is `cpu`: it is made to keep a GPU busy, which its inputs may not show.
 """
 
 
 @dataclass(frozen=True)
-class Nature:
-    """What the reference of a case is like, whatever is drawn.
+class CaseProperties:
+    """What holds for every draw of a case.
 
     Attributes:
-        stochastic: Whether it draws at random while it runs.
-        distributions: Those on which it stays finite.
-        seconds: A call of it, on what else is done on the device at that moment.
-        structures: What the draws of each input have in common.
+        stochastic: Whether the reference draws random numbers while it runs.
+        distributions: Those on which its output stays finite.
+        seconds: Duration of one call of the reference, measured while the device is shared.
+        structures: The structure of each input.
     """
 
     stochastic: bool
@@ -44,22 +48,21 @@ class Nature:
     structures: tuple[Structure, ...]
 
 
-def nature_key(problem: Problem, case: str, inputs: str) -> tuple[str, str, str]:
-    """What a nature is remembered by: `inputs` is the way in which they are drawn, as in `Options`."""
+def properties_key(problem: Problem, case: str, inputs: str) -> tuple[str, str, str]:
+    """The cache key of a case's properties; `inputs` as in `Options`."""
     return problem.sha256, case, inputs
 
 
 def timed_case(problem: Problem, device: torch.device) -> str:
-    """The case that is timed: `main`, on a CPU `cpu` where there is one."""
+    """The case that is timed: `main`, or on a CPU `cpu` if there is one."""
     return "cpu" if device.type == "cpu" and "cpu" in problem.cases else "main"
 
 
 def open_cases(problem: Problem, device: torch.device) -> Iterator[Case]:
-    """Every case that a verdict covers on this device; the timed one last. On a GPU that is all but
-    `cpu`.
+    """Every case that is judged on this device, the timed one last. A GPU has all except `cpu`.
 
     Raises:
-        ProblemError: when the problem's own code fails.
+        ProblemError: if the problem's code fails.
     """
     timed = timed_case(problem, device)
     for name in (*(case for case in problem.cases if case != timed), timed):
@@ -70,11 +73,12 @@ def open_cases(problem: Problem, device: torch.device) -> Iterator[Case]:
 
 
 def usable_distributions(case: Case, seed: int, inputs: str = "varied") -> list[str]:
-    """The distributions on which the reference of a drawn case stays finite; `own` alone where
-    inputs are `shipped`.
+    """The distributions on which a reference with drawn weights stays finite.
+
+    Only `own` if `inputs` is `shipped`.
 
     Raises:
-        ProblemError: when it fails or is not finite on its own inputs.
+        ProblemError: if it fails or is not finite on its own inputs.
     """
     usable: list[str] = []
     for distribution in ["own"] if inputs == "shipped" else distributions_of(case):
@@ -85,8 +89,35 @@ def usable_distributions(case: Case, seed: int, inputs: str = "varied") -> list[
     return usable
 
 
+def find_properties(
+    case: Case,
+    problem: Problem,
+    inputs: str,
+    skeleton: tree.Skeleton,
+    tensors: list[torch.Tensor],
+) -> CaseProperties:
+    """The properties of a case with drawn weights.
+
+    Args:
+        case: The case.
+        problem: Its problem.
+        inputs: As in `Options`.
+        skeleton: The structure of one input set.
+        tensors: Its tensors.
+
+    Raises:
+        ProblemError: if the reference fails or is not finite on its own inputs.
+    """
+    case.find_randomness(skeleton, tensors)
+    # not from the secret: a turn that is judged again has the same distributions
+    probe = seed_from(problem.sha256, case.name, "probe")
+    usable = usable_distributions(case, probe, inputs)
+    seconds = seconds_of(case, skeleton, tensors)
+    return CaseProperties(case.stochastic, usable, seconds, case.structures)
+
+
 def seconds_of(case: Case, skeleton: tree.Skeleton, tensors: list[torch.Tensor]) -> float:
-    """What a call of the reference takes, which has been called before; the shorter of two."""
+    """Seconds of one call of a reference that has been called before: the shorter of two."""
     found: list[float] = []
     for _ in range(2):
         finish(case.device)
@@ -100,16 +131,15 @@ def seconds_of(case: Case, skeleton: tree.Skeleton, tensors: list[torch.Tensor])
 def plan(
     distributions: list[str], timed: bool, secret: str, case: str, pace: Pace, only: bool = False
 ) -> list[str]:
-    """The distribution of each input set that is screened in a case, in an order that the secret
-    decides.
+    """The distributions of the input sets that are screened in a case, in a secret order.
 
     Args:
-        distributions: Of the case.
-        timed: Whether it is the one that is timed.
-        secret: Of the judgement.
-        case: Its name.
+        distributions: Those of the case.
+        timed: Whether it is the timed case.
+        secret: The secret of the judgement.
+        case: Name of the case.
         pace: How many sets there are.
-        only: Whether there is no other case, so that it meets every distribution.
+        only: Whether there is no other case, so that every distribution is used.
     """
     order = random.Random(seed_from(secret, case, "plan"))
     if not timed:
@@ -121,22 +151,22 @@ def plan(
     return planned[:count]
 
 
-def handed_over(case: Case) -> list[torch.Tensor]:
-    """The tensors that a candidate needs for its model: those among the reference's arguments, then
-    its state.
-    """
+def model_tensors(case: Case) -> list[torch.Tensor]:
+    """The tensors of a candidate's model: the reference's tensor arguments, then its state."""
     return [*tree.take_apart(case.init_inputs)[1], *case.state().values()]
 
 
 def construction(
     case: Case, specs: list[Spec], seed: int, compiled: bool = False
 ) -> dict[str, Any]:
-    """The fields of the order `construct`, with the places of what `handed_over` gives."""
+    """The fields of the order `construct`; `specs` are the places of `model_tensors`."""
     init, tensors = tree.take_apart(case.init_inputs)
+    count = len(tensors)
     return {
-        "init": init, "tensors": specs[: len(tensors)],
-        "state": dict(zip(case.state(), specs[len(tensors) :], strict=True)), "parameters": case.parameters(),
-        "seed": seed, "compiled": compiled, "precision": case.precision,
+        "init": init, "tensors": specs[:count],
+        "state": dict(zip(case.state(), specs[count:], strict=True)),
+        "parameters": case.parameters(), "seed": seed, "compiled": compiled,
+        "precision": case.precision,
     }  # fmt: skip
 
 
@@ -147,13 +177,11 @@ def _is_finite(case: Case, distribution: str, seed: int) -> bool:
     except ProblemError:
         if distribution == "own":
             raise
-        return False  # such as a factorization of what is not definite
+        return False  # such as a factorization of an indefinite matrix
 
 
 def _fits_cpu(problem: Problem, name: str) -> bool:
-    """Whether a case is small, from shapes alone; False when they cannot be had without drawing the
-    inputs.
-    """
+    """Whether a case is small, from shapes alone; False if its inputs have to be drawn to know."""
     try:
         case = Case(problem, name, torch.device("meta"))
         _, tensors = case.draw_inputs("own", 0)
@@ -163,16 +191,17 @@ def _fits_cpu(problem: Problem, name: str) -> bool:
 
 
 SECONDS = 20.0
-"""For compiling a submission's Triton kernels beforehand: several times what one takes, and one
-that tries hundreds of configurations of it holds nobody up for long. What is not compiled then is
-compiled by the calls.
+"""Limit for compiling a submission's Triton kernels ahead: several times what one kernel takes.
+
+A submission with hundreds of configurations blocks nobody for long; the calls compile the rest.
 """
 
 
 SLACK = 10.0
-"""Seconds more for the answer, at least: the candidate ends what is late by itself. How long that
-takes is for others to choose, who keep the processors busy, so that it has all that is left for
-building.
+"""Least number of additional seconds for the answer.
+
+The candidate stops late compilers itself. On a busy machine that takes a while, so that it may use
+all that is left of the build time.
 """
 
 
@@ -180,63 +209,58 @@ _META = torch.device("meta")
 
 
 @dataclass(frozen=True)
-class Sketch:
-    """A case of a problem as shapes.
+class ShapeSpec:
+    """One case of a problem as shapes.
 
-    Attributes:
-        orders: JSON, the fields of `construct` and `stage`. Places in regions mean nothing, and no
-            seed is secret.
-        call: Bytes of the inputs of a call, and of its outputs where these can be had without data.
+    Attributes: orders: The fields of `construct` and `stage`, as JSON. Places in regions mean
+    nothing, and no seed is secret. call: Bytes of the inputs of a call, and of its outputs if their
+    shapes need no data.
     """
 
     orders: dict[str, Any]
     call: int
 
 
-class Sketches:
-    """The sketches of every problem that was met. Making them takes the lease: they run in the
-    clock's interpreter.
+class ShapeSpecs:
+    """The shape specs of every problem seen so far.
+
+    Computing them takes the lease, since it runs in the interpreter that times others.
     """
 
     def __init__(self, lease: Lease) -> None:
         self._lease = lease
-        self._known: dict[str, list[Sketch]] = {}
+        self._known: dict[str, list[ShapeSpec]] = {}
 
-    def of(self, problem: Problem) -> list[Sketch]:
-        """As `sketches`, once for a problem. Hold no lease."""
+    def of(self, problem: Problem) -> list[ShapeSpec]:
+        """As `shape_specs`, once per problem. Call without holding the lease."""
         if problem.sha256 not in self._known:
             with self._lease.shared():
-                self._known[problem.sha256] = sketches(problem)
+                self._known[problem.sha256] = shape_specs(problem)
         return self._known[problem.sha256]
 
 
-def sketches(problem: Problem) -> list[Sketch]:
-    """The cases of a problem whose shapes can be had without drawing weights and inputs, in any
-    order.
-    """
-    return [sketch for name in problem.cases if (sketch := _sketch(problem, name)) is not None]
+def shape_specs(problem: Problem) -> list[ShapeSpec]:
+    """The cases of a problem whose shapes can be found without drawing weights and inputs."""
+    return [spec for name in problem.cases if (spec := _shape_spec(problem, name)) is not None]
 
 
-def largest_call(cases: Sequence[Sketch]) -> int:
-    """Bytes of the inputs and outputs of a problem's largest call; 0 where they cannot be had
-    without data.
-    """
+def largest_call(cases: Sequence[ShapeSpec]) -> int:
+    """Bytes of inputs and outputs of a problem's largest call; 0 if unknown."""
     return max((case.call for case in cases), default=0)
 
 
-def precompile(worker: Worker, cases: Sequence[Sketch], left: float) -> None:
-    """Has a loaded submission compile what would else be compiled while it holds the device.
+def precompile(worker: Worker, cases: Sequence[ShapeSpec], left: float) -> None:
+    """Compiles a loaded submission's Triton kernels, which would otherwise happen on the device.
 
-    Nothing that it answers is read, and all that it can leave is files in its own folder, as at
-    import.
+    The answer is not read; the only result is files in the candidate's folder, as after an import.
 
     Args:
         worker: The submission.
-        cases: For which.
-        left: Seconds of building that are left.
+        cases: The shapes to compile for.
+        left: Seconds that are left of the build time.
 
     Raises:
-        Trouble: when it ends meanwhile, or never answers.
+        Trouble: if it ends meanwhile, or does not answer.
     """
     seconds = min(SECONDS, max(0.0, left))
     try:
@@ -250,27 +274,25 @@ def precompile(worker: Worker, cases: Sequence[Sketch], left: float) -> None:
         raise TimedOut(late.seconds, "compiling its Triton kernels, which never ended,") from None
 
 
-def _sketch(problem: Problem, name: str) -> Sketch | None:
+def _shape_spec(problem: Problem, name: str) -> ShapeSpec | None:
     try:
         case = Case(problem, name, _META)
         case.draw_weights(0)
         skeleton, tensors = case.draw_inputs("own", 0)
         weights, inputs = (
-            Image([t.to(_META) for t in each], _META) for each in (handed_over(case), tensors)
+            Image([t.to(_META) for t in each], _META) for each in (model_tensors(case), tensors)
         )
-    except (
-        Exception
-    ):  # it needs data, or fails: its kernels are compiled, and failures told, when it is called
+    except Exception:  # it needs data, or fails: kernels are then compiled by the first call
         return None
     orders = {
         "construct": construction(case, weights.specs, seed=0),
         "stage": {"inputs": skeleton, "specs": inputs.specs},
     }
-    return Sketch(orders, inputs.end + _answer_bytes(case, skeleton, inputs.tensors))
+    return ShapeSpec(orders, inputs.end + _answer_bytes(case, skeleton, inputs.tensors))
 
 
 def _answer_bytes(case: Case, skeleton: tree.Skeleton, inputs: list[torch.Tensor]) -> int:
     try:
         return image_size(tree.take_apart(case.answer(skeleton, inputs, 0))[1])
-    except Exception:  # it looks at values
+    except Exception:  # the shapes depend on values
         return 0

@@ -1,8 +1,11 @@
-"""The distributions that inputs are drawn from, beside what `get_inputs` draws itself.
+"""The distributions that inputs are drawn from, besides what `get_inputs` draws.
 
-A value is drawn anew as a random function of the value that `get_inputs` drew: equal entries stay
-equal, wherever they lie, and zeros stay zero. The rest of an input's structure is imposed on the
-result.
+A value is a random function of the value that `get_inputs` drew: equal entries stay equal, wherever
+they are, and zeros stay zero. The rest of an input's structure is imposed on the result.
+
+Among timed inputs, a few entries at secret places come from another distribution. Otherwise a
+submission could recognize the inputs of `get_inputs` and take a shortcut while it is timed. Every
+answer is checked, so it would have to inspect all entries.
 """
 
 import math
@@ -19,24 +22,24 @@ DISTRIBUTIONS = {
     "wide": "normal with standard deviation 400, in clusters of width 4 around multiples of 100",
     "offset": "normal around 4 with standard deviation 1",
 }
-"""Name and description of each distribution that floating-point inputs are drawn from.
+"""Name and description of each distribution of floating-point inputs.
 
-Each shows other faults. Narrow arithmetic shows where rounding float32 sums hides it least: where
-their partial sums are small, since signs cancel or, where there is one sign only, since few entries
-are not zero.
+Each reveals other faults. Narrow arithmetic shows where rounding float32 sums hides it least: where
+their partial sums are small, since signs cancel or, for inputs of one sign, since few entries are
+not zero.
 """
 
 
 APART, WIDTH = 100.0, 4.0
-"""Of the clusters of `wide`. The largest numbers of a row share a cluster, so that more than one
-term of a softmax counts, and lie in another one than those of most other rows.
+"""Distance and width of the clusters of `wide`.
+
+The largest numbers of a row share a cluster, so that more than one term of a softmax counts, and
+those of most other rows lie in other clusters.
 """
 
 
 TERMS = 32
-"""Terms that are not zero in a product of two sparse inputs, whose factors are as long as their
-longest dimension.
-"""
+"""Terms that are not zero in a product of two sparse inputs, as long as their longest dimension."""
 
 
 def described(distribution: str, structures: Sequence[Structure]) -> str:
@@ -55,10 +58,10 @@ def redraw(tensor: torch.Tensor, distribution: str, structure: Structure, key: i
     """A tensor of the same shape, dtype and structure from another distribution.
 
     Args:
-        tensor: What `get_inputs` drew; left as it is.
+        tensor: What `get_inputs` drew; not modified.
         distribution: One of `DISTRIBUTIONS`.
         structure: Of this input.
-        key: Decides the values.
+        key: Determines the values.
     """
     if distribution == "own" or structure.kept:
         return tensor
@@ -77,7 +80,7 @@ def redraw(tensor: torch.Tensor, distribution: str, structure: Structure, key: i
 
 
 def within(values: torch.Tensor, structure: Structure) -> torch.Tensor:
-    """Values of any sign and size, mapped to those that a structure admits."""
+    """Any values, mapped into the range of a structure."""
     low, high = structure.bounds
     if math.isfinite(low) and math.isfinite(high):
         return low + (high - low) / 2 * (1 + values / (1 + values.abs()))
@@ -90,7 +93,7 @@ def _redrawn(
     own: torch.Tensor, distribution: str, structure: Structure, key: int, density: float
 ) -> torch.Tensor:  # fmt: skip
     hashed = _hashed(own, key)
-    # 23 bits and a half are a float32, and never 0 or 1
+    # 23 bits and a half fit a float32, and are never 0 or 1
     drawn = torch.erfinv(((hashed >> 40) & 0x7FFFFF).float().add_(0.5).mul_(2**-22).sub_(1)).mul_(
         math.sqrt(2)
     )
@@ -98,18 +101,17 @@ def _redrawn(
         centres = drawn.mul_(400 / APART).round()
         drawn = drawn.sub_(centres).mul_(WIDTH).add_(centres, alpha=APART)
     elif distribution == "wide":
-        drawn *= 4  # which reaches both ends of a range
+        drawn *= 4  # reaches both ends of a range
     elif distribution == "offset":
         drawn += 4
-    dropped = (own == 0) | (
-        hashed & 0xFFFF >= density * 0x10000
-    )  # which no other use of the hash looks at
+    dropped = (own == 0) | (hashed & 0xFFFF >= density * 0x10000)  # bits that are not used above
     return within(drawn, structure).masked_fill_(dropped, 0)
 
 
 def _hashed(values: torch.Tensor, key: int) -> torch.Tensor:
-    """64 bits for each float32 value: the finalizer of SplitMix64 (Steele, Lea and Flood, 2014),
-    shifts signed.
+    """64 bits per float32 value: the finalizer of SplitMix64 (Steele, Lea and Flood, 2014).
+
+    Shifts are arithmetic.
     """
     bits = values.contiguous().view(torch.int32).long()
     bits.add_(key % (1 << 62)).mul_(-0x61C8864680B583EB)
@@ -122,29 +124,29 @@ ENTRIES = 64
 
 
 SHARE = 64
-"""At most one entry in this many is planted."""
+"""At most one entry in so many becomes an outlier."""
 
 
 NEEDS = "signed"
-"""The distribution whose values are planted; where the problem does not admit it, nothing is."""
+"""The distribution of outliers; a problem that does not admit it has none."""
 
 
-TOLD = f"{DISTRIBUTIONS['own']}, with up to {ENTRIES} entries replaced by normal values of the same RMS"
+TOLD = (
+    DISTRIBUTIONS["own"]
+    + f", with up to {ENTRIES} entries replaced by normal values of the same RMS"
+)
 
 
-def planted(distribution: str, admitted: Collection[str]) -> bool:
-    """Whether inputs of a distribution get such entries, in a case where these distributions are
-    `admitted`.
-    """
+def has_outliers(distribution: str, admitted: Collection[str]) -> bool:
+    """Whether inputs of a distribution get outliers in a case that admits these distributions."""
     return distribution == "own" and NEEDS in admitted
 
 
-def plant(tensors: list[torch.Tensor], structures: Sequence[Structure], seed: int) -> None:
-    """Overwrites some entries of each floating-point tensor, in place, by normal ones with its root
-    mean square.
+def add_outliers(tensors: list[torch.Tensor], structures: Sequence[Structure], seed: int) -> None:
+    """Replaces some entries of each floating-point tensor by normal ones of the same RMS, in place.
 
-    Zeros stay, and so do tensors whose entries depend on one another. The tensors are dense, in
-    whatever order. Nothing waits for the device.
+    Zeros stay, and so do tensors whose entries depend on one another. The tensors are dense, in any
+    order. Does not synchronize.
     """
     for i, (tensor, structure) in enumerate(zip(tensors, structures, strict=True)):
         count = min(ENTRIES, tensor.numel() // SHARE)

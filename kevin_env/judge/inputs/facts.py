@@ -1,4 +1,4 @@
-"""What the prompt says of a problem on a device, found by running the reference once per case."""
+"""What the prompt says about a problem, found by running the reference once per case."""
 
 import inspect
 from typing import Any
@@ -9,7 +9,7 @@ from kevin_env.candidate import tree
 from kevin_env.judge.api import CaseFacts, DeviceInfo, Facts, InputFacts, Options
 from kevin_env.judge.compare import tolerance as budgets
 from kevin_env.judge.inputs.cases import open_cases, seconds_of, usable_distributions
-from kevin_env.judge.inputs.distributions import TOLD, described, planted
+from kevin_env.judge.inputs.distributions import TOLD, described, has_outliers
 from kevin_env.judge.inputs.reference import Case
 from kevin_env.judge.inputs.source import overrides_of
 from kevin_env.judge.inputs.structure import Structure
@@ -22,7 +22,7 @@ def find_facts(problem: Problem, device: torch.device, info: DeviceInfo, options
     """The facts of a problem that is judged with these options.
 
     Raises:
-        ProblemError: when its reference fails.
+        ProblemError: if its reference fails.
     """
     cases: list[CaseFacts] = []
     for case in open_cases(problem, device):
@@ -45,7 +45,7 @@ def find_facts(problem: Problem, device: torch.device, info: DeviceInfo, options
 
 
 def _told(distribution: str, usable: list[str], structures: tuple[Structure, ...]) -> str:
-    return TOLD if planted(distribution, usable) else described(distribution, structures)
+    return TOLD if has_outliers(distribution, usable) else described(distribution, structures)
 
 
 def _case_facts(
@@ -73,7 +73,7 @@ def _input_facts(
     index = next(i for i, tensor in enumerate(tensors) if tensor is value)
     low = high = None
     if value.numel() and not (value.is_floating_point() or value.is_complex()):
-        low, high = float(value.min()), float(value.max())  # the same in each distribution
+        low, high = float(value.min()), float(value.max())  # the same in every distribution
     shape, structure = tuple(value.shape), stated[index]
     return InputFacts(
         name=name, dtype=_dtype(value), shape=shape, low=low, high=high, structure=structure
@@ -81,7 +81,7 @@ def _input_facts(
 
 
 def _tolerance(case: Case, output: list[torch.Tensor]) -> str:
-    """How outputs are compared, for the kinds of numbers that they have."""
+    """How outputs are compared, for their dtypes."""
     dtypes = dict.fromkeys(tensor.dtype for tensor in output)
     floating = [dtype for dtype in dtypes if dtype.is_floating_point or dtype.is_complex]
     exact = ["Integers and bools must be exact."] if len(floating) < len(dtypes) else []
@@ -92,13 +92,17 @@ def _tolerance_of(case: Case, dtype: torch.dtype, named: bool) -> str:
     kind = torch.float32 if dtype.is_complex else dtype
     multiple, share = budgets.allowance(kind, case.precision)
     eps, factor = torch.finfo(kind).eps, case.tolerance
+    name = str(dtype).removeprefix("torch.") + " " if named else ""
     text = (
-        f"{'Per ' + str(dtype).removeprefix('torch.') + ' element' if named else 'Per element'}, abs(y - y64) <= "
-        f"max({multiple * factor:g} x the reference's largest error, {share / eps * factor:g} eps x std(output)), "
-        "where y64 is computed in float64."
+        f"Per {name}element, abs(y - y64) <= "
+        f"max({multiple * factor:g} x the reference's largest error, "
+        f"{share / eps * factor:g} eps x std(output)), where y64 is computed in float64."
     )
     if kind == torch.float32:
-        text += f" {budgets.PLAIN_MULTIPLE:g} x the estimated error of one float32 accumulator per sum is always allowed."
+        text += (
+            f" {budgets.PLAIN_MULTIPLE:g} x the estimated error of one float32 accumulator per sum"
+            " is always allowed."
+        )
     if case.precision != "ieee":
         return text
     many, least = (
@@ -107,8 +111,8 @@ def _tolerance_of(case: Case, dtype: torch.dtype, named: bool) -> str:
         else (budgets.LOW_RMS_MULTIPLE, budgets.LOW_RMS_ULPS)
     )
     return (
-        f"{text} Over {budgets.MANY} or more elements, RMS error <= max({many * factor:g} x the reference's RMS error, "
-        f"{least * factor:g} eps x std(output))."
+        f"{text} Over {budgets.MANY} or more elements, RMS error <= max({many * factor:g} x the "
+        f"reference's RMS error, {least * factor:g} eps x std(output))."
     )
 
 

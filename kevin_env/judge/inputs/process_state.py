@@ -1,7 +1,7 @@
-"""What a problem's code sets for the whole process, in which the code of other problems runs too.
+"""The process around a problem's code: settings, seeds, precision, and whose failure an error is.
 
-Each problem has what it would have in a process of its own: what its module sets holds for its
-functions and its model, and for nobody else.
+Each problem finds the settings that it would have in a process of its own: what its module sets
+holds for its functions and its model, and for no other problem.
 """
 
 import os
@@ -22,8 +22,7 @@ from kevin_env.candidate.seeding import reseed
 from kevin_env.problem import ProblemError
 
 RANDOM = threading.RLock()
-"""Held while torch's default generators and precision flags, which are the process's, are set for
-one run.
+"""Held while torch's default generators and precision flags, which are global, are set for a run.
 """
 
 
@@ -31,23 +30,22 @@ _NO_MEMORY = ("out of memory", "ALLOC_FAILED", "allocate memory", "not enough me
 
 
 def lacks_memory(error: BaseException | None) -> bool:
-    """Whether an error says that there was no memory: not all libraries that torch calls say so by
-    its own class.
-    """
+    """Whether an error means a lack of memory; not all libraries of torch have a class for it."""
     told = isinstance(error, RuntimeError) and any(words in str(error) for words in _NO_MEMORY)
     return told or isinstance(error, torch.OutOfMemoryError | MemoryError)
 
 
 def let_go() -> None:
-    """Releases `RANDOM` as often as this thread holds it: what was cut short may not have."""
+    """Releases `RANDOM` as often as this thread holds it, after something was interrupted."""
     with suppress(RuntimeError):
         while True:
             RANDOM.release()
 
 
 class seeded:
-    """Seeds torch's generators and Python's, and makes `device` the default for new tensors; one
-    thread at a time.
+    """Seeds torch's and Python's generators, and makes `device` the default for new tensors.
+
+    One thread at a time.
     """
 
     def __init__(self, seed: int, device: torch.device) -> None:
@@ -69,9 +67,7 @@ class seeded:
 
 
 class precision:
-    """Lets float32 matrix products and convolutions of the reference use TF32, or keeps them from
-    it.
-    """
+    """Allows or forbids TF32 in float32 matrix products and convolutions of the reference."""
 
     def __init__(self, precision: str) -> None:
         self.allowed = precision == "tf32"
@@ -90,9 +86,9 @@ class precision:
 
 
 class reference_code:
-    """Turns whatever the problem's own code raises into a ProblemError that names the place.
+    """Converts exceptions of the problem's code into a ProblemError that names the place.
 
-    All but a lack of memory, which is no fault of it, and torch's OutOfMemoryError then.
+    A lack of memory is not the problem's fault, and becomes torch.OutOfMemoryError.
     """
 
     def __init__(self, problem: str, place: str) -> None:
@@ -108,7 +104,8 @@ class reference_code:
         if lacks_memory(error):
             raise torch.OutOfMemoryError(f"{type(error).__name__}: {error}") from error
         if isinstance(error, Exception | SystemExit):
-            text = f"{self.problem}: its reference fails in {self.place}: {type(error).__name__}: {error}"
+            what = f"{type(error).__name__}: {error}"
+            text = f"{self.problem}: its reference fails in {self.place}: {what}"
             raise ProblemError(text) from error
 
 
@@ -139,7 +136,7 @@ def _set_autocast(enabled: tuple[bool, bool]) -> None:
 
 
 def _environment() -> dict[bytes, bytes]:
-    return vars(os.environ)["_data"].copy()  # through the mapping itself it takes 70 us
+    return vars(os.environ)["_data"].copy()  # the mapping itself takes 70 us
 
 
 def _set_environment(values: dict[bytes, bytes]) -> None:
@@ -153,12 +150,12 @@ def _set_path(path: list[str]) -> None:
 
 
 def _set_filters(filters: list[Any]) -> None:
-    warnings.resetwarnings()  # it also says that what is remembered of warnings holds no longer
+    warnings.resetwarnings()  # also invalidates the registries of warnings already shown
     warnings.filters[:] = filters  # type: ignore[index]
 
 
 def _folder() -> str | None:
-    with suppress(OSError):  # it was removed
+    with suppress(OSError):  # the folder was removed
         return os.getcwd()  # noqa: PTH109 (a path takes four times as long)
     return None
 
@@ -188,7 +185,7 @@ _KEPT = (
     _Setting(_folder, _go_to),
     _Setting(sys.getrecursionlimit, sys.setrecursionlimit),
 )
-"""What a problem has for itself."""
+"""What each problem has for itself."""
 
 
 _TAKEN_BACK = (
@@ -199,16 +196,14 @@ _TAKEN_BACK = (
         for owner in (torch.backends, *(getattr(mkldnn, name) for name in _PRODUCTS))
     ),
 )
-"""What the judge decides for every run, as it does by `guards.precision` for the rest of a GPU's
-precision.
-"""
+"""What the judge resets after every run; `precision` sets the rest of a GPU's precision."""
 
 
-class Surroundings:
-    """The process as one problem's code is to find it; entered round all of that.
+class ProcessState:
+    """The settings of the process for one problem's code; enter it around all of that code.
 
-    One thread at a time is inside, and one that is inside may enter again, which costs next to
-    nothing. No generator, for the reason that `partners.ours` gives.
+    One thread at a time is inside, and may enter again at little cost. Not a generator, for the
+    reason given in `baselines.ours`.
     """
 
     def __init__(self) -> None:
@@ -237,7 +232,7 @@ class Surroundings:
             RANDOM.release()
 
     def _leave(self) -> None:
-        torch.set_default_device(None)  # torch remembers it for this thread
+        torch.set_default_device(None)  # torch stores it per thread
         changed = {
             each: found for each, value in self._outside.items() if (found := each.read()) != value
         }
@@ -247,7 +242,7 @@ class Surroundings:
 
 
 class Generators:
-    """Leaves Python's, NumPy's and torch's generators of this process as they were."""
+    """Restores the state of Python's, NumPy's and torch's random generators on exit."""
 
     def __enter__(self) -> None:
         self._states = random.getstate(), np.random.get_state(), torch.get_rng_state()

@@ -1,8 +1,7 @@
-"""The reference of a problem, run by the judge: its cases, its inputs, its weights and what it
-expects.
+"""The reference of a problem, run by the judge: its inputs, weights and expected outputs.
 
-The only place that executes a problem's code. Everything random comes from a secret, an index and
-nothing else, so that a recorded turn can be judged again on the same inputs.
+Everything random follows from a secret and an index, so that a recorded turn can be judged again on
+the same inputs.
 """
 
 import copy
@@ -26,7 +25,7 @@ from kevin_env.judge.inputs.distributions import DISTRIBUTIONS, redraw
 from kevin_env.judge.inputs.process_state import (
     RANDOM,
     Generators,
-    Surroundings,
+    ProcessState,
     lacks_memory,
     precision,
     reference_code,
@@ -41,40 +40,39 @@ from kevin_env.judge.inputs.structure import Structure, look
 from kevin_env.problem import Problem, ProblemError
 
 FURTHER_CALLS = 4
-"""Calls of a reference whose first two outputs differ by rounding alone, to be sure that it draws
-nothing at random.
-"""
+"""Calls of a reference whose first two outputs differ by rounding, to see if it draws at random."""
 
 
 PRECISIONS = ("ieee", "tf32")
-"""Of float32 matrix products and convolutions of a reference."""
+"""Precision of float32 matrix products and convolutions of a reference."""
 
 
 DRAWS = 3
-"""Input sets that structures are found from; `MANY_DRAWS` where they are small."""
+"""Input sets that structures are found from; `MANY_DRAWS` if they are small."""
 
 
 MANY_DRAWS = 32
 
 
 SMALL = 1 << 14
-"""Elements of an input set that is small."""
+"""Most elements of a small input set."""
 
 
 LEANING = 0x9000
-"""The first bits that bfloat16 and that TF32 and float16 lack: they are set in positive weights and
-cleared in negative ones, so that rounding to any of these raises every weight. Errors of either
-sign average out in long sums, these do not.
+"""The highest bits that bfloat16, and TF32 and float16, lack.
+
+They are set in positive weights and cleared in negative ones, so that rounding to any of these
+formats raises every weight. Errors of random sign average out in long sums, these do not.
 """
 
 
 NARROWED = 0xFFFF
-"""The bits that bfloat16 lacks. A weight that has none of them set is left as it is."""
+"""The bits that bfloat16 lacks. A weight with none of them set is not changed."""
 
 
 @dataclass(frozen=True)
 class Expected:
-    """What the reference gives for one input set.
+    """What the reference returns for one input set.
 
     Attributes:
         output: Its output in its own precision, a tree of tensors.
@@ -86,35 +84,28 @@ class Expected:
 
     @cached_property
     def oracle(self) -> Any | None:
-        """The same from float64 arithmetic, when it is first asked for; None where it cannot be
-        had.
+        """The output in float64 arithmetic, computed at first use; None if that is not possible.
 
         Raises:
-            torch.OutOfMemoryError: when there is no room for it, and the case needs it.
+            torch.OutOfMemoryError: if memory is short and the case needs it.
         """
         return self._make_oracle()
 
     @cached_property
     def plain(self) -> Any | None:
-        """The output with the error of one accumulator for each sum; None where it cannot be had.
-
-        See `accumulator`.
-        """
+        """The output with the error of one accumulator per sum (`accumulator`), or None."""
         return self._make_plain()
 
 
 class Case:
-    """One input case of a problem on one device: the module with the case's constants, and its
-    model.
+    """One input case of a problem on one device: its module, with its constants, and its model.
 
     Attributes:
-        needs_oracle: Whether it is an error that there is no room for the oracle; else there is
-            none then.
-        surroundings: What stands round all of the problem's code, so that it need not be entered
-            for each call.
+        needs_oracle: Whether it is an error if memory is too short for the oracle.
+        process_state: Surrounds the problem's code; enter it once for many calls.
 
     Raises:
-        ProblemError: when the reference's own code fails.
+        ProblemError: if the reference's code fails.
     """
 
     def __init__(self, problem: Problem, name: str, device: torch.device) -> None:
@@ -122,9 +113,9 @@ class Case:
         self.problem = problem.id
         self._sha256 = problem.sha256
         self.device = device
-        self.surroundings = Surroundings()
+        self.process_state = ProcessState()
         self.module = _module(f"problem_{problem.sha256[:12]}_{name}_{next(_NUMBERS)}", self)
-        _execute(self.module, problem, name, device, self.surroundings)
+        _execute(self.module, problem, name, device, self.process_state)
         self.precision: str = getattr(self.module, "PRECISION", "ieee")
         if self.precision not in PRECISIONS:
             raise ProblemError(
@@ -132,7 +123,7 @@ class Case:
             )
         with reference_code(problem.id, "TOLERANCE"):
             self.tolerance = float(getattr(self.module, "TOLERANCE", 1.0))
-        with reference_code(problem.id, "get_init_inputs"), self.surroundings, Generators():
+        with reference_code(problem.id, "get_init_inputs"), self.process_state, Generators():
             self.init_inputs: list[Any] = self.module.get_init_inputs()
         self.model: nn.Module
         self._names: list[str] = []
@@ -141,16 +132,16 @@ class Case:
         self._oracle: nn.Module | None = None
 
     def draw_weights(self, seed: int) -> None:
-        """Constructs the model anew. Parameters of one or two values get some noise: norm scales,
-        biases, identities.
+        """Constructs the model anew.
 
-        Float32 parameters are moved within the bits that bfloat16 lacks: see `LEANING`.
+        Parameters of one or two distinct values, such as norm scales, biases and identities, get
+        some noise. Float32 parameters are moved within the bits that bfloat16 lacks (`LEANING`).
 
-        Raises:
-            torch.OutOfMemoryError: when there is no room for it, or for an oracle that is needed.
+        Raises: torch.OutOfMemoryError: if memory is short for the model, or for an oracle that is
+        needed.
         """
         with reference_code(self.problem, "Model"), seeded(seed, self.device), no_grad():
-            with Creation() as creation, self.surroundings:
+            with Creation() as creation, self.process_state:
                 model = self.module.Model(*self.init_inputs)
             self._names = creation.names(model)
             self.model = model.to(self.device)
@@ -162,24 +153,24 @@ class Case:
         self._oracle = self._if_possible(lambda: copy.deepcopy(self.model).double())
 
     def state(self) -> dict[str, torch.Tensor]:
-        """The model's parameters and buffers by name, in the order in which they were created."""
+        """Parameters and buffers by name, in the order in which they were created."""
         state = self.model.state_dict()
         return {name: state[name] for name in self._names}
 
     def parameters(self) -> list[str]:
-        """Which names of `state` are parameters, in its order; the others are buffers."""
+        """The names in `state` that are parameters, in the same order; the others are buffers."""
         own = {name for name, _ in self.model.named_parameters()}
         return [name for name in self._names if name in own]
 
     def draw_inputs(self, distribution: str, seed: int) -> tuple[tree.Skeleton, list[torch.Tensor]]:
-        """One input set, on the device: its structure and its tensors."""
+        """One input set on the device: its structure and its tensors."""
         with reference_code(self.problem, "get_inputs"), seeded(seed, self.device), no_grad():
-            with self.surroundings:
+            with self.process_state:
                 skeleton, tensors = tree.take_apart(list(self.module.get_inputs()))
             tensors = [tensor.to(self.device) for tensor in tensors]
         if distribution == "own":
             return skeleton, tensors
-        with reference_code(self.problem, "get_inputs"):  # which may draw another number of tensors
+        with reference_code(self.problem, "get_inputs"):  # may draw another number of tensors
             return skeleton, [
                 redraw(t, distribution, s, seed)
                 for t, s in zip(tensors, self.structures, strict=True)
@@ -187,7 +178,7 @@ class Case:
 
     @cached_property
     def structures(self) -> tuple[Structure, ...]:
-        """What the draws of each input have in common, from the same draws each time."""
+        """What all draws of each input have in common, from the same draws each time."""
         found = self._look(0)
         small = sum(each.count for each in found) <= SMALL
         with reference_code(self.problem, "get_inputs"):
@@ -202,12 +193,12 @@ class Case:
         return tuple(map(look, tensors))
 
     def expect(self, skeleton: tree.Skeleton, tensors: list[torch.Tensor], seed: int) -> Expected:
-        """The reference's output for these inputs, and the oracle's.
+        """The reference's output for these inputs, and its oracle.
 
         Args:
             skeleton: The structure of the inputs.
-            tensors: The inputs; left as they are.
-            seed: For a reference that draws at random while it runs.
+            tensors: The inputs; not modified.
+            seed: For a reference that draws random numbers.
         """
         make = partial(self.answer, skeleton, tensors, seed)
         oracle, plain = (
@@ -216,7 +207,7 @@ class Case:
         return Expected(make(), oracle, plain)
 
     def answer(self, skeleton: tree.Skeleton, tensors: list[torch.Tensor], seed: int) -> Any:
-        """The reference's output alone; the arguments are those of `expect`."""
+        """The reference's output alone; arguments as for `expect`."""
         copies = [tensor.clone() for tensor in tensors]  # a reference may write to its inputs
         return self._run(self.model, skeleton, copies, seed)
 
@@ -229,19 +220,19 @@ class Case:
                 reference_code(self.problem, "forward"),
                 precision(self.precision),
                 no_grad(),
-                self.surroundings,
+                self.process_state,
             ):
                 return self.model(*arguments)
 
         return call
 
     def find_randomness(self, skeleton: tree.Skeleton, tensors: list[torch.Tensor]) -> None:
-        """Notes whether the reference draws at random while it runs; no oracle can follow that.
+        """Sets `stochastic`: whether the reference draws random numbers, as no oracle can.
 
-        That outputs differ does not show it: some of cuDNN's kernels add in the order in which
-        their blocks end. It does where torch's generators have moved, or where any of
-        `FURTHER_CALLS` differs by more than rounding. Two draws alone may be close by chance: two
-        uniform ones are within 1 % of each other in one of a hundred runs.
+        Different outputs do not prove it: some of cuDNN's kernels add in the order in which their
+        blocks end. The proof is that torch's generators have advanced, or that one of
+        `FURTHER_CALLS` differs by more than rounding. Two draws may be close by chance: two uniform
+        ones are within 1 % of each other in one of a hundred runs.
         """
         with RANDOM:
             seed_torch(2)
@@ -278,13 +269,11 @@ class Case:
         try:
             with sdpa_kernel(SDPBackend.MATH), OneAccumulator():
                 return self.answer(skeleton, tensors, seed)
-        except Exception:  # no room, or an operator that does not run so
+        except Exception:  # too little memory, or an operator without such a rule
             return None
 
     def _if_possible(self, make: Callable[[], Any]) -> Any | None:
-        """A part of the oracle; None for a reference that holds what cannot be copied, or that
-        insists on a dtype.
-        """
+        """A part of the oracle; None if the reference cannot be copied, or insists on a dtype."""
         try:
             return make()
         except Exception as error:
@@ -299,35 +288,32 @@ class Case:
             reference_code(self.problem, "forward"),
             precision(self.precision),
             no_grad(),
-            self.surroundings,
+            self.process_state,
         ):
             reseed(seed)
             return model(*tree.put_together(skeleton, given))
 
 
 def seed_from(secret: str, *parts: object) -> int:
-    """A 63-bit seed from the secret and what it is for."""
+    """A 63-bit seed from the secret and its purpose."""
     text = "/".join((secret, *map(str, parts)))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
 
 
 def distributions_of(case: Case) -> list[str]:
-    """The distributions that the problem names, else all; its own alone where each input is kept as
-    it is drawn.
-    """
+    """The distributions that the problem names, or all; only its own if no input can be redrawn."""
     named = getattr(case.module, "DISTRIBUTIONS", tuple(DISTRIBUTIONS))
     unknown = set(named) - set(DISTRIBUTIONS)
     if unknown:
-        raise ProblemError(
-            f"DISTRIBUTIONS names {', '.join(sorted(unknown))}; known are {', '.join(DISTRIBUTIONS)}"
-        )
+        names, known = ", ".join(sorted(unknown)), ", ".join(DISTRIBUTIONS)
+        raise ProblemError(f"DISTRIBUTIONS names {names}; known are {known}")
     return [
         d for d in named if d == "own" or not all(structure.kept for structure in case.structures)
     ]
 
 
 def _doubled(tensor: torch.Tensor) -> torch.Tensor:
-    """A copy, in float64 where it is of numbers that are not whole."""
+    """A copy, in float64 or complex128 if it is floating-point or complex."""
     wide = (
         torch.complex128
         if tensor.is_complex()
@@ -339,9 +325,7 @@ def _doubled(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _vary(parameter: torch.Tensor) -> None:
-    """Adds noise where nobody would have to read the parameter; to a single number so that it keeps
-    its sign.
-    """
+    """Adds noise to a parameter of few distinct values; a single number keeps its sign."""
     if parameter.numel() == 1:
         parameter.mul_(1 + 0.1 * torch.rand_like(parameter)).add_(
             0.1 * torch.rand_like(parameter) * (parameter == 0)
@@ -357,20 +341,21 @@ def _lean(parameter: torch.Tensor) -> None:
 
 
 def _has_two_values(tensor: torch.Tensor) -> bool:
-    """Whether it is constant, or made of two values."""
+    """Whether it has at most two distinct values."""
     flat = tensor.flatten()
     other = flat[(flat != flat[0]).to(torch.uint8).argmax()]
     return bool(((flat == flat[0]) | (flat == other)).all())
 
 
 ROUNDING = 1e-2
-"""Root mean square, as a share of the output's, by which outputs may differ from run to run for no
-more than rounding: an ulp of bfloat16 is 4e-3.
+"""Root mean square, relative to the output's, by which two runs may differ through rounding alone.
+
+An ulp of bfloat16 is 4e-3.
 """
 
 
 def generators(device: torch.device) -> list[torch.Tensor]:
-    """What state torch's default generators are in."""
+    """The state of torch's default generators."""
     return [
         torch.get_rng_state(),
         *([torch.cuda.get_rng_state(device)] if device.type == "cuda" else []),
@@ -378,7 +363,7 @@ def generators(device: torch.device) -> list[torch.Tensor]:
 
 
 def differ(these: list[torch.Tensor], those: list[torch.Tensor]) -> bool:
-    """Whether any tensor is another one than its counterpart; NaN is NaN."""
+    """Whether any tensor differs from its counterpart; NaN equals NaN."""
     pairs = zip(these, those, strict=True)
     return any(
         one.shape != other.shape or any(counts_of(_unlike, one, other)) for one, other in pairs
@@ -386,13 +371,11 @@ def differ(these: list[torch.Tensor], those: list[torch.Tensor]) -> bool:
 
 
 def rounded_otherwise(one: torch.Tensor, other: torch.Tensor) -> bool:
-    """Whether two tensors of numbers that are not whole are off from each other by little on the
-    whole.
-    """
+    """Whether two floating-point tensors differ by no more than rounding."""
     if one.shape != other.shape or not one.numel() or not one.is_floating_point():
         return not differ([one], [other])
     off = size_of(lambda a, b: widened(a) - widened(b), one, other).rms
-    return off <= ROUNDING * size_of(widened, one).rms  # which no NaN is
+    return off <= ROUNDING * size_of(widened, one).rms  # False for NaN
 
 
 def _unlike(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:

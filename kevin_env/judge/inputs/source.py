@@ -1,4 +1,4 @@
-"""A problem's source with the constants of one of its cases, and the module it runs in."""
+"""A problem's source with the constants of one of its cases, and the module that it runs in."""
 
 import ast
 import itertools
@@ -11,7 +11,7 @@ from typing import Any, cast
 import torch
 from pydantic import ConfigDict, TypeAdapter
 
-from kevin_env.judge.inputs.process_state import Generators, Surroundings, reference_code
+from kevin_env.judge.inputs.process_state import Generators, ProcessState, reference_code
 from kevin_env.parsing import assigned, parse
 from kevin_env.problem import Problem, ProblemError
 
@@ -19,10 +19,10 @@ _CASES = TypeAdapter(dict[str, dict[str, Any]], config=ConfigDict(strict=True))
 
 
 def overrides_of(problem: Problem) -> dict[str, dict[str, Any]]:
-    """The literal `CASES` of a problem's source: overrides of module constants by case name.
+    """The literal `CASES` of a problem's source: module constants by case.
 
     Raises:
-        ProblemError: when it is not literal.
+        ProblemError: if it is not literal.
     """
     for node in parse(problem.source).body:
         name, value = assigned(node)
@@ -35,11 +35,10 @@ def overrides_of(problem: Problem) -> dict[str, dict[str, Any]]:
 
 
 def apply_overrides(source: str, overrides: dict[str, Any]) -> ast.Module:
-    """The source's tree with module constants replaced where they are assigned, before anything is
-    derived from them.
+    """The source's tree with module constants replaced where they are assigned.
 
     Raises:
-        ProblemError: when a name is not assigned at module level.
+        ProblemError: if a name is not assigned at module level.
     """
     module = parse(source)
     left = set(overrides)
@@ -56,25 +55,21 @@ def apply_overrides(source: str, overrides: dict[str, Any]) -> ast.Module:
 
 
 def source_of(problem: Problem, case: str) -> str:
-    """The problem's source with the constants of a case. Errors as `overrides_of` and
-    `apply_overrides`.
-    """
+    """The problem's source with the constants of a case. Errors as for the functions above."""
     return ast.unparse(apply_overrides(problem.source, overrides_of(problem).get(case, {})))
 
 
 def _literal(value: Any) -> ast.expr:
-    """A value that came from a literal, as one again."""
+    """A literal's value as an expression."""
     return cast("ast.Expr", parse(repr(value)).body[0]).value
 
 
 _NUMBERS = itertools.count()
-"""Of the modules that references are run in: each case has its own."""
+"""Numbers of modules: each case has its own."""
 
 
 def _module(name: str, owner: object) -> ModuleType:
-    """A module that can be found by its name, as its classes may have to be, for as long as its
-    owner is there.
-    """
+    """A module in `sys.modules`, where its classes may look it up, while `owner` exists."""
     module = sys.modules[name] = ModuleType(name)
     weakref.finalize(owner, _forget, module)
     return module
@@ -82,7 +77,7 @@ def _module(name: str, owner: object) -> ModuleType:
 
 def _forget(module: ModuleType) -> None:
     sys.modules.pop(module.__name__, None)
-    module.__dict__.clear()  # its functions refer to it, and tensors of its own would wait for the next collection
+    module.__dict__.clear()  # a cycle through its functions would keep its tensors until collected
 
 
 def _execute(
@@ -90,7 +85,7 @@ def _execute(
     problem: Problem,
     case: str,
     device: torch.device,
-    surroundings: Surroundings,
+    process_state: ProcessState,
 ) -> None:
     overrides = {} if case == "main" else overrides_of(problem)[case]
     code = apply_overrides(problem.source, overrides)
@@ -101,5 +96,10 @@ def _execute(
         problem.source.splitlines(keepends=True),
         file,
     )
-    with reference_code(problem.id, "the module"), torch.device(device), surroundings, Generators():
+    with (
+        reference_code(problem.id, "the module"),
+        torch.device(device),
+        process_state,
+        Generators(),
+    ):
         exec(compile(code, file, "exec"), module.__dict__)

@@ -1,8 +1,7 @@
-"""What all draws of an input have in common: its zeros, its range, its order. Found from a few
-draws, one by one.
+"""What all draws of an input have in common: its zeros, its range, its order.
 
 A correct kernel may rely on it, so every distribution keeps it, and the prompt states it. Equal
-entries (symmetry, repeated rows) stay equal in every distribution without it: see `distributions`.
+entries (symmetry, repeated rows) stay equal in every distribution anyway: see `distributions`.
 """
 
 import math
@@ -14,19 +13,17 @@ import torch
 from kevin_env.judge.compare.chunked import pieces, widened
 
 FEW = 16
-"""With fewer values over all draws nothing is stated: it may be so by chance. It is kept all the
-same.
+"""With fewer values over all draws nothing is stated, as it may be chance; it is kept all the same.
 """
 LEAST = 64
-"""Values that it takes to say that both ends of their range are bounds."""
+"""Least number of values to take both ends of their range as bounds."""
 BOUNDED = 4.0
-"""These span fewer standard deviations than this: 3.5 if they are uniform. Normal ones span 4.7 at
-64, 6.5 at 1000.
+"""Bounded values span fewer standard deviations than this.
+
+Uniform ones span 3.5; normal ones 4.7 for 64 values, 6.5 for 1000.
 """
 NEAR_ZERO = 1 / 256
-"""Values of one sign that come so near to zero, as a share of the largest magnitude, may as well be
-zero.
-"""
+"""Values of one sign that come so close to zero, relative to the largest magnitude, may be zero."""
 
 
 @dataclass(frozen=True)
@@ -35,9 +32,9 @@ class Structure:
 
     Attributes:
         forms: Those of `_FORMS`, `floating` and `finite` that hold.
-        alike: Dimensions along which all slices are the same.
+        alike: Dimensions along which all slices are equal.
         summing: Dimensions along which it sums to 1, without negative entries.
-        count: Values that were seen.
+        count: Number of values seen.
         low, high: The smallest and the largest of them.
         total, squares: Their sum and the sum of their squares.
         zeros: The smallest share of exact zeros.
@@ -55,14 +52,12 @@ class Structure:
 
     @property
     def kept(self) -> bool:
-        """Whether it is left as `get_inputs` draws it: whole numbers of any type, and what is not
-        finite.
-        """
+        """Whether it is left as drawn: whole numbers of any dtype, and values not finite."""
         return not {"floating", "finite"} <= self.forms or "whole numbers" in self.forms
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """What the values lie between; infinite where nothing bounds them. A sign is a bound, too."""
+        """Lower and upper bound of the values, infinite without one. A sign is a bound, too."""
         if self.count == 0:
             return -math.inf, math.inf
         mean = self.total / self.count
@@ -74,12 +69,12 @@ class Structure:
 
     @property
     def _of_unit_interval(self) -> bool:
-        """Whether they are probabilities or the like, few of which may be near an end."""
+        """Whether they look like probabilities, few of which may be near an end."""
         return 0 <= self.low <= self.high <= 1 < 2 * self.high
 
     @property
     def descending(self) -> bool | None:
-        """How the last dimension is sorted, where it is."""
+        """How the last dimension is sorted, if it is."""
         return (
             False
             if "sorted, rising" in self.forms
@@ -98,7 +93,7 @@ class Structure:
 
     @property
     def one_sided(self) -> bool:
-        """Whether no entry is of the other sign and most may be zero."""
+        """Whether all entries have one sign and most may be zero."""
         near, far = sorted((abs(self.low), abs(self.high)))
         return (
             self.low * self.high >= 0
@@ -108,7 +103,7 @@ class Structure:
         )
 
     def stated(self) -> tuple[str, ...]:
-        """What the prompt says of it, such as `lower triangular` and `in [0, 1]`."""
+        """What the prompt says about it, such as `lower triangular` and `in [0, 1]`."""
         if self.count < FEW:
             return ()
         forms = [form for form in _FORMS if form in self.forms]
@@ -132,9 +127,7 @@ class Structure:
             return ["never negative" if high == math.inf else "never positive"]
         if self._of_unit_interval:
             return ["in [0, 1]"]
-        if (
-            "whole numbers" not in self.forms and high > low
-        ):  # what was drawn reaches nearly to the ends
+        if "whole numbers" not in self.forms and high > low:  # draws nearly reach the ends
             step = 10.0 ** (math.floor(math.log10(high - low)) - 1)
             low, high = math.floor(low / step) * step, math.ceil(high / step) * step
         return [f"in [{low:.6g}, {high:.6g}]"]
@@ -142,9 +135,9 @@ class Structure:
     def merged(self, other: "Structure") -> "Structure":
         """What holds for the draws of both."""
         return Structure(
-            self.forms & other.forms, self.alike & other.alike, self.summing & other.summing, self.count + other.count,
-            min(self.low, other.low), max(self.high, other.high), self.total + other.total,
-            self.squares + other.squares, min(self.zeros, other.zeros),
+            self.forms & other.forms, self.alike & other.alike, self.summing & other.summing,
+            self.count + other.count, min(self.low, other.low), max(self.high, other.high),
+            self.total + other.total, self.squares + other.squares, min(self.zeros, other.zeros),
         )  # fmt: skip
 
 
@@ -163,10 +156,11 @@ def look(drawn: torch.Tensor) -> Structure:
     total, squares, others = rows.sum(0).tolist()
     forms = {form for form, holds in _FORMS.items() if holds(tensor)}
     forms |= {"floating", "finite"} if floating else {"finite"}
+    dims = range(tensor.dim()) if floating else ()
     return Structure(
         frozenset(forms),
-        frozenset(d for d in range(tensor.dim()) if floating and tensor.dim() > 1 and _alike(tensor, d)),
-        frozenset(d for d in range(tensor.dim()) if floating and low >= 0 and _sums_to_one(tensor, d, drawn.dtype)),
+        frozenset(d for d in dims if tensor.dim() > 1 and _alike(tensor, d)),
+        frozenset(d for d in dims if low >= 0 and _sums_to_one(tensor, d, drawn.dtype)),
         tensor.numel(), low, high, total, squares, 1 - others / tensor.numel(),
     )  # fmt: skip
 

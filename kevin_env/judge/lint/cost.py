@@ -27,7 +27,7 @@ def measure(case: Case, drawn: InputSet, peak: int) -> Cost:
     call = case.runner(drawn.skeleton, [tensor.clone() for tensor in drawn.tensors])
     with Counting(case.precision) as counted:
         call()
-    with case.surroundings:
+    with case.process_state:
         seconds = (
             event_seconds(call, GPU_CALLS) if case.device.type == "cuda" else _seconds_cpu(call)
         )

@@ -3,7 +3,7 @@
 from kevin_env.judge.api import Options
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.lint.target import SECRET
-from kevin_env.judge.trial import Trial
+from kevin_env.judge.submission_run import SubmissionRun
 from kevin_env.judge.verdict import verdict
 from kevin_env.judge.workers.errors import Trouble
 from kevin_env.outcome import Outcome
@@ -24,13 +24,13 @@ def screen(bench: Bench, problem: Problem, code: str, options: Options) -> Outco
         ProblemError: when the reference fails in the judge itself.
         JudgeError: when the judge fails.
     """
-    worker = bench.take()
-    trial = Trial(bench, problem, options, SECRET, worker)
+    worker = bench.candidates.take()
+    run = SubmissionRun(bench, problem, options, SECRET, worker)
     try:
-        trial.build(code)
+        run.build(code)
         with bench.lease.shared():
-            return trial.screen()
+            return run.screen()
     except Trouble as trouble:
-        return verdict(trouble, trial.place, str(worker.folder), worker.fault_line)
+        return verdict(trouble, run.place, str(worker.folder), worker.fault_line)
     finally:
-        trial.end()
+        run.end()

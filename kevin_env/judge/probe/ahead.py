@@ -19,15 +19,15 @@ def take(bench: Bench, tool: str, options: Options) -> Target:
     """A candidate in which Nsight Compute has begun a program that will hold at `ready`; it has run
     nothing else.
     """
-    with bench.beginning:  # what has begun is ready before one that begins now
-        worker, missing = bench.take_begun() or (None, None)
+    with bench.profiler.beginning:  # what has begun is ready before one that begins now
+        worker, missing = bench.profiler.take() or (None, None)
     if worker is not None:
         with suppress(Trouble):
             worker.freeze(False)
-            if missing == bench.missing_metrics:
-                return Target(bench.watched(worker), options, bench.info.processors)
-        bench.retire(worker)
-    return _begun(bench.take_for_tools(), bench, tool, options)
+            if missing == bench.profiler.missing_metrics:
+                return Target(bench.candidates.watched(worker), options, bench.info.processors)
+        bench.candidates.retire(worker)
+    return _begun(bench.candidates.take_for_tools(), bench, tool, options)
 
 
 def foresee(bench: Bench, options: Options) -> None:
@@ -35,20 +35,22 @@ def foresee(bench: Bench, options: Options) -> None:
     tool's start.
     """
     wanted = (
-        options.profile == "ncu" and bench.device.type == "cuda" and not bench.refusals.get("ncu")
+        options.profile == "ncu"
+        and bench.device.type == "cuda"
+        and not bench.profiler.refusals.get("ncu")
     )
-    tool = find_tool("ncu") if wanted and not bench.has_begun else None
+    tool = find_tool("ncu") if wanted and not bench.profiler.has_begun else None
     if tool is not None:
         prepare(bench, tool, options)
 
 
 def prepare(bench: Bench, tool: str, options: Options) -> None:
     """Begins one for the next who asks. Nobody waits for it, and it stands still once it is ready."""
-    if bench.beginning.acquire(blocking=False):
+    if bench.profiler.beginning.acquire(blocking=False):
         try:
             threading.Thread(target=_prepare, args=(bench, tool, options), daemon=True).start()
         except RuntimeError:  # no thread more: the next one begins its own
-            bench.beginning.release()
+            bench.profiler.beginning.release()
 
 
 def report_of(target: Target) -> str:
@@ -60,26 +62,32 @@ def _begun(worker: Worker, bench: Bench, tool: str, options: Options) -> Target:
     target = Target(worker, options, bench.info.processors)
     try:
         target.begin(
-            NAME, ncu.command(tool, report_of(target), target.holding, bench.missing_metrics), {}
+            NAME,
+            ncu.command(tool, report_of(target), target.holding, bench.profiler.missing_metrics),
+            {},
         )
     except Trouble:
-        bench.retire(worker)
+        bench.candidates.retire(worker)
         raise
     return target
 
 
 def _prepare(bench: Bench, tool: str, options: Options) -> None:
-    """In a thread of its own, with `bench.beginning` held for it."""
+    """In a thread of its own, with `bench.profiler.beginning` held for it."""
     try:
-        missing, worker = frozenset(bench.missing_metrics), bench.take_for_tools()
+        missing, worker = (
+            frozenset(bench.profiler.missing_metrics),
+            bench.candidates.take_for_tools(),
+        )
         target = _begun(worker, bench, tool, options)
         with suppress(Trouble):
             if target.reach(NAME, START_SECONDS, "", "ready") is None:
                 worker.freeze(True)
-                bench.keep_begun(worker, missing)
+                if not bench.profiler.keep(worker, missing):
+                    bench.candidates.retire(worker)
                 return
-        bench.retire(worker)
+        bench.candidates.retire(worker)
     except (JudgeError, Trouble):  # whoever needs one next meets the error where it can be raised
         return
     finally:
-        bench.beginning.release()
+        bench.profiler.beginning.release()

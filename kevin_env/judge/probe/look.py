@@ -18,7 +18,7 @@ from kevin_env.judge.probe import code as machine_code
 from kevin_env.judge.probe.inside import read_claim
 from kevin_env.judge.probe.outside import Outside, cause_of
 from kevin_env.judge.probe.tools import OUTPUT_LIMIT, find_tool
-from kevin_env.judge.trial import Trial
+from kevin_env.judge.submission_run import SubmissionRun
 from kevin_env.judge.verdict import flag
 from kevin_env.judge.workers.worker import Worker
 from kevin_env.outcome import Correct, Outcome
@@ -70,7 +70,7 @@ class Look:
         outside = Outside(self.bench, self.problem, self.code, self.options, notes)
         with ThreadPoolExecutor(1) as beside:  # each touches a candidate of its own, and no other
             counted = beside.submit(self._tried, outside.ncu, notes) if profile == "ncu" else None
-            if counted and self.bench.capacity.contests == 1:  # no room for both at once
+            if counted and self.bench.capacity.sessions == 1:  # no room for both at once
                 wait((counted,))
             kernels, code = (
                 self._tried(self._inside, self.notes) if profile != "none" else None
@@ -94,29 +94,29 @@ class Look:
 
     def _inside(self) -> tuple[KernelProfile | None, tuple[CodeFacts, ...]]:
         """What the submission's own process tells of a call, and the machine code that it made."""
-        worker = self.bench.take()
-        trial = Trial(self.bench, self.problem, self.options, secrets.token_hex(16), worker)
+        worker = self.bench.candidates.take()
+        run = SubmissionRun(self.bench, self.problem, self.options, secrets.token_hex(16), worker)
         try:
-            trial.load(
+            run.load(
                 self.code
             )  # what is compiled is what the profiled calls use, and of no other case
             with self.bench.lease.shared():
-                claim = self._claim(trial)
+                claim = self._claim(run)
             code = self._machine_code(worker) if self.bench.device.type == "cuda" else ()
         finally:
-            trial.end()
+            run.end()
         profile = read_claim(claim, code)
         if profile is None:
             self.notes.append("the submission's process told no profile that could be read")
         return profile, code
 
-    def _claim(self, trial: Trial) -> dict[str, object]:
+    def _claim(self, run: SubmissionRun) -> dict[str, object]:
         device = self.bench.device
-        trial.enter(Case(self.problem, timed_case(self.problem, device), device))
-        drawn = trial.draw("own")
-        drawn.image.write_to(trial.gate.inbox)
+        run.enter(Case(self.problem, timed_case(self.problem, device), device))
+        drawn = run.draw("own")
+        drawn.image.write_to(run.gate.inbox)
         finish(device)
-        seconds, worker = trial.limits.first, trial.worker
+        seconds, worker = run.limits.first, run.worker
         worker.ask(
             "stage", seconds, inputs=drawn.skeleton, specs=drawn.image.specs, seed=drawn.seed
         )

@@ -10,7 +10,7 @@ import torch
 
 from kevin_env.judge.api import Options
 from kevin_env.judge.bench import Bench
-from kevin_env.judge.inputs.cases import nature_key, timed_case
+from kevin_env.judge.inputs.cases import properties_key, timed_case
 from kevin_env.judge.inputs.reference import Case, seed_from
 from kevin_env.judge.probe import ahead, ncu, sanitizer
 from kevin_env.judge.probe.counting import CALLS, parts_of, read_tables, run_parts
@@ -76,7 +76,7 @@ class Outside:
         if tool is None or cause is None:
             return None
         case, _, distribution = (getattr(outcome, "input_set", None) or "").partition("/")
-        worker = self.bench.take_for_tools()
+        worker = self.bench.candidates.take_for_tools()
         with self._target(Target(worker, self.options, self.bench.info.processors)) as target:
             self._write(
                 target, case or timed_case(self.problem, self.bench.device), distribution or "own"
@@ -102,8 +102,8 @@ class Outside:
         if self.bench.device.type != "cuda":
             self.notes.append(f"{_NAMES[name]} looks into kernels on a GPU, and this is a CPU")
             return None
-        if self.bench.refusals.get(name):
-            self.notes.append(self.bench.refusals[name])
+        if self.bench.profiler.refusals.get(name):
+            self.notes.append(self.bench.profiler.refusals[name])
             return None
         tool = find_tool(name)
         if tool is None:
@@ -116,14 +116,16 @@ class Outside:
         try:
             yield target
         finally:
-            self.bench.retire(target.worker)
+            self.bench.candidates.retire(target.worker)
 
     def _write(self, target: Target, case: str, distribution: str) -> None:
         """The submission and fresh inputs of a case, as files."""
         target.write_code(self.code)
         with self.bench.lease.shared():
             seed = seed_from(secrets.token_hex(16), case)
-            nature = self.bench.natures.get(nature_key(self.problem, case, self.options.inputs))
+            nature = self.bench.problems.properties.get(
+                properties_key(self.problem, case, self.options.inputs)
+            )
             admitted = nature.distributions if nature else ()
             target.write(Case(self.problem, case, self.bench.device), distribution, seed, admitted)
             torch.cuda.empty_cache()  # what the judge keeps for itself, the program may lack
@@ -157,36 +159,38 @@ class Outside:
         What it printed may be the submission's word; so before that is believed, it is tried on a
         program of ours.
         """
-        if name not in self.bench.refusals:
+        if name not in self.bench.profiler.refusals:
             known = self._tried(name, tool)
-            self.bench.refusals[name] = (
+            self.bench.profiler.refusals[name] = (
                 f"{_NAMES[name]} cannot be used here: {known}" if known else ""
             )
-        self.notes.append(self.bench.refusals[name] or f"{_NAMES[name]} told nothing: {why}")
+        self.notes.append(
+            self.bench.profiler.refusals[name] or f"{_NAMES[name]} told nothing: {why}"
+        )
 
     def _tried(self, name: ToolName, tool: str) -> str:
         """Why a tool does not work on a program of ours; empty when it does, if need be without
         some metrics.
         """
-        target = Target(self.bench.take_for_tools(), self.options, 1)
+        target = Target(self.bench.candidates.take_for_tools(), self.options, 1)
         report = str(target.worker.folder / "report")
         ours = [sys.executable, "-P", "-c", TRUSTED, str(self.bench.device)]
         try:
             with self.bench.lease.shared():
                 for _ in range(TRIES):
-                    known = self.bench.missing_metrics
+                    known = self.bench.profiler.missing_metrics
                     profile = ncu.command(tool, report, ours, known)
                     check = sanitizer.command(tool, "memcheck", report, ours)
                     ran = run(target, profile if name == "ncu" else check, CHECK_SECONDS, {})
                     missing = ncu.missing_in(ran.output) - known
                     if not missing:
                         return refusal(ran.output) or refusal(target.read(report))
-                    self.bench.missing_metrics = known | missing
+                    self.bench.profiler.missing_metrics = known | missing
                 return ""
         except Trouble:
             return ""
         finally:
-            self.bench.retire(target.worker)
+            self.bench.candidates.retire(target.worker)
 
 
 def run_sanitizer(

@@ -17,8 +17,8 @@ from kevin_env import candidate
 from kevin_env.candidate.standalone import DIFFERENT as DIFFERENT
 from kevin_env.judge.api import Options
 from kevin_env.judge.handshake.memory import Image, SharedRegion
-from kevin_env.judge.inputs.cases import construction, handed_over
-from kevin_env.judge.inputs.distributions import plant, planted
+from kevin_env.judge.inputs.cases import construction, model_tensors
+from kevin_env.judge.inputs.distributions import add_outliers, has_outliers
 from kevin_env.judge.inputs.reference import Case
 from kevin_env.judge.probe.tools import OUTPUT_LIMIT, Ran
 from kevin_env.judge.workers.worker import Worker
@@ -91,9 +91,9 @@ class Target:
         """
         case.draw_weights(seed)
         skeleton, inputs = case.draw_inputs(distribution, seed + 1)
-        weights, inbox = _image(handed_over(case)), _image(inputs)
-        if planted(distribution, admitted):
-            plant(inbox.tensors, case.structures, seed)
+        weights, inbox = _image(model_tensors(case)), _image(inputs)
+        if has_outliers(distribution, admitted):
+            add_outliers(inbox.tensors, case.structures, seed)
         call = {
             "construct": construction(case, weights.specs, seed),
             "stage": {"inputs": skeleton, "specs": inbox.specs, "seed": seed},

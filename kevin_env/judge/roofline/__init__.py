@@ -1,1 +1,1 @@
-"""What the hardware allows at most, and what a call does."""
+"""The roofline of a problem: its work, and the ceilings of the device."""

@@ -1,10 +1,9 @@
-"""What this device reaches at most: memory and arithmetic, measured by trusted code, kept in a file
-of the user's.
+"""The ceilings of a device: memory bandwidth and arithmetic, measured and cached in a user's file.
 
-Measured when first needed, alone on the device, in a fraction of a second; the best of several
-tries, since what disturbs only ever lengthens. On a GPU memory is read far beyond the L2, as the
-judge's inputs lie cold. On a CPU what was just written lies in its caches, so that the rate is that
-of a working set of the task's own size.
+They are measured when first needed, alone on the device, in a fraction of a second. The best of
+several tries counts, as disturbances only slow down. On a GPU memory is read far beyond the L2,
+since the judge's inputs are cold. On a CPU, where data just written is cached, the rate is that of
+a working set of the task's size.
 """
 
 import contextlib
@@ -28,15 +27,15 @@ from kevin_env.roofline import Arithmetic, Ceilings, Positive, Work
 GPU_SET = 1 << 30
 """Bytes that are read on a GPU; far more than any L2 holds."""
 CPU_SETS = tuple(1 << power for power in (20, 22, 24, 26))
-"""Working sets on a CPU, of which the one that just holds a task counts."""
+"""Working sets on a CPU; the smallest that holds a task counts."""
 TRIES = 5
-"""Of which the median is one figure on a GPU."""
+"""One figure on a GPU is the median of so many."""
 SECONDS = 0.04
-"""How long tries go on for each figure: a GPU's clocks take some milliseconds to rise."""
+"""How long tries go on for each figure: a GPU takes some milliseconds to raise its clocks."""
 CPU_SIDE = 384
 GPU_SIDES: Mapping[Arithmetic, int] = {"fp32": 4096, "fp64": 4096}
 GPU_SIDE = 8192
-"""Of the square matrices that are multiplied; smaller where a product takes longer."""
+"""Side of the square matrices that are multiplied; smaller if a product takes longer."""
 PLAIN: Arithmetic = "fp32"
 
 _DTYPES: Mapping[Arithmetic, torch.dtype] = {
@@ -49,7 +48,7 @@ _DTYPES: Mapping[Arithmetic, torch.dtype] = {
 
 
 class Measured(Frozen):
-    """The file: on what it was measured, bytes a second by working set, and FLOPs a second."""
+    """The file: the device, bytes per second by working set, and FLOPs per second."""
 
     key: dict[str, str]
     reading: dict[int, Positive] = Field(default_factory=dict[int, float])
@@ -58,9 +57,7 @@ class Measured(Frozen):
 
 
 class CeilingStore:
-    """The ceilings of one device, each found once.
-
-    Not safe for threads. Do not hold the lease.
+    """The ceilings of one device, each measured once. Not thread-safe; call without the lease.
 
     Args:
         device: Of the judge.
@@ -81,12 +78,11 @@ class CeilingStore:
         self._own: set[int | str] = set()
 
     def of(self, work: Work, again: bool = False) -> Ceilings:
-        """The ceilings for such work.
+        """The ceilings for this work.
 
         Args:
-            work: Says how large a working set is, and which arithmetic it needs.
-            again: Whether what this process has not measured itself is measured once more. The
-                higher figures count.
+            work: Determines the working set and the arithmetic.
+            again: Whether to measure again what was read from the file; the higher figures count.
         """
         size = self._set(work)
         self._measure([size], dict.fromkeys((PLAIN, *work.products)), again)
@@ -94,11 +90,10 @@ class CeilingStore:
         return Ceilings(reading=found.reading[size], copying=found.copying[size], rates=found.rates)
 
     def find_all(self) -> None:
-        """Measures what is not known of a GPU, before there is a submission whose work could go on
-        meanwhile.
+        """Measures everything that is unknown for a GPU, before there is a submission.
 
-        A process can be stopped, what it has queued on a GPU cannot. Without room it is left to who
-        needs it.
+        A process can be stopped, but what it has queued on a GPU cannot. Without enough memory it
+        is left for later.
         """
         with contextlib.suppress(torch.OutOfMemoryError):
             self._measure([GPU_SET], _DTYPES)
@@ -111,7 +106,7 @@ class CeilingStore:
     def _measure(
         self, sizes: Iterable[int], kinds: Iterable[Arithmetic], again: bool = False
     ) -> None:
-        """Measures what of these is not known, `again`: not known from this process."""
+        """Measures what is unknown, or with `again` what this process has not measured."""
         found = self._found
         known = self._own if again else {*found.reading, *found.rates}
         sizes, kinds = (
@@ -138,22 +133,20 @@ class CeilingStore:
 
 
 def memory_rates(device: torch.device, size: int) -> tuple[float, float]:
-    """Bytes a second of reading `size` bytes, and of copying half as many to as many others."""
+    """Bytes per second of reading `size` bytes, and of copying one half of them to the other."""
     data = torch.ones(size // 4, device=device)
     here, there = data[: size // 8], data[size // 8 :]
     return size / _seconds(device, data.sum), size / _seconds(device, lambda: there.copy_(here))
 
 
 def product_rate(device: torch.device, kind: Arithmetic) -> float:
-    """FLOPs a second of a product of square matrices.
+    """FLOPs per second of a product of square matrices.
 
-    On a CPU the fastest of several: not every layout has a quick path of each type, and a kernel
-    may convert its operands to float32.
+    On a CPU the fastest of several: not every layout is fast for every type, and a kernel may
+    convert its operands to float32.
     """
     side = GPU_SIDES.get(kind, GPU_SIDE) if device.type == "cuda" else CPU_SIDE
-    with precision(
-        "tf32" if kind == "tf32" else "ieee"
-    ):  # nobody else draws or sets flags meanwhile
+    with precision("tf32" if kind == "tf32" else "ieee"):
         a, b = (torch.randn(side, side, device=device).to(_DTYPES[kind]) for _ in range(2))
         if device.type == "cuda":
             return 2 * side**3 / _seconds(device, lambda: a @ b)
@@ -185,7 +178,7 @@ def _clocked(call: Callable[[], object]) -> float:
 
 @contextlib.contextmanager
 def _all_threads(device: torch.device, threads: int) -> Iterator[None]:
-    """Lets torch use as many threads as a candidate may, whatever it was started with."""
+    """Lets torch use as many threads as a candidate may."""
     before = torch.get_num_threads()
     if device.type == "cpu":
         torch.set_num_threads(threads)
@@ -196,13 +189,11 @@ def _all_threads(device: torch.device, threads: int) -> Iterator[None]:
 
 
 def _folder() -> Path:
-    """The user's folder for what can be found again. Only an absolute path counts (XDG Base
-    Directory).
-    """
+    """The user's cache folder; only an absolute path counts (XDG Base Directory)."""
     named = os.environ.get("XDG_CACHE_HOME", "")
     try:
         return (Path(named) if named.startswith("/") else Path.home() / ".cache") / "kevin-env"
-    except RuntimeError:  # a user whom the system does not know
+    except RuntimeError:  # a user without a home
         return Path(tempfile.gettempdir()) / f"kevin-env-{os.getuid()}"
 
 
@@ -215,7 +206,7 @@ def _read(file: Path, key: dict[str, str]) -> Measured:
 
 
 def _write(file: Path, found: Measured) -> None:
-    """Whole or not at all, and not at all where it cannot be: the next judge measures for itself."""
+    """Writes atomically; does nothing if the file cannot be written."""
     with contextlib.suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         page = tempfile.NamedTemporaryFile("w", dir=file.parent, prefix=file.name, delete=False)  # noqa: SIM115

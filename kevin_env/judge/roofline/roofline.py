@@ -1,7 +1,15 @@
-"""Times held against the roofline of their problem on this device.
+"""The work of a reference, and times compared with the roofline of their problem on this device.
 
-The work of a problem and the ceilings of the device are the judge's own figures; the submission is
-not asked.
+Torch's dispatcher counts the operations of one call, and the bytes it reads:
+
+- Products (matrix products, convolutions, attention) have the FLOPs that torch's formulas give.
+- Every other operator that computes, fused ones included, counts one operation per element of the
+  largest tensor that it reads or writes, or `SPECIAL` for a transcendental function.
+- Moving or creating elements counts nothing.
+- An input or a weight counts with the bytes that operators read of it, in sectors: a slice counts
+  as a slice, rows that are looked up as rows, and what is never read not at all.
+
+Both the work and the ceilings are the judge's own figures; the submission is not asked.
 """
 
 import re
@@ -24,13 +32,14 @@ from kevin_env.problem import ProblemError
 from kevin_env.roofline import Arithmetic, Roofline, Work, roofline_of
 
 SECTOR = 32
-"""Bytes that a GPU reads at least."""
+"""Least number of bytes that a GPU reads."""
 
 
 SPECIAL = 16
-"""FLOPs that a transcendental function counts for. A streaming multiprocessor gives 16 of them a
-cycle beside 128 multiply-adds (CUDA C++ Programming Guide, "Arithmetic Instructions"); a vectorised
-polynomial on a CPU has as many.
+"""FLOPs of a transcendental function.
+
+A streaming multiprocessor computes 16 of them per cycle next to 128 multiply-adds (CUDA C++
+Programming Guide, "Arithmetic Instructions"); a vectorised polynomial on a CPU has as many.
 """
 
 
@@ -46,32 +55,29 @@ _MOVING = re.compile(
     "new_.*|empty.*|.*_like|.*copy_?|_copy_from|clone|.*_pad(_nd|[123]d)|fill_?|zero_|zeros|ones|full|scalar_tensor|"
     "arange|one_hot|cat|stack|repeat|roll|flip|embedding|gather|take|index|index_put_?|index_select|.*scatter"
 )
-"""Names of operators that move or make elements and compute nothing."""
+"""Names of operators that only move or create elements."""
 
 
 _TRANSCENDENTAL = re.compile(
     "a?(sin|cos|tan)h?|atan2|exp[2]?|expm1|log(2|10|1p|it|addexp2?|sumexp|cumsumexp|_sigmoid_forward)?|_(log_)?softmax|"
     "erf(c|inv)?|lgamma|digamma|sigmoid|softplus|gelu|silu|mish|elu|celu|selu"
 )
-"""Names of operators that compute one for each element, without the underscore of those in place.
-"""
+"""Names of operators with one transcendental function per element; in place with an underscore."""
 
 
 _UNREAD = re.compile("new_.*|empty.*|.*_like")
-"""Names of operators that look at the form of a tensor and not at its elements."""
+"""Names of operators that use the shape of a tensor and not its elements."""
 
 
 _OVERWRITING = re.compile("copy_|fill_|zero_")
 
 
 _LOOKED_UP = re.compile("embedding|gather|index|index_select|take")
-"""Names of operators that read of their first argument no more than what they give."""
+"""Names of operators that read no more of their first argument than they return."""
 
 
 class Light(TorchDispatchMode):
-    """A mode that does not import all of torch.compile (1.3 s) in order to keep away from it:
-    nothing compiles here.
-    """
+    """A dispatch mode without torch.compile, whose import takes 1.3 s: nothing is compiled."""
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -81,11 +87,9 @@ class Light(TorchDispatchMode):
 class Counting(Light):
     """Counts what operators do.
 
-    Attributes:
-        products: FLOPs of products, by what they are computed in.
-        elements: What all other operators read or wrote, whichever are more; views count nothing.
-        operations: Of what else computes, one or `SPECIAL` for each element of an operator's
-            largest tensor.
+    Attributes: products: FLOPs of products, by arithmetic. elements: Elements that other operators
+    read or wrote, whichever are more; views count nothing. operations: One or `SPECIAL` per element
+    of the largest tensor of each other operator.
     """
 
     def __init__(self, precision: str = "ieee") -> None:
@@ -100,7 +104,7 @@ class Counting(Light):
         kwargs = kwargs or {}
         formula = flop_registry.get(func._overloadpacket)
         if formula is None:
-            with self:  # what is made of other operators, which are counted instead
+            with self:  # a composite operator: its parts are counted
                 parts = func.decompose(*args, **kwargs)
             if parts is not NotImplemented:
                 return parts
@@ -123,17 +127,17 @@ class Counting(Light):
 
 
 def _operations_of(name: str) -> int:
-    """FLOPs for each element."""
+    """FLOPs per element."""
     if _MOVING.fullmatch(name):
         return 0
     return SPECIAL if _TRANSCENDENTAL.fullmatch(name.removesuffix("_")) else 1
 
 
 class Reading(Light):
-    """Notes which bytes of some tensors operators read; writing to them does not count.
+    """Notes which bytes of some tensors operators read; writing does not count.
 
     Args:
-        tensors: Those that are looked at, on one device.
+        tensors: Those to observe, on one device.
     """
 
     def __init__(self, tensors: list[torch.Tensor]) -> None:
@@ -144,7 +148,7 @@ class Reading(Light):
 
     @property
     def bytes(self) -> int:
-        """Of all of them, each read once."""
+        """Bytes that were read of all tensors, each counted once."""
         return sum(read.bytes for read in self._read.values())
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -190,11 +194,11 @@ class _Read:
         return min(self._size, marked + self._looked_up)
 
     def look_up(self, tensor: torch.Tensor, found: torch.Tensor) -> None:
-        """Some elements, of which the result tells how many."""
+        """Marks as many elements as the result has."""
         self._looked_up += min(tensor.nbytes, found.nbytes)
 
     def mark(self, tensor: torch.Tensor) -> None:
-        """All elements of a tensor that lies there."""
+        """Marks all elements of a tensor in this block."""
         self._whole = self._whole or (tensor.is_contiguous() and tensor.nbytes == self._size)
         if self._whole or not tensor.numel():
             return
@@ -208,16 +212,16 @@ class _Read:
 
 
 def find_work(case: Case, skeleton: tree.Skeleton, tensors: list[torch.Tensor]) -> Work:
-    """What a call of the reference on these inputs does.
+    """The work of one call of the reference on these inputs.
 
     Args:
         case: With its weights drawn.
         skeleton: The structure of the inputs.
-        tensors: The inputs; left as they are.
+        tensors: The inputs; not modified.
 
     Raises:
-        ProblemError: when the reference fails while it is looked at.
-        torch.OutOfMemoryError: when the device has no room for it.
+        ProblemError: if the reference fails while it is observed.
+        torch.OutOfMemoryError: if the device has too little memory.
     """
     given = [tensor.clone() for tensor in tensors]
     call = case.runner(skeleton, given)
@@ -246,10 +250,10 @@ def _tensors(value: Any) -> list[torch.Tensor]:
 
 
 class Rooflines:
-    """The work of problems on one device, each found once. Safe for threads.
+    """The work of problems on one device, each counted once. Thread-safe.
 
     Args:
-        lease: Of the device; held while the reference is counted. Do not hold it.
+        lease: Of the device; held while the reference is counted. Call without holding it.
         ceilings: Of the device.
     """
 
@@ -260,13 +264,13 @@ class Rooflines:
         self._lock = threading.Lock()
 
     def added(self, outcome: Correct, key: str, case: Case, draw: Callable[[], Drawn]) -> Correct:
-        """The outcome with its roofline, where a speedup is told and the work can be counted.
+        """The outcome with its roofline, if it has a speedup and the work can be counted.
 
         Args:
             outcome: Of this case.
             key: Of its problem.
             case: With its weights drawn.
-            draw: Gives an input set of it.
+            draw: Draws an input set of the case.
         """
         seconds = outcome.submission_seconds
         if outcome.speedup is None or seconds is None:
@@ -295,13 +299,13 @@ class Rooflines:
             try:
                 with self._lease.shared():
                     self._work[key, case.name] = _count(case, draw())
-            except torch.OutOfMemoryError:  # others may hold what is missing
+            except torch.OutOfMemoryError:  # others may hold the memory
                 return None
         return self._work[key, case.name]
 
 
 def _count(case: Case, drawn: Drawn) -> Work | None:
-    """The work of a case; None where the reference cannot be watched."""
+    """The work of a case; None if the reference cannot be observed."""
     try:
         return find_work(case, drawn.skeleton, drawn.image.tensors)
     except ProblemError:

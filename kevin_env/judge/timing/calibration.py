@@ -1,5 +1,6 @@
-"""A kernel of known length, and a call of nothing: what a timed call costs beside the model's own
-work.
+"""The null model: a kernel of known length on a GPU, a call of nothing on a CPU.
+
+Its links show what a timed call costs beyond the model's work.
 """
 
 import statistics
@@ -14,14 +15,14 @@ from kevin_env.judge.workers.baselines import PARTNER_SECONDS
 from kevin_env.judge.workers.worker import Worker
 
 BYTES = 64 << 20
-"""Read, and as many written. Memory is streamed, as a kernel that spins meets no cold TLB after a
-change of contexts: with one, links of kernels that read memory came out 3 to 7 us too long.
+"""Bytes that are read, and as many written.
+
+Memory is streamed because a kernel that spins meets no cold TLB after a context switch: with one,
+links of kernels that read memory came out 3 to 7 us too long.
 """
 CALLS = 15
 HEAD_START = 1_000_000
-"""Clock cycles, half a millisecond, for which the queue is kept busy, so that its host is ahead of
-it.
-"""
+"""Clock cycles, half a millisecond, for which the queue is kept busy while the host fills it."""
 
 
 def null_code() -> str:
@@ -30,7 +31,7 @@ def null_code() -> str:
 
 
 def construct_null(null: Worker, on_gpu: bool) -> None:
-    """Gives the null model what it streams; on a CPU nothing."""
+    """Constructs the null model; on a CPU it streams nothing."""
     init = tree.take_apart([BYTES if on_gpu else 0])[0]
     null.ask(
         "construct", PARTNER_SECONDS, init=init, tensors=[], state={}, parameters=[], seed=0,
@@ -39,8 +40,9 @@ def construct_null(null: Worker, on_gpu: bool) -> None:
 
 
 def stream_seconds(device: torch.device, l2: int) -> float:
-    """How long the null model's kernel takes on a GPU with a cold L2, by events in this process.
-    Hold the device.
+    """Seconds of the null model's kernel with a cold L2, by events in this process.
+
+    Hold the device alone.
     """
     call, scratch = (
         model.ModelNew(BYTES, device),

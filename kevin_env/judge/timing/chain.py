@@ -1,47 +1,48 @@
 """The chain: how calls are timed on a GPU.
 
-Both sides queue everything in advance. For each call i:
+Judge and candidate queue everything in advance. For each call i:
 
-    judge's queue:     write input i (a kernel) | flush the L2 | event | W = i | wait D >= i | event
-                       | look at secret places of output i (copy engine) | take output i | compare input i
+    judge's queue:     write input i | flush the L2 | event | W = i | wait D >= i | event
+                       | snapshot of output i (copy engine) | copy output i | compare input i
     candidate's queue: wait W >= i | output i = model(input) | D = i
 
-`W` and `D` are words in device memory (`kevin_env.judge.handshake.launch_flags`). The time between the events is a
-*link*: the call and a constant, the change of contexts there and back. No host code, launch or
-wake-up lies in it: the judge's queue is held until all links are in it, and the candidate's process
-is stopped until the last one is through.
+W and D are flags in device memory (`kevin_env.judge.handshake.launch_flags`). The time between the
+two events is a *link*: the call, plus a constant for switching contexts there and back. It contains
+no host code, launch or wake-up. The judge's queue is held until all links are in it, and the
+candidate's process is stopped until the last link is through.
 
-A call that needs its host while the device works (it waits for the device, or has more kernels than
-the launch queue) cannot be queued. It is timed one link at a time, with its process running. The
-look is at where its last output was; if this one is elsewhere, the link ends with its answer. Nor
-can one on a stream that does not wait for torch's current one, where inputs arrive. It is called
-when its input is there; the link begins before that is written.
+Two kinds of calls cannot be queued:
 
-What a submission may try, and what stops it:
+- A call that needs its host while the device works, because it synchronizes or exceeds the launch
+  queue. It is timed one link at a time while its process runs. The snapshot is taken where the last
+  output was; if the output is elsewhere this time, the link ends with the candidate's answer.
+- A call on a stream that does not wait for torch's current stream, where inputs arrive. It begins
+  once its input is complete; the link begins before the input is written.
 
-- To work ahead, or to fuse calls: input i + 1 is written when output i has been taken. Before that
+What a submission may try, and what prevents it:
+
+- Working ahead, or fusing calls. Input i + 1 is written after output i has been copied. Before that
   it exists nowhere that the candidate can read.
-- To watch the input's memory from another stream, and begin before the word: a kernel takes turns
-  with the judge's write and flush, in time slices of milliseconds. What these take longer than
-  among the reference's links is a part of the call.
-- To write `D` early, from another stream, from the host, or that of an earlier call: the look
-  follows at once, at places that were drawn after the call was queued. An output that changes
-  afterwards is `early_done`. What is left of the work takes turns with the judge's, which costs a
-  time slice. Numbers in `D` only grow.
-- To write `W` itself: it begins on an input that is not there.
-- To keep outputs in one buffer, or to give aliases of the input: each is taken before the next
-  call, and each input is compared with what was written.
-- To run on after the call, so that the reference is slowed: links of a known kernel are mixed at
-  random with those of either side, and slowed as well. Those among the reference's tell the
-  constant that is subtracted; from the submission's links it is no more than the least that this
-  judge has seen.
-- To choose the moment of its time slices, or of page faults: outputs are mapped before the first
-  link, and a disturbed link is longer, never shorter. A chain's time is the lower quartile of its
-  links.
-- To prepare in host code: the process is stopped. What its host does before a chain is queued knows
-  shapes, no values.
+- Watching the input's memory from another stream, and beginning before W. The kernel competes with
+  the judge's write and flush for time slices of milliseconds. Time beyond that of the reference's
+  links counts as part of the call.
+- Setting D early, from another stream, from the host, or from an earlier call. The snapshot follows
+  at once, at places drawn after the call was queued, and an output that changes afterwards is
+  `early_done`. The rest of the work competes with the judge's, which costs a time slice. D only
+  grows.
+- Setting W. The call then begins on an input that is not there.
+- Returning the same buffer each time, or aliases of the input. Each output is copied before the
+  next call, and each input is compared with what was written.
+- Running on after the call, to slow down the reference. Links of a known kernel are mixed at random
+  with those of both sides, and are slowed down as well. Those among the reference's links determine
+  the constant that is subtracted; from the submission's links no more is subtracted than the
+  smallest constant that this judge has seen.
+- Choosing the moment of its time slices or page faults. Outputs are mapped before the first link,
+  and a disturbance only lengthens a link. A chain reports the lower quartile of its links.
+- Preparing in host code. The process is stopped. What it computes before the chain is queued can
+  depend on shapes, not on values.
 
-What it may gain: no call shares a link with another. The constant is known to about 1 us, which the
+What remains: no call shares a link with another, and the constant is known to about 1 us, which the
 interval covers.
 """
 
@@ -65,23 +66,19 @@ from kevin_env.judge.workers.errors import Broken
 from kevin_env.judge.workers.patience import Patience
 
 STILL = 0.25
-"""Seconds for which a link may take no time, until the candidate's process goes on and is asked
-whether it is well.
-"""
+"""Seconds a link may take before the candidate's process runs again and is checked."""
 
 
 LOOK = 50e-6
-"""Seconds between two looks at whether a link is through."""
+"""Seconds between two polls of a link's event."""
 
 
 WARM_SECONDS = 60.0
-"""For an order of a chain to one of the judge's own processes, which were called before."""
+"""Timeout for orders to the judge's own processes, which have been called before."""
 
 
 HELD = 0.5
-"""Seconds after which the judge's queue begins, however much is still to be queued: queueing may
-wait for it.
-"""
+"""Seconds after which the judge's queue starts even if links are missing, which may wait for it."""
 
 
 class GpuGate(Gate):
@@ -95,11 +92,7 @@ class GpuGate(Gate):
         self._side = torch.cuda.Stream(self.device)
 
     def call(self, player: Player, drawn: Drawn, timeout: float | Patience) -> Answer:
-        """One call, whose seconds say only about how long it took. The device may be shared
-        meanwhile.
-
-        Errors as `Gate.call`.
-        """
+        """One call, timed roughly; the device may be shared meanwhile. Errors as `Gate.call`."""
         if player.unordered:
             return self.host_driven(player, drawn, timeout)
         (number,) = words_of(player).numbers(1)
@@ -165,9 +158,9 @@ class GpuGate(Gate):
     def _finished(
         self, player: Player, link: Link, answer: dict[str, Any], timeout: float | Patience
     ) -> Answer:  # fmt: skip
-        """What came of a call, once the player says that it is through.
+        """The answer to a call that the player reports as finished.
 
-        The judge's queue does not wait for the word: others' work is on it, too.
+        The judge's queue does not wait for D, since it also has work for others.
         """
         player.worker.ask("finish", _usual(timeout))
         (claim,), (placed,) = self.claims(player, answer, 1)
@@ -181,18 +174,16 @@ class GpuGate(Gate):
     def chain(
         self, calls: Sequence[tuple[Player, Sequence[Drawn]]], timeout: float | Patience
     ) -> list[list[Answer]] | None:
-        """Calls of several players, mixed at random, each on inputs of one form. Their processes
-        stand still.
+        """Calls of several players, mixed at random, while their processes are stopped.
 
         Hold the device alone; errors as `Gate.call`, of trusted code as `JudgeError`.
 
         Args:
-            calls: Whose, and on which inputs.
+            calls: Players and their inputs, which have one form.
             timeout: For each order to a submission; trusted code has `WARM_SECONDS`.
 
-        Returns:
-            The answers of each player; None when calls of one were not queued in time, and so
-            nothing was timed. `Player.late` counts that.
+        Returns: The answers of each player. None if the calls of one were not queued in time, so
+        that nothing was timed; `Player.late` counts that.
         """
         with self._released([player for player, _ in calls]):
             rows = list[_Row]()
@@ -217,15 +208,13 @@ class GpuGate(Gate):
         return [row.answers() for row in rows] if timed else None
 
     def _finish(self, player: Player, timeout: float | Patience) -> None:
-        """Has a process that stood still go on, and wait until all that it has queued is done."""
+        """Resumes a process, which waits until everything that it has queued is done."""
         with trusted(player):
             player.worker.freeze(False)
             player.worker.ask("finish", WARM_SECONDS if player.ours else timeout)
 
     def _queued(self, player: Player, sets: Sequence[Drawn], timeout: float | Patience) -> "_Row":
-        """Calls that wait for their word, and where their outputs will be; without claims if they
-        were late.
-        """
+        """Calls that wait for W, and where their outputs will be; no claims if they were late."""
         numbers = words_of(player).numbers(len(sets))
         links = [
             Link(self, player, drawn, number) for drawn, number in zip(sets, numbers, strict=True)
@@ -250,7 +239,7 @@ class GpuGate(Gate):
         return _Row(player, links, claims)
 
     def _queue(self, rows: "Sequence[_Row]") -> None:
-        """Queues all links, those of several players in a random order."""
+        """Queues all links, those of several players in random order."""
         turns = [row for row in rows for _ in row.links]
         self.random.shuffle(turns)
         left = {id(row): iter(row.links) for row in rows}
@@ -263,7 +252,7 @@ class GpuGate(Gate):
 
     @contextmanager
     def _held(self) -> Iterator[None]:
-        """Holds the judge's queue until everything is in it, so that no link waits for the host.
+        """Holds the judge's queue until it is complete, so that no link waits for the host.
 
         One that does is up to 50 us longer, even if the wait is before it begins.
         """
@@ -283,7 +272,7 @@ class GpuGate(Gate):
             cuda.write_word(self._ready.data_ptr(), self._chains)
 
     def _foreseen(self, player: Player) -> list[Output]:
-        """Where the outputs of a player's next call will be, if they are where the last ones were."""
+        """Where a player's next outputs will be, if they are where the last ones were."""
         try:
             return (
                 [player.mappings.resolve(claim) for claim in player.claim.tensors]
@@ -295,9 +284,7 @@ class GpuGate(Gate):
             return []
 
     def _through(self, player: Player, links: Sequence[Link], timeout: float | Patience) -> None:
-        """Waits until all links are through. A process that stands still goes on when one takes
-        long.
-        """
+        """Waits until all links are through; resumes a stopped process if one takes long."""
         asked = False
         for link in links:
             if asked or _is_through(link):
@@ -309,7 +296,7 @@ class GpuGate(Gate):
 
     @contextmanager
     def _released(self, players: Sequence[Player]) -> Iterator[None]:
-        """After an error the judge's queue waits for none of them any more."""
+        """After an error, stops the judge's queue from waiting for any of these players."""
         try:
             yield
         except BaseException:
@@ -321,27 +308,25 @@ class GpuGate(Gate):
 
 @dataclass(frozen=True)
 class _Row:
-    """The links of one player in a chain, and what it said of each call; nothing where they were
-    not queued.
-    """
+    """The links of one player in a chain, with its claims; without any if they were not queued."""
 
     player: Player
     links: list[Link]
     claims: list[CallClaim]
 
     def answers(self) -> list[Answer]:
-        """What came of them, once they are through."""
+        """The answers, once all links are through."""
         require_skeletons(self.claims)
         return [link.answer(claim) for link, claim in zip(self.links, self.claims, strict=True)]
 
 
 def trusted(player: Player) -> AbstractContextManager[None]:
-    """Whatever goes wrong inside with a process of the judge's own is the judge's failure."""
+    """Inside, a failure of one of the judge's own processes is a failure of the judge."""
     return ours() if player.ours else nullcontext()
 
 
 def places_of(claim: CallClaim) -> list[tuple[str | None, int, int]]:
-    """Which memory the outputs of a call are in."""
+    """The memory that the outputs of a call lie in."""
     return [(each.place, each.offset, each.span if each.place else 0) for each in claim.tensors]
 
 
@@ -354,7 +339,7 @@ def _is_through(link: Link) -> bool:
 
 
 def _usual(timeout: float | Patience) -> float | Patience:
-    """For a call that has been queued: it compiles nothing any more."""
+    """The limit for a call that has been queued, which compiles nothing any more."""
     return (
         Patience(timeout.usual, timeout.usual, timeout.pause)
         if isinstance(timeout, Patience)

@@ -1,11 +1,14 @@
-"""From times of calls to a speedup with an interval. Pure: no clock, no tensors. All times in
-seconds.
+"""From durations of calls to a speedup with an interval. Pure functions; times in seconds.
 
 A speedup is the median of paired ratios. Its 95 % interval is for the speedup that another
-judgement of the same code on the same machine would tell. It joins, in quadrature, how calls of
-this judgement vary, what the constant cost of a timed call is uncertain by, and how judgements vary
-beyond that (`BETWEEN`), since processes differ in where their memory lies and machines in what else
-they do. It says nothing of other machines.
+judgement of the same code on the same machine would report. It adds in quadrature
+
+- how the calls of this judgement vary,
+- the uncertainty of the constant overhead of a timed call,
+- how judgements vary beyond that (`BETWEEN`), since processes differ in memory layout, and machines
+  in what else they do.
+
+It says nothing about other machines.
 """
 
 import math
@@ -16,49 +19,51 @@ from dataclasses import dataclass, replace
 from kevin_env.judge.workers.patience import Ran
 
 NOISY = 0.25
-"""A speedup whose interval is wider than this on either side, relative to it, is noisy."""
+"""A speedup is noisy if its interval is wider than this, relative to it, on either side."""
 STUDENT = {2: 12.71, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571}
-"""The 97.5 % quantile of Student's t with one degree of freedom less than pairs."""
+"""The 97.5 % quantile of Student's t for so many pairs."""
 NORMAL = 1.96
-"""The same of a normal distribution."""
+"""The 97.5 % quantile of the normal distribution."""
 LEAST = 6
-"""Pairs that there are at least when time is short."""
+"""The least number of pairs when time is short."""
 MAD, MANY = 1.4826, 3.5
-"""Of normal values: the standard deviation over the median deviation from the median; and half of a
-95 % interval of their median times the root of their number, over that deviation: 1.25 times 1.96,
-and more as few tell it.
+"""For normal values: the standard deviation over the median absolute deviation; and half of the 95
+% interval of their median, times the root of their number, over the standard deviation. The latter
+is 1.25 times 1.96, and more because the deviation is estimated from few values.
 """
 BETWEEN = {"cpu": 0.2, "cuda": 0.012}
-"""Half of the 95 % interval by which the logarithm of a speedup varies between judgements beyond
-what one of them shows, by device. On an H100 speedups of large kernels were up to 1.4 % from those
-by events in their own process, where no context changes. On a quiet CPU with two processors eight
-judgements of a reference against itself in one pool varied by 4 to 10 % (standard deviation), and
-by as much from pool to pool, since memory is placed differently each time.
+"""Half of the 95 % interval by which the logarithm of a speedup varies between judgements, beyond
+the variation within one of them.
+
+On an H100 speedups of large kernels were within 1.4 % of those by events in their own process,
+where no context switches. On a quiet CPU with two processors, eight judgements of a reference
+against itself in one pool varied by 4 to 10 % (standard deviation), and as much between pools,
+since memory is placed differently each time.
 """
 CROWDED, BETWEEN_CROWDED = 0.8, 0.4
-"""The same where processes that are timed wait for a processor for more than that share of what
-they run (1.2 to 2.1 at a load of 5 to 7 on two processors). Of 57 judgements of two references
-against themselves, beside judges and tests on two processors, logarithms varied by 0.16 to 0.45:
+"""`BETWEEN` if timed processes wait for a processor for more than the first share of the time they
+run.
+
+The share was 1.2 to 2.1 at a load of 5 to 7 on two processors. Of 57 judgements of two references
+against themselves, next to judges and tests on two processors, logarithms varied by 0.16 to 0.45:
 one side may have both threads on one processor.
 """
 RESOLUTION = 1e-6
-"""No call is taken to be shorter than this."""
+"""The shortest duration of a call."""
 CHAIN_ERROR, CONSTANT_ERROR = 0.5e-6, 1e-6
-"""Standard deviations of what a chain tells from another one's of the same process, and of a link's
-constant.
-"""
+"""Standard deviation between chains of one process, and of a link's constant."""
 FEW_LINKS, LINK_ERROR = 4, 3e-3
-"""With fewer links of a side their scatter is not known, and taken to be this share of a call."""
+"""With fewer links per side their scatter is unknown, and taken to be this share of a call."""
 OF_LOWER_HALF, OF_QUARTILE = 2.6, 1.36
-"""Of normal values: the standard deviation over the mean deviation of the lower half from the lower
-quartile, and the standard error of that quartile times the root of their number, over the standard
-deviation.
+"""For normal values: the standard deviation over the mean deviation of the lower half from the
+lower quartile, and the standard error of that quartile, times the root of their number, over the
+standard deviation.
 """
 
 
 @dataclass(frozen=True)
 class Pair:
-    """One measurement of both sides under the same protocol, taken one right after the other."""
+    """One measurement of both sides by the same protocol, one right after the other."""
 
     reference: float
     submission: float
@@ -71,7 +76,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Speedup:
-    """The median of paired ratios with its confidence interval, and both sides' median times."""
+    """The median of paired ratios with its interval, and the median times of both sides."""
 
     ratio: float
     low: float
@@ -90,9 +95,7 @@ class Speedup:
         return max(self.high - self.ratio, self.ratio - self.low) / self.ratio
 
     def widened(self, between: float) -> "Speedup":
-        """With an interval that covers variation between judgements too, of which half is `between`
-        (`BETWEEN`).
-        """
+        """With an interval that also covers variation between judgements, as `BETWEEN` gives it."""
         low, high = (
             math.hypot(math.log(self.ratio / end), between) for end in (self.low, self.high)
         )
@@ -100,15 +103,13 @@ class Speedup:
 
 
 def between(before: Ran, after: Ran) -> float:
-    """`BETWEEN` on a CPU, by what the processes that are timed ran and waited from one moment to
-    another.
-    """
+    """`BETWEEN` on a CPU, by how long the timed processes ran and waited between two moments."""
     crowded = after.waited - before.waited > CROWDED * (after.ran - before.ran)
     return BETWEEN_CROWDED if crowded else BETWEEN["cpu"]
 
 
 def speedup_of(pairs: Sequence[Pair]) -> Speedup:
-    """The speedup that the pairs show, with the interval of this judgement alone.
+    """The speedup of these pairs, with the interval of this judgement alone.
 
     Raises:
         ValueError: without pairs.
@@ -123,9 +124,7 @@ def speedup_of(pairs: Sequence[Pair]) -> Speedup:
 
 
 def _half(logs: Sequence[float]) -> float:
-    """Half of an interval of the median of some logarithms, as far as they are normal; 0 for a
-    single one.
-    """
+    """Half of the interval of the median of logarithms that are normal; 0 for a single one."""
     if len(logs) in STUDENT:
         return STUDENT[len(logs)] * statistics.stdev(logs) / math.sqrt(len(logs))
     middle = statistics.median(logs)
@@ -134,9 +133,7 @@ def _half(logs: Sequence[float]) -> float:
 
 
 def lower_quartile(values: Sequence[float]) -> float:
-    """The time reported for some links. Disturbances only lengthen a link. Of up to four it is the
-    shortest.
-    """
+    """The time reported for some links; disturbances only lengthen one. Of four it is the least."""
     return sorted(values)[(len(values) - 1) // 4]
 
 
@@ -146,18 +143,18 @@ def counted(calls: Sequence[float]) -> Sequence[float]:
 
 
 def call_of(calls: Sequence[float]) -> float:
-    """The time of a call that a chain reports."""
+    """The duration of a call that a chain reports."""
     return max(lower_quartile(counted(calls)), RESOLUTION)
 
 
 def speedup_of_chains(
     reference: Sequence[Sequence[float]], submission: Sequence[Sequence[float]]
 ) -> Speedup:
-    """The speedup that pairs of chains show, with the interval of this judgement alone.
+    """The speedup of pairs of chains, with the interval of this judgement alone.
 
     Args:
-        reference: The calls of each of its chains: links less what they have besides the call.
-        submission: The same of the submission, pair by pair.
+        reference: The calls of each of its chains: links minus their constant.
+        submission: The same for the submission, pair by pair.
 
     Raises:
         ValueError: without chains.
@@ -187,14 +184,12 @@ def speedup_of_chains(
 
 
 def least_spread(reference: float, submission: float) -> float:
-    """About the least spread that any number of chains comes to, for calls of such lengths."""
+    """The least spread that any number of chains can reach for calls of such durations, roughly."""
     return math.hypot(NORMAL * CONSTANT_ERROR * (1 / reference - 1 / submission), BETWEEN["cuda"])
 
 
 def _error(chains: Sequence[Sequence[float]], call: float) -> float:
-    """The standard error of a call by the lower quartiles of some chains: of links within each, and
-    of chains.
-    """
+    """The standard error of a call by the lower quartiles of chains."""
     count = sum(len(counted(chain)) for chain in chains)
     scatter = (
         LINK_ERROR * call
@@ -207,8 +202,9 @@ def _error(chains: Sequence[Sequence[float]], call: float) -> float:
 
 
 def _deviation(chain: Sequence[float]) -> float:
-    """The mean deviation of a chain's shorter half from its lower quartile, which disturbed links
-    do not affect.
+    """The mean deviation of a chain's shorter half from its lower quartile.
+
+    Disturbed links do not affect it.
     """
     links = sorted(counted(chain))
     told = lower_quartile(links)

@@ -1,4 +1,4 @@
-"""One timed call on a GPU as the judge's queue has it, and the check of its output at its end."""
+"""One timed call in the judge's queue (a link), and the check that its output was finished."""
 
 import ctypes
 import secrets
@@ -13,11 +13,11 @@ from kevin_env.judge.handshake.launch_flags import Words
 
 
 class Link:
-    """One call, as the judge's queue has it.
+    """One call, as the judge queues it; `chain` defines the protocol.
 
     Args:
         gate: With the inbox.
-        player: Whose.
+        player: The process that is called.
         drawn: The inputs.
         number: Of the call.
     """
@@ -37,9 +37,7 @@ class Link:
         """Whether the call may begin."""
 
     def expect(self, placed: list[Output]) -> None:
-        """Notes where the outputs will be, allocates memory for copies of them, and draws the
-        places to look at.
-        """
+        """Sets where the outputs will be, allocates copies, and draws the snapshot's places."""
         there = [output for output in placed if output.has_bytes]
         self._placed = placed
         if not self._ours:  # outputs of trusted code are not taken
@@ -55,7 +53,7 @@ class Link:
         self._gate.flush()
 
     def open(self) -> None:
-        """Queues all that comes before the call."""
+        """Queues everything that precedes the call."""
         self._written.record()
         self._drawn.image.write_to(self._gate.inbox)
         self._gate.flush()
@@ -64,19 +62,17 @@ class Link:
         self.opened = True
 
     def wait(self) -> None:
-        """Has the judge's queue wait until the call is through."""
+        """Makes the judge's queue wait until the call is through."""
         self._words.wait(self._number)
 
     def look(self) -> None:
-        """Queues the end of the link: the look, by the copy engine."""
+        """Queues the end of the link: the snapshot, by the copy engine."""
         self.ended.record()
         if self._snapshot is not None:
             self._snapshot.take()
 
     def take(self) -> None:
-        """Queues what is done with inputs and outputs afterwards; nothing with those of trusted
-        code.
-        """
+        """Queues the checks and copies after the call; none for trusted code."""
         if self._ours:
             return
         if self._snapshot is not None:
@@ -89,7 +85,7 @@ class Link:
         self._gate.poison()
 
     def answer(self, claim: CallClaim) -> Answer:
-        """What came of it, once the queue is through."""
+        """The result, once the queue is through."""
         early = (
             self._snapshot is not None and self._differs is not None and not self._snapshot.agrees()
         )
@@ -103,7 +99,7 @@ class Link:
 
 
 def words_of(player: Player) -> Words:
-    """Those of a player on a GPU."""
+    """The launch flags of a player on a GPU."""
     assert player.words is not None
     return player.words
 
@@ -139,7 +135,11 @@ class _Copy2D(ctypes.Structure):
 
 
 class Snapshot:
-    """At most 64 KiB of an output, from places that are drawn when this is made.
+    """At most 64 KiB of an output at the moment the clock stops, from places drawn on construction.
+
+    The copy engine takes it. A device-to-host copy does not wait for kernels that another process
+    has queued, whereas a kernel of the judge would: the device would finish that queue first, and
+    an output that was reported too early would look finished.
 
     Args:
         flat: Device memory, not empty.
@@ -165,13 +165,10 @@ class Snapshot:
         cuda.copy_2d(ctypes.byref(copy))
 
     def take_again(self) -> None:
-        """Queues a copy of the same places by a kernel, for which all that the candidate has queued
-        goes first.
-        """
+        """Queues a copy of the same places by a kernel, after the candidate's queued work."""
         self._later.copy_(self._there)
 
     def agrees(self) -> bool:
-        """Whether both copies are the same, once they are done."""
-        # not by torch.equal, whose threads took milliseconds to come together beside processes that
-        # spin
+        """Whether both copies are equal, once they are done."""
+        # torch.equal takes milliseconds to start its threads beside processes that spin
         return self._later.cpu().numpy().tobytes() == self._host.numpy().tobytes()

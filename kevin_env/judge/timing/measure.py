@@ -1,4 +1,4 @@
-"""From a contest to an outcome with a speedup: chains on a GPU, alternating calls on a CPU.
+"""Times a session: chains of calls on a GPU, alternating calls on a CPU.
 
 Both take pairs of measurements, one of each side, until the interval of the speedup is as narrow as
 was asked for.
@@ -9,117 +9,110 @@ import time
 from dataclasses import dataclass
 from functools import partial
 
-from kevin_env.judge.api import STUDY, JudgeError
+from kevin_env.judge.api import JudgeError
 from kevin_env.judge.handshake.answer import Answer
 from kevin_env.judge.handshake.gate import Drawn, Player
 from kevin_env.judge.timing import estimates
 from kevin_env.judge.timing.chain import WARM_SECONDS, GpuGate
 from kevin_env.judge.timing.estimates import Pair, Speedup
-from kevin_env.judge.timing.session import Contest, Wrong
+from kevin_env.judge.timing.session import TimingSession, WrongAnswer
 from kevin_env.judge.workers.baselines import ours
 from kevin_env.judge.workers.patience import Ran
 from kevin_env.judge.workers.pauses import awake
 from kevin_env.judge.workers.usage import descendants, run_time, scheduled
 from kevin_env.outcome import Correct, Incorrect, Threads
 
+STUDY = 8
+"""Factor on the most pairs and seconds where a precision was asked for."""
 LINKS = 12
-"""Links of a chain, of which the first does not count. The launch queue has room for some thousand
-kernels.
+"""Links of a chain; the first does not count. The launch queue has room for thousands of kernels.
 """
 NULL_LINKS = 5
-"""Links of the null model that are mixed with a chain of the reference, at least."""
+"""Least number of links of the null model that are mixed with a chain of the reference."""
 WINDOWS = 3
-"""Calls of each side in one turn on a CPU, of which the shortest counts: waking up and other work
-only lengthen one. A submission whose calls are long, and much longer than the reference's, has one.
+"""Calls of each side per turn on a CPU, of which the shortest counts: disturbances only lengthen.
+
+A submission whose calls are long, and much longer than the reference's, is called once.
 """
 CHAIN_SECONDS = 0.05
-"""Calls that take longer together are not in one chain."""
+"""Longest total duration of the calls in one chain."""
 CROWDED = 0.5e-3
-"""Seconds that links of a chain are longer than a single one where its own queue disturbs them: on
-an H100 a time slice is 2 ms.
+"""A chain's links are disturbed by its own queue if they are longer than a single link by this.
+
+On an H100 a time slice is 2 ms.
 """
 WRITING = 100e-6
-"""Seconds that writing an input may take longer than usual; what is beyond counts as the
-submission's work.
-"""
+"""Seconds beyond the usual for writing an input; the rest counts as the submission's work."""
 TRIES = 4
-"""Times that a chain with processes of the judge's own is tried."""
+"""How often a chain with processes of the judge is tried."""
 BUSY = "the judge's own calls could not be queued in time: this machine is too busy"
 ENDING = 0.5
-"""Seconds in which kernels of a submission that has been killed may still run, before each further
-try.
-"""
+"""Seconds to wait, before each further try, for kernels of a submission that has been killed."""
 SHAKEN = 10e-6
-"""Seconds that links of the null model may be longer than the shortest there were. While some other
-process makes a context, on an H100 for 0.1 to 0.4 s, links of all may be 150 us longer, and some a
-time slice.
+"""Seconds by which links of the null model may exceed the shortest ones.
+
+While another process creates a context, for 0.1 to 0.4 s on an H100, links of all players may be
+150 us longer, and some a time slice.
 """
 DISTURBED = 1e-3
-"""Seconds that a link has besides its call only where others share the device in time slices: some
-0.29 ms else.
+"""A link's constant is longer than this only where others share the device in time slices.
+
+Otherwise it is some 0.29 ms.
 """
 NEARLY = 1.25
-"""Times the least spread that chains can come to, from which on more of them hardly help."""
+"""More chains hardly help once the spread is within this factor of the least possible one."""
 SLOW = 10
-"""A submission that is slower than the reference by this factor, for certain, is not measured any
-better.
-"""
+"""A submission that is certainly slower by this factor is not measured more precisely."""
 LONG_ENOUGH = 0.5e-3
-"""A call on a CPU that is longer than the null model's by this tells how many threads it keeps
-busy.
-"""
+"""How much longer than the null model's a call on a CPU must be to count its busy threads."""
 
 
-def ahead(contest: Contest) -> int:
-    """Input sets that will be needed at least."""
-    if contest.trial.bench.device.type == "cpu":
-        return contest.trial.bench.pace.pairs[0] * WINDOWS + 1  # and one for its threads
+def sets_needed(session: TimingSession) -> int:
+    """The least number of input sets that a measurement needs."""
+    if session.run.bench.device.type == "cpu":
+        return session.run.bench.pace.pairs[0] * WINDOWS + 1  # and one for its threads
     return 1 + LINKS
 
 
-def measure(contest: Contest) -> Correct:
-    """Times a screened submission, to be told when `contest.unverified` has none left. Hold the
-    device alone.
+def measure(session: TimingSession) -> Correct:
+    """Times a screened submission. Hold the device alone.
+
+    The outcome is valid once `session.unverified` has been compared.
 
     Raises:
-        Wrong: when a timed call is wrong and is compared now already.
-        Trouble: when the submission fails.
-        JudgeError: when a partner does.
+        WrongAnswer: if a timed call is wrong and is compared already.
+        Trouble: if the submission fails.
+        JudgeError: if a baseline does.
     """
-    with contest.still():
-        return (
-            Alternating(contest).outcome()
-            if contest.trial.bench.device.type == "cpu"
-            else Chains(contest).outcome()
-        )
+    with session.still():
+        if session.run.bench.device.type == "cpu":
+            return time_on_cpu(session)
+        return Chains(session).outcome()
 
 
-def enough(contest: Contest, speedup: Speedup, pairs: int, began: float) -> bool:
-    """Whether no further pair is needed of those that began at a time, by `time.monotonic`."""
-    pace, asked_for = contest.trial.bench.pace, contest.trial.options.precision
+def enough(session: TimingSession, speedup: Speedup, pairs: int, began: float) -> bool:
+    """Whether no further pair is needed; `began` is when the first one did (`time.monotonic`)."""
+    pace, asked_for = session.run.bench.pace, session.run.options.precision
     times = STUDY if asked_for else 1
     least, most = pace.pairs[0], times * pace.pairs[1]
     if pairs >= most or speedup.high < 1 / SLOW:
         return pairs >= min(least, 2)
     wanted = asked_for or pace.precision
-    if contest.trial.bench.device.type == "cuda":
+    if session.run.bench.device.type == "cuda":
         wanted = max(wanted, NEARLY * estimates.least_spread(speedup.reference, speedup.submission))
     precise = pairs >= least and speedup.spread <= wanted
-    return precise or (
-        pairs >= min(least, estimates.LEAST) and time.monotonic() - began > times * pace.seconds
-    )
+    late = time.monotonic() - began > times * pace.seconds
+    return precise or (pairs >= min(least, estimates.LEAST) and late)
 
 
 @dataclass
 class Side:
-    """One of those that are timed on a GPU.
+    """The reference or the submission, timed on a GPU.
 
     Attributes:
-        player: It.
-        call: About how long a link of it is, in seconds; 0 before the first.
-        single: Whether its links are queued one by one. Work that it has on several streams waits
-            for the next link then, and the device does not give way to the judge before its time
-            slice ends.
+        call: Approximate duration of one of its links, in seconds; 0 before the first.
+        single: Whether its links are queued one by one. Its work on several streams then waits for
+            the next link, and the device does not switch to the judge before its time slice ends.
     """
 
     player: Player
@@ -130,35 +123,34 @@ class Side:
 class Chains:
     """Pairs of chains on a GPU."""
 
-    def __init__(self, contest: Contest) -> None:
-        gate = contest.trial.gate
+    def __init__(self, session: TimingSession) -> None:
+        gate = session.run.gate
         assert isinstance(gate, GpuGate)
-        self._contest = contest
+        self._session = session
         self._gate = gate
-        self._known = contest.trial.bench.known_seconds
-        self._reference, self._own = Side(contest.reference), Side(contest.trial.player)
+        self._known = session.run.bench.known_seconds
+        self._reference, self._own = Side(session.reference), Side(session.run.player)
         self._constants: list[float] = []
-        """What a link has besides the call, by links of the null model that are mixed with the
-        reference's.
+        """The constant of a link, by links of the null model that are mixed with the reference's.
         """
 
     def outcome(self) -> Correct:
-        """Errors as `measure`."""
-        contest, began = self._contest, time.monotonic()
+        """Times both sides. Errors as `measure`."""
+        session, began = self._session, time.monotonic()
         reference, own = list[list[Answer]](), list[list[Answer]]()
         while True:
-            for side, chains in contest.draw.sample(
+            for side, chains in session.draw.sample(
                 [(self._reference, reference), (self._own, own)], 2
             ):
                 chains.append(self._links(side))
             speedup = self._speedup(reference, own)
-            if enough(contest, speedup, len(own), began):
-                return result(speedup, queued=not self._own.player.host_driven)
+            if enough(session, speedup, len(own), began):
+                return outcome_of(speedup, queued=not self._own.player.host_driven)
 
     def _speedup(self, reference: list[list[Answer]], own: list[list[Answer]]) -> Speedup:
-        """What the chains of both sides say."""
+        """The speedup that the chains of both sides show."""
         constant = self._constant()
-        least = self._contest.trial.bench.least_constant(constant)
+        least = self._session.run.bench.least_constant(constant)
         usual = (
             statistics.median(answer.writing for answers in reference for answer in answers)
             + WRITING
@@ -176,23 +168,23 @@ class Chains:
         return speedup.widened(estimates.BETWEEN["cuda"])
 
     def _constant(self) -> float:
-        """What a link has besides the call.
+        """The constant of a link: its duration without the call.
 
         Raises:
-            Wrong: when kernels of the submission run on after its calls.
-            JudgeError: when those of others do.
+            WrongAnswer: if kernels of the submission run on after its calls.
+            JudgeError: if those of others do.
         """
         constant = estimates.lower_quartile(self._constants)
         if constant < DISTURBED:
             return constant
-        self._contest.trial.worker.close()
+        self._session.run.worker.close()
         for _ in range(TRIES):  # kernels that were launched may take a while to end
             self._constants = []
             self._links(self._reference)
             if estimates.lower_quartile(self._constants) < DISTURBED:
                 text = "kernels of a call ran on after it was reported finished"
-                name = f"{self._contest.trial.case.name}/own"
-                raise Wrong(Incorrect(kind="early_done", message=text, input_set=name))
+                name = f"{self._session.run.case.name}/own"
+                raise WrongAnswer(Incorrect(kind="early_done", message=text, input_set=name))
             time.sleep(ENDING)
         raise JudgeError("something else runs on this GPU: stop it, or judge elsewhere")
 
@@ -200,7 +192,7 @@ class Chains:
         """The answers of one chain with as many links as fit."""
         if not side.call:
             side.call = self._timed(side, 1)[0].seconds
-        before, fitting = len(self._constants), min(LINKS, self._contest.supply.fitting)
+        before, fitting = len(self._constants), min(LINKS, self._session.supply.fitting)
         answers = self._timed(side, max(1, min(fitting, int(CHAIN_SECONDS / side.call))))
         longer = (
             estimates.lower_quartile([answer.seconds for answer in answers[1:] or answers])
@@ -214,9 +206,7 @@ class Chains:
         return self._timed(side, len(answers))
 
     def _timed(self, side: Side, count: int) -> list[Answer]:
-        """So many links. Repeated if the null model's links among them show that a context was made
-        meanwhile.
-        """
+        """So many links, again if the null model's show that a context was created meanwhile."""
         for _ in range(TRIES):
             answers, null = self._chain(side, count)
             if not null or self._is_usual(estimates.lower_quartile(null)):
@@ -226,18 +216,17 @@ class Chains:
         return answers
 
     def _is_usual(self, constant: float) -> bool:
-        return constant <= self._contest.trial.bench.least_constant(constant) + SHAKEN
+        return constant <= self._session.run.bench.least_constant(constant) + SHAKEN
 
     def _chain(self, side: Side, count: int) -> tuple[list[Answer], list[float]]:
-        """So many links, and what those of the null model have besides its call; none where it is
-        not called.
+        """So many links, and the constants of the null model's links; none if it is not called.
 
-        Among the submission's one is on other inputs, at a random place; it does not count.
+        Among the submission's, one at a random place is on other inputs and does not count.
         """
-        contest, own = self._contest, side is self._own
-        sets, place = contest.sets_of(side.player, count), contest.draw.randrange(count + 1)
+        session, own = self._session, side is self._own
+        sets, place = session.sets_of(side.player, count), session.draw.randrange(count + 1)
         if own:
-            sets.insert(place, contest.supply.other())
+            sets.insert(place, session.supply.untimed())
         single = side.single or side.player.host_driven or count == 1
         answers, null = list[Answer](), list[Answer]()
         for few in [[drawn] for drawn in sets] if single else [sets]:
@@ -249,7 +238,7 @@ class Chains:
             answers += found[0]
             null += found[1]
         for answer, drawn in zip(answers, sets, strict=True) if own else ():
-            contest.unverified.add(answer, drawn)
+            session.unverified.add(answer, drawn)
         constants = [answer.seconds - self._known for answer in null]
         return (answers[:place] + answers[place + 1 :] if own else answers), constants
 
@@ -258,35 +247,34 @@ class Chains:
 
         A link depends by up to 2.5 us on which process had the device before it.
         """
-        contest, player, null = self._contest, self._own.player, self._contest.null
+        session, player, null = self._session, self._own.player, self._session.null
         while null.late < TRIES:
-            rows = [(player, sets)] + ([(null, contest.sets_of(null, len(sets)))] if mixed else [])
+            rows = [(player, sets)] + ([(null, session.sets_of(null, len(sets)))] if mixed else [])
             with awake(player.worker), awake(null.worker):
                 if player.host_driven:
                     drive = partial(self._gate.host_driven, player)
                     return [
-                        contest.trial.in_time([each], partial(drive, each)) for each in sets
+                        session.run.within_limits([each], partial(drive, each)) for each in sets
                     ], []
-                if found := contest.trial.in_time(sets, partial(self._gate.chain, rows)):
+                if found := session.run.within_limits(sets, partial(self._gate.chain, rows)):
                     return found[0], found[1] if mixed else []
         raise JudgeError(BUSY)
 
     def _chain_of_partners(
         self, player: Player, sets: list[Drawn], mixed: bool
     ) -> tuple[list[Answer], list[Answer]]:  # fmt: skip
-        """Links of the reference, and of the null model: in one chain, or in a random order where
-        they are not mixed.
+        """Links of the reference and the null model: in one chain, or if not mixed in random order.
 
-        The reference's own queue would hold up the null model's links where it does its own.
+        A reference whose queue disturbs itself would also delay the null model's links.
         """
-        contest, null = self._contest, self._contest.null
-        other = null, contest.sets_of(null, max(len(sets), NULL_LINKS) if mixed else 1)
+        session, null = self._session, self._session.null
+        other = null, session.sets_of(null, max(len(sets), NULL_LINKS) if mixed else 1)
         found: dict[int, list[Answer]] = {}
         with ours(), awake(player.worker), awake(null.worker):
             for rows in (
                 [[(player, sets), other]]
                 if mixed
-                else contest.draw.sample([[(player, sets)], [other]], 2)
+                else session.draw.sample([[(player, sets)], [other]], 2)
             ):
                 found |= zip([id(each) for each, _ in rows], self._trusted(rows), strict=True)
         return found[id(player)], found[id(null)]
@@ -301,41 +289,33 @@ class Chains:
         raise JudgeError(BUSY)
 
 
-class Alternating:
-    """Calls on a CPU, in turn."""
-
-    def __init__(self, contest: Contest) -> None:
-        self._contest = contest
-
-    def outcome(self) -> Correct:
-        """Errors as `measure`."""
-        contest, began, before = self._contest, time.monotonic(), _scheduled(self._contest)
-        players = (contest.reference, contest.trial.player, contest.null)
-        slow = contest.trial.lately > CHAIN_SECONDS and contest.trial.much_slower(
-            contest.trial.lately
+def time_on_cpu(session: TimingSession) -> Correct:
+    """Times a session by alternating calls of all three. Errors as `measure`."""
+    run, began, before = session.run, time.monotonic(), _scheduled(session)
+    players = (session.reference, run.player, session.null)
+    slow = run.last_seconds > CHAIN_SECONDS and run.much_slower(run.last_seconds)
+    order = [0, 1, 2] * WINDOWS if not slow else [0, 2] * WINDOWS + [1]
+    turns: list[list[float]] = []
+    untimed = session.draw.randrange(run.bench.pace.pairs[0])
+    while True:
+        if len(turns) == untimed:
+            session.call(run.player, session.supply.untimed())
+        windows: list[list[float]] = [[], [], []]
+        for place in session.draw.sample(order, len(order)):
+            windows[place].append(session.call(players[place]).seconds)
+        turns.append([min(each) for each in windows])
+        overhead = statistics.median(null for _, _, null in turns)
+        speedup = estimates.speedup_of(
+            [Pair(reference - overhead, own - overhead) for reference, own, _ in turns]
         )
-        places = [0, 1, 2] * WINDOWS if not slow else [0, 2] * WINDOWS + [1]
-        turns: list[list[float]] = []
-        other = contest.draw.randrange(contest.trial.bench.pace.pairs[0])
-        while True:
-            if len(turns) == other:
-                contest.call(contest.trial.player, contest.supply.other())
-            windows: list[list[float]] = [[], [], []]
-            for place in contest.draw.sample(places, len(places)):
-                windows[place].append(contest.call(players[place]).seconds)
-            turns.append([min(each) for each in windows])
-            gate = statistics.median(null for _, _, null in turns)
-            speedup = estimates.speedup_of(
-                [Pair(reference - gate, own - gate) for reference, own, _ in turns]
-            )
-            if enough(contest, speedup, len(turns), began):
-                break
-        found = result(speedup.widened(estimates.between(before, _scheduled(contest))))
-        return found.model_copy(update={"threads": busy_threads(contest)})
+        if enough(session, speedup, len(turns), began):
+            break
+    found = outcome_of(speedup.widened(estimates.between(before, _scheduled(session))))
+    return found.model_copy(update={"threads": busy_threads(session)})
 
 
-def result(speedup: Speedup, queued: bool = False) -> Correct:
-    """The outcome that a speedup makes, whose interval covers other judgements too."""
+def outcome_of(speedup: Speedup, queued: bool = False) -> Correct:
+    """The outcome for a speedup whose interval covers other judgements too."""
     text = f"{speedup.ratio:.3g}x the reference's speed"
     if speedup.noisy:
         text = f"the time was noisy: about {text}, {speedup.low:.2g}x to {speedup.high:.2g}x"
@@ -351,31 +331,29 @@ def result(speedup: Speedup, queued: bool = False) -> Correct:
     )
 
 
-def busy_threads(contest: Contest) -> Threads | None:
-    """How many threads the submission keeps busy on a CPU; None where calls are too short to tell.
+def busy_threads(session: TimingSession) -> Threads | None:
+    """How many threads the submission keeps busy on a CPU; None if its calls are too short.
 
-    What serving a call takes besides is the same for the null model, and taken away.
+    The overhead of a call is the same for the null model, and subtracted.
     """
-    own, null = (_spent(contest, player) for player in (contest.trial.player, contest.null))
+    own, null = (_spent(session, player) for player in (session.run.player, session.null))
     if own[0] - null[0] < LONG_ENOUGH or own[1] <= null[1]:
         return None
-    busy, processors = (own[1] - null[1]) / (own[0] - null[0]), contest.trial.bench.info.processors
+    busy, processors = (own[1] - null[1]) / (own[0] - null[0]), session.run.bench.info.processors
     return Threads(busy=min(busy, processors), of=processors)
 
 
-def _spent(contest: Contest, player: Player) -> tuple[float, float]:
-    """Wall seconds of one call on a CPU, and processor seconds of the player in it. Errors as
-    `measure`.
-    """
+def _spent(session: TimingSession, player: Player) -> tuple[float, float]:
+    """Wall seconds and processor seconds of one call on a CPU. Errors as `measure`."""
     processes = list(descendants(player.worker.pid))
-    contest.require_still()
+    session.require_still()
     before = run_time(processes)
-    answer = contest.call(player)
-    contest.require_still()
+    answer = session.call(player)
+    session.require_still()
     return answer.seconds, (run_time(processes) - before) / 1e9
 
 
-def _scheduled(contest: Contest) -> Ran:
-    """What the processes that are timed on a CPU have run and waited so far."""
-    workers = (contest.trial.worker, contest.reference.worker, contest.null.worker)
+def _scheduled(session: TimingSession) -> Ran:
+    """How long the timed processes have run, and waited for a processor, so far."""
+    workers = (session.run.worker, session.reference.worker, session.null.worker)
     return scheduled([pid for worker in workers for pid in descendants(worker.pid)])
