@@ -163,7 +163,7 @@ def test_torch_keeps_little_between_cases_and_nothing_at_last(
     """What the judge keeps of a small device, a submission may lack; what it gives back it has to
     ask for again.
     """
-    bench: Any = SimpleNamespace(device=torch.device("cuda"), room=16)
+    bench: Any = SimpleNamespace(device=torch.device("cuda"), device_memory=16)
     worker: Any = SimpleNamespace()
     run, given_back = SubmissionRun(bench, SOFTMAX, Options(), "00" * 16, worker), list[None]()
     monkeypatch.setattr("kevin_env.judge.submission_run.kept_memory", lambda device: kept)

@@ -302,7 +302,9 @@ def test_the_next_program_is_begun_ahead_stands_still_and_is_used_once(
     ]
     assert len(states) == 3 and set(states) <= set("Tt")  # the candidate, the tool, the program
     bench.profiler.keep(*kept)
-    monkeypatch.setattr(bench, "take_for_tools", lambda: pytest.fail("another was begun"))
+    monkeypatch.setattr(
+        bench.candidates, "take_for_tools", lambda: pytest.fail("another was begun")
+    )
     outside = fake_tool(monkeypatch, bench, MODEL)
     assert outside.ncu() is not None and not outside.notes
     assert bench.profiler.take() is None and not any(descendants(kept[0].pid))
@@ -330,11 +332,14 @@ def test_one_is_begun_where_a_digest_will_be_asked_for(
         "has_begun": False,
         "profile": "ncu",
     } | lacks
+    device = facts.pop("device")
+    profile = facts.pop("profile")
+    profiler = SimpleNamespace(**facts, beginning=threading.Lock(), missing_metrics=set())
     bench = SimpleNamespace(
-        **facts, beginning=threading.Lock(), missing_metrics=set(), take_for_tools=take
+        device=device, profiler=profiler, candidates=SimpleNamespace(take_for_tools=take)
     )
     monkeypatch.setattr(ahead, "find_tool", lambda name: "ncu")
-    ahead.foresee(bench, Options(device="cuda", profile=facts["profile"]))  # type: ignore[arg-type]
+    ahead.foresee(bench, Options(device="cuda", profile=profile))  # type: ignore[arg-type]
     assert began.wait(5.0 if begins else 0.2) == begins
 
 
@@ -375,7 +380,9 @@ def test_one_that_does_not_fit_or_has_died_is_not_used(
 def test_a_tool_that_cannot_be_started_leaves_no_candidate(monkeypatch, bench: Bench) -> None:
     outside, taken = fake_tool(monkeypatch, bench, MODEL), []
     take = bench.candidates.take_for_tools
-    monkeypatch.setattr(bench, "take_for_tools", lambda: (taken.append(take()), taken[-1])[1])
+    monkeypatch.setattr(
+        bench.candidates, "take_for_tools", lambda: (taken.append(take()), taken[-1])[1]
+    )
     monkeypatch.setattr(ncu, "command", lambda *given: ["/nowhere/ncu"])
     with pytest.raises(Failed):
         outside.ncu()

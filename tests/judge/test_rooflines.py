@@ -11,10 +11,10 @@ from judges import ScriptedClock
 from kevin_env.episode import Episode
 from kevin_env.judge import Judgement, Options, Submission
 from kevin_env.judge.api import Pace
-from kevin_env.judge.bench import Bench
+from kevin_env.judge.candidates import WarmPool
 from kevin_env.judge.judge import RETRIES, Judge
 from kevin_env.judge.roofline.ceilings import CeilingStore
-from kevin_env.judge.timing.session import UnverifiedAnswers, Wrong
+from kevin_env.judge.timing.session import UnverifiedAnswers, WrongAnswer
 from kevin_env.judge.verdict import flag, flag_name
 from kevin_env.judge.workers.usage import descendants
 from kevin_env.judge.workers.worker import Worker
@@ -126,11 +126,11 @@ def gone(monkeypatch: pytest.MonkeyPatch) -> list[Worker]:
     """Who was let go before all was compared, as on a GPU."""
     found: list[Worker] = []
 
-    def dismiss(bench: Bench, worker: Worker) -> None:
+    def dismiss(pool: WarmPool, worker: Worker) -> None:
         found.append(worker)
         worker.dismiss()
 
-    monkeypatch.setattr(Bench, "dismiss", dismiss)
+    monkeypatch.setattr(WarmPool, "dismiss", dismiss)
     return found
 
 
@@ -150,7 +150,7 @@ def test_whoever_ended_early_is_told_of_a_wrong_answer_all_the_same(
 
     def wrong(self: UnverifiedAnswers, *given: Any) -> None:
         compare(self, *given)
-        raise Wrong(Incorrect(kind="values", message="wrong", input_set="cpu/own"))
+        raise WrongAnswer(Incorrect(kind="values", message="wrong", input_set="cpu/own"))
 
     monkeypatch.setattr(UnverifiedAnswers, "compare_beside_others", wrong)
     options = Options(device="cpu", inputs="shipped")

@@ -109,7 +109,9 @@ def test_constant_weights_get_their_noise_where_there_are_bytes() -> None:
 
 def test_none_is_made_while_others_are_timed(tmp_path: Path) -> None:
     lease, told = Lease("spec"), []
-    bench: Any = SimpleNamespace(device=torch.device("cuda"), shape_specs=ShapeSpecs(lease))
+    bench: Any = SimpleNamespace(
+        device=torch.device("cuda"), problems=SimpleNamespace(shapes=ShapeSpecs(lease))
+    )
     worker: Any = SimpleNamespace(
         folder=tmp_path,
         path=str(tmp_path / "submission.py"),
