@@ -300,13 +300,44 @@ def test_a_slow_stream_is_heard_as_it_comes() -> None:
     assert heard[-1] - heard[0] > 0.3
 
 
-def test_a_stream_that_stops_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kevin_env.policies.openai._RETRIES", 0)
+@LISTENERS
+def test_a_server_that_hangs_is_given_up_after_one_timeout(listener: Any) -> None:
     slow = Answer([delta(content="x"), delta(finish="stop")], pause=0.6)
-    for listener in (None, ignore):
-        with failing(slow, listener=listener, timeout=0.3) as (error, _):
-            assert "no answer within 0.3 s" in str(error)
-            assert "--timeout" in str(error)
+    with failing(slow, listener=listener, timeout=0.3) as (error, stub):
+        assert "no answer within 0.3 s" in str(error)
+        assert "--timeout" in str(error)
+        assert len(stub.requests) == 1
+
+
+class Heard:
+    """A listener that notes everything."""
+
+    def __init__(self) -> None:
+        self.events: list[tuple[str, ...]] = []
+
+    def __call__(self, text: str) -> None:
+        self.events.append(("text", text))
+
+    def thought(self, text: str) -> None:
+        self.events.append(("thought", text))
+
+    def retrying(self, why: str, seconds: float) -> None:
+        self.events.append(("retrying", why, f"{seconds:.3f}"))
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [delta(reasoning="So."), delta(content="x\n")],
+        [delta(reasoning_content="So."), delta(content="x\n")],
+        [delta(content="<think>So.</think>"), delta(content="x\n")],
+    ],
+)
+def test_retries_and_reasoning_are_heard(pieces: list[dict[str, Any]]) -> None:
+    heard = Heard()
+    with serve(told(503, message="oops"), Answer([*pieces, delta(finish="stop")])) as stub:
+        OpenAIPolicy("m", stub.url).reply(CHAT, heard)
+    assert heard.events == [("retrying", "HTTP 503", "0.001"), ("thought", "So."), ("text", "x\n")]
 
 
 PIECE = "x" * (LONGEST // 4)

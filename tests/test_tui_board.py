@@ -80,7 +80,7 @@ def test_the_screen_ends_with_the_run() -> None:
 
 def test_workers_are_interrupted_from_another_thread() -> None:
     workers, held = Workers(2), threading.Event()
-    workers.put(lambda: bool(held.wait(20)), 0)
+    workers.put(lambda: None if held.wait(20) else None, 0)
     waiting = threading.Event()
     ended: list[BaseException] = []
 

@@ -205,7 +205,7 @@ def test_nothing_hostile_is_shown(
 
 def test_what_goes_on_is_said_in_words() -> None:
     live = Live(trajectory(**OPEN))
-    assert live.doing(3.0) == "the judge starts, and runs the problem's reference, 3 s"
+    assert live.doing(3.0) == "the judge starts, 3 s"
     live = happened(live, Asked((), 1.0))
     assert live.doing(4.0) == "waiting for the model, 3 s"
     assert happened(live, Thought("xy")).doing(4.0) == "thinking, 2 characters, 3 s"

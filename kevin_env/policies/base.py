@@ -15,6 +15,23 @@ until it ends.
 """
 
 
+@runtime_checkable
+class Listener(Protocol):
+    """An `OnText` that is also told of reasoning and of retries."""
+
+    def __call__(self, text: str) -> None:
+        """A piece of the reply's content."""
+        ...
+
+    def thought(self, text: str) -> None:
+        """A piece of the reply's reasoning."""
+        ...
+
+    def retrying(self, why: str, seconds: float) -> None:
+        """The endpoint failed, and is asked again after that long."""
+        ...
+
+
 class PolicyError(RuntimeError):
     """A policy that gave no reply. It ends the episode with `stop_reason`; it is no turn and has no
     score.

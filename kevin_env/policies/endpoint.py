@@ -4,6 +4,7 @@ without the key.
 
 import json
 import math
+import random
 import re
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,6 +20,8 @@ FILTERED = frozenset({"content_filter", "refusal"})
 """Finish reasons of an answer that a filter, or the model, broke off."""
 
 _LONGEST_ERROR = 1000
+_LONGEST_PAUSE = 60.0
+"""Seconds of Retry-After that are waited for."""
 _OVERFLOW = {"context_length_exceeded", "exceed_context_size_error"}  # OpenAI; llama.cpp
 _OVERFLOW_SAID = re.compile(
     "maximum context length"  # OpenAI, vLLM, SGLang, OpenRouter; most others by imitation
@@ -138,6 +141,36 @@ class Endpoint:
         return f"cannot reach {self.host}: check --base-url, and whether the server runs ({why})"
 
 
+def pause_before_retry(error: Exception, attempt: int) -> float | None:
+    """Seconds until a failed request is sent again; None if it is not.
+
+    Retry-After counts up to a minute; without it pauses grow from half a second to eight.
+
+    Args:
+        error: of the `openai` package.
+        attempt: retries so far.
+    """
+    import openai
+
+    if isinstance(error, openai.APITimeoutError):
+        return None
+    headers = error.response.headers if isinstance(error, openai.APIStatusError) else {}
+    told = headers.get("x-should-retry")
+    passing = not isinstance(error, openai.APIStatusError) or (
+        error.status_code in (408, 409, 429) or error.status_code >= 500
+    )
+    if told == "false" or not (passing or told == "true"):
+        return None
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        try:
+            seconds = float(headers[name]) * unit
+        except (KeyError, ValueError):
+            continue
+        if 0 < seconds <= _LONGEST_PAUSE:
+            return seconds
+    return min(0.5 * 2**attempt, 8.0) * random.uniform(0.75, 1.0)
+
+
 def cannot_connect(cause: BaseException | None) -> bool:
     """Whether there never was a connection: the HTTP library, whichever the package has, names its
     classes so.
@@ -228,6 +261,8 @@ class Answer:
         self.error: Any = None
         """What the endpoint says of a failure in the middle of an answer."""
         self.refusal = ""
+        self.thought = ""
+        """The reasoning in the last piece."""
         self._content: list[str] = []
         self._reasoning: list[str] = []
         self._length = 0
@@ -260,7 +295,7 @@ class Answer:
         self.finish = choice.finish_reason or self.finish
         part = choice.message or choice.delta or _Part()
         self.refusal += part.refusal or ""
-        self._take(self._reasoning, part.reasoning or part.reasoning_content or "")
+        self.thought = self._take(self._reasoning, part.reasoning or part.reasoning_content or "")
         return self._take(self._content, part.content or "")
 
     def reply(self) -> Reply:

@@ -8,12 +8,19 @@ representation, no log and no record.
 
 import copy
 import os
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, cast
 from urllib.parse import SplitResult, urlsplit
 
-from kevin_env.policies.base import OnText, PolicyError, Refused
-from kevin_env.policies.endpoint import FILTERED, Answer, Endpoint, cannot_connect
+from kevin_env.policies.base import Listener, OnText, PolicyError, Refused
+from kevin_env.policies.endpoint import (
+    FILTERED,
+    Answer,
+    Endpoint,
+    cannot_connect,
+    pause_before_retry,
+)
 from kevin_env.policies.thinking import Spoken
 from kevin_env.record import Message, Reply
 
@@ -22,7 +29,6 @@ if TYPE_CHECKING:
 
 _OPENAI_URL = "https://api.openai.com/v1"
 _RETRIES = 5
-"""With the package's own growing pauses; it heeds Retry-After."""
 _CONNECT_SECONDS = 10.0
 _NO_KEY = "EMPTY"
 _OURS = frozenset({"model", "messages", "stream", "stream_options", "n"})
@@ -75,9 +81,7 @@ class OpenAIPolicy:
         secrets = tuple(secret for secret in (key, url.password) if secret and secret != _NO_KEY)
         self._endpoint = Endpoint(url.netloc.rpartition("@")[2], model, timeout, secrets)
         waits = openai.Timeout(timeout, connect=min(timeout, _CONNECT_SECONDS))
-        self._client = openai.OpenAI(
-            base_url=base_url, api_key=key, timeout=waits, max_retries=_RETRIES
-        )
+        self._client = openai.OpenAI(base_url=base_url, api_key=key, timeout=waits, max_retries=0)
         self._reached = False
         parameters = {
             "temperature": temperature, "top_p": top_p, "max_tokens": max_tokens, "seed": seed,
@@ -109,7 +113,9 @@ class OpenAIPolicy:
         """
         answer = Answer()
         spoken = Spoken(on_text) if on_text else None
-        for text in self._pieces(messages, answer, stream=spoken is not None):
+        for text in self._pieces(messages, answer, on_text):
+            if answer.thought and isinstance(on_text, Listener):
+                on_text.thought(answer.thought)
             if spoken:
                 spoken.hear(text)
         if spoken:
@@ -117,18 +123,19 @@ class OpenAIPolicy:
         self._require(answer)
         return answer.reply()
 
-    def _pieces(self, messages: Sequence[Message], answer: Answer, stream: bool) -> Iterator[str]:
+    def _pieces(
+        self, messages: Sequence[Message], answer: Answer, on_text: OnText | None
+    ) -> Iterator[str]:
         """Fills in the answer, piece by piece. The boundary to the endpoint: what fails in here is
         a PolicyError.
         """
         try:
             self._reach()
-            if not stream:
-                yield self._take(answer, self._create(messages))
+            if on_text is None:
+                yield self._take(answer, self._retried(messages))
                 return
-            with self._create(
-                messages, stream=True, stream_options={"include_usage": True}
-            ) as chunks:
+            how = {"stream": True, "stream_options": {"include_usage": True}}
+            with self._retried(messages, on_text, **how) as chunks:
                 for chunk in chunks:
                     yield self._take(answer, chunk)
                     if answer.full:
@@ -139,6 +146,26 @@ class OpenAIPolicy:
         except Exception as error:  # a broken stream raises what the HTTP library raises, which the package leaves open
             failure = self._endpoint.failure(error)
         raise failure  # out here it has no context: an exception of the package holds the request, key included
+
+    def _retried(
+        self, messages: Sequence[Message], on_text: OnText | None = None, **how: Any
+    ) -> Any:
+        """Sends the request, and again after passing failures. A timeout is not one of them."""
+        import openai
+
+        for attempt in range(_RETRIES):
+            try:
+                return self._create(messages, **how)
+            except (openai.APIStatusError, openai.APIConnectionError) as error:
+                seconds = pause_before_retry(error, attempt)
+                if seconds is None:
+                    raise
+                status = getattr(error, "status_code", None)
+            if isinstance(on_text, Listener):
+                why = f"HTTP {status}" if status else "the connection broke"
+                on_text.retrying(why, seconds)
+            time.sleep(seconds)
+        return self._create(messages, **how)
 
     def _create(self, messages: Sequence[Message], **how: Any) -> Any:
         import openai
@@ -175,9 +202,7 @@ class OpenAIPolicy:
         if self._reached:
             return
         try:
-            self._client.with_options(
-                max_retries=0, timeout=_CONNECT_SECONDS
-            ).models.with_raw_response.list()
+            self._client.with_options(timeout=_CONNECT_SECONDS).models.with_raw_response.list()
         except openai.APIConnectionError as error:
             if cannot_connect(error.__cause__):
                 raise

@@ -9,7 +9,7 @@ from kevin_env.extract import (
     REASONING_TAGS,
     part_reasoning,
 )
-from kevin_env.policies.base import OnText
+from kevin_env.policies.base import Listener, OnText
 from kevin_env.record import Reply, Usage
 
 _LONGEST_CLOSING = max(map(len, CLOSING_TAGS))
@@ -65,8 +65,11 @@ class Spoken:
         self._held = ""
 
     def _skip(self) -> bool:
-        """Leaves reasoning out up to its closing tag; whether that was there."""
+        """Passes reasoning on as such, up to its closing tag; whether that was there."""
         closed = REASONING_CLOSES.search(self._held)
+        thought = self._held[: closed.start() if closed else -_LONGEST_CLOSING]
+        if thought and isinstance(self._listener, Listener):
+            self._listener.thought(thought)
         self._held = self._held[closed.end() if closed else -_LONGEST_CLOSING :]
         self._thinking, self._line_start = closed is None, False
         return closed is not None

@@ -67,7 +67,7 @@ class Live:
         """What is going on, in words."""
         seconds = f"{max(now - self.since, 0.0):.0f} s"
         if self.phase == "starting":
-            return f"the judge starts, and runs the problem's reference, {seconds}"
+            return f"the judge starts, {seconds}"
         if self.phase == "judging":
             return self._judging(now)
         if self.phase == "waiting":

@@ -136,8 +136,8 @@ class WatchScreen(EpisodeScreen):
             (self.live.doing(time.monotonic()), self._colour()),
         )
         self.query_one("#title", Static).update(ends(left, text(f"{self.how()} ", "bold"), width))
-        used = [tokens_text(self.live.turns)]
-        found, best = facts(self.live.episode, [each for each in used if each] or [self.live.phase])
+        used = tokens_text(self.live.turns)
+        found, best = facts(self.live.episode, [used] if used else [])
         self.query_one("#facts", Static).update(ends(found, best, width))
         if self.live.phase != "ended":
             self.view.show(self.live.episode, self._now())
