@@ -1,4 +1,4 @@
-"""Builds an extension with the short headers, and with torch's own when that does not work."""
+"""Builds an extension with the short headers, or with torch's own if that fails."""
 
 import contextlib
 import functools
@@ -20,28 +20,25 @@ from torch.utils import cpp_extension
 from kevin_env.extension.sources import HEADERS, Needs, read_sources
 
 TESTED = ("2.11", "2.13")
-"""Versions of torch that both ways were compared on; with any other one the full headers serve."""
+"""Versions of torch on which both ways were compared; all others use the full headers."""
 PYBIND = (3, 0)
-"""The version of pybind11, as torch carries it, whose conversions and messages the short headers
-have.
-"""
+"""The version of torch's pybind11 whose conversions and messages the short headers have."""
 SECONDS = 120.0
 NICENESS = 10
-"""How much lower the priority of compilers is than that of who is timed."""
+"""How much lower the priority of compilers is than that of a process that is timed."""
 GRACE = 0.2
-"""Seconds for ninja to print what the compiler that failed has said."""
+"""Seconds for ninja to print the failed compiler's output."""
 _RULE = "\nrule short_stub\n  command = ld -shared -soname $soname -o $out -b binary /dev/null\n\n"
 Request = dict[str, Any]
 
 
 class ShortPath:
-    """Stands in for the two steps of torch's build: compiling, and importing what came out.
+    """Replaces two steps of torch's build: compiling, and importing the result.
 
-    `load` and `load_inline` stay torch's own: what they write, name, lock and remember is as ever.
+    `load` and `load_inline` stay torch's own, with their files, names, locks and caches.
 
     Attributes:
-        served: The folders of extensions that were built with the short headers, and what was asked
-            for.
+        served: Extensions built with the short headers, by path, with the request.
     """
 
     def __init__(self) -> None:
@@ -50,7 +47,7 @@ class ShortPath:
         self._import = cpp_extension._import_module_from_library
 
     def build(self, *args: Any, **kwargs: Any) -> None:
-        """Builds a library. Raises what torch's own build raises."""
+        """Builds a library. Errors as torch's own build."""
         request = inspect.signature(self._build).bind(*args, **kwargs).arguments
         key = _key(request["build_directory"], request["name"])
         self.served.pop(key, None)
@@ -60,27 +57,22 @@ class ShortPath:
             self._build(**request)
 
     def load(self, module_name: str, path: str, is_python_module: bool) -> Any:
-        """Imports a library; one that the short headers gave and that does not import is built
-        anew.
-        """
+        """Imports a library; rebuilds it with the full headers if a short build does not import."""
         request = self.served.get(_key(path, module_name))
         if request is None:
             return self._import(module_name, path, is_python_module)
         try:
             return self._import(module_name, path, is_python_module)
-        except (
-            Exception
-        ):  # the boundary round the short path: with the full headers it may work, or say why not
+        except Exception:  # the full headers may work, or give the reason
             del self.served[_key(path, module_name)]
             self._build(**request)
             return self._import(module_name, path, is_python_module)
 
 
 def install() -> ShortPath | None:
-    """Has `load` and `load_inline` try the short headers first, but where these were not tested.
+    """Makes `load` and `load_inline` try the short headers, on versions of torch tested with them.
 
-    Has them precompile no header (`use_pch`): that saves time only, and torch would write it beside
-    its own headers.
+    Also disables precompiled headers (`use_pch`): torch would write them beside its own headers.
     """
     cpp_extension._check_and_build_extension_h_precompiler_headers = lambda *args, **kwargs: None
     if not _supported():
@@ -130,15 +122,14 @@ def _build_short(request: Request) -> bool:
     """Whether the library was built with the short headers.
 
     Raises:
-        RuntimeError: what torch's own build would raise, when it is certain that it could not
-            compile this either.
+        RuntimeError: as torch's own build, if that would certainly fail as well.
     """
     errors = None
     try:
         needs = _needs(request)
         return needs is not None and _run(request, needs)
     except subprocess.CalledProcessError as failed:
-        with contextlib.suppress(Exception):  # the boundary round the short path, as below
+        with contextlib.suppress(Exception):  # in doubt, the full headers decide
             errors = _final_errors(request, failed.output)
     except Exception:
         return False
@@ -198,9 +189,7 @@ def _run(request: Request, needs: Needs) -> bool:
         check=True,
         timeout=SECONDS,
     )
-    shutil.copyfile(
-        folder / library, folder / "copy"
-    )  # ninja's own stays, so that a second build has nothing to do
+    shutil.copyfile(folder / library, folder / "copy")  # ninja's stays: a second build does nothing
     (folder / "copy").replace(Path(request["build_directory"]) / library)
     return True
 
@@ -220,7 +209,7 @@ def _compiler_flags(request: Request, needs: Needs) -> Request:
 
 
 def _architecture(request: Request) -> list[str]:
-    """The flags for the present GPU alone, unless the submission names architectures itself."""
+    """Flags for the present GPU alone, unless the submission names architectures."""
     if not request["with_cuda"] or os.environ.get("TORCH_CUDA_ARCH_LIST"):
         return []
     if any("arch" in flag for flag in request["extra_cuda_cflags"]):
@@ -231,26 +220,26 @@ def _architecture(request: Request) -> list[str]:
 
 
 def _line_type() -> str:
-    """What torch's check of a CUDA call takes a line number as; that changed between versions."""
+    """The type of a line number in torch's check of CUDA calls, which changed between versions."""
     return (
         "uint32_t" if "uint32_t line_number" in _torch_header("c10/cuda/CUDAException.h") else "int"
     )
 
 
 def gently(command: list[str]) -> list[str]:
-    """The command at a lower priority, where that can be had: whoever is timed meanwhile comes
-    first.
-    """
+    """The command at a lower priority, if `nice` exists."""
     nice = shutil.which("nice")
     return [nice, "-n", str(NICENESS), *command] if nice else command
 
 
 def run_ninja_build(build_directory: str, verbose: bool, error_prefix: str) -> None:
-    """Builds what `build.ninja` in a folder says, like the function of torch that it stands in for.
+    """Replaces torch's call of ninja: ends the other compilers as soon as one has failed.
+
+    An error in a CUDA source is known after seconds; the C++ source beside it, which includes all
+    of torch's headers, takes much longer.
 
     Raises:
-        RuntimeError: when a compiler fails; its cause carries what all of them printed, also when
-            that was shown.
+        RuntimeError: if a compiler fails; its cause carries all output, even if that was shown.
     """
     workers = cpp_extension._get_num_workers(verbose)
     command = gently(["ninja", "-v", *(["-j", str(workers)] if workers is not None else ())])
@@ -265,9 +254,7 @@ def run_ninja_build(build_directory: str, verbose: bool, error_prefix: str) -> N
 
 
 def raise_error(error_prefix: str, command: list[str], output: bytes, shown: bool) -> NoReturn:
-    """Raises what torch raises when ninja has failed, the output in its text unless that was shown
-    already.
-    """
+    """Raises torch's error for a failed build, with the output unless it was shown."""
     text = (
         f"{error_prefix}: {output.decode(errors='replace')}"
         if output and not shown
@@ -291,16 +278,19 @@ def _read(ninja: "subprocess.Popen[bytes]", verbose: bool) -> bytes:
 
 
 def link_flags(flags: list[str], folder: Path) -> list[str]:
-    """Flags of the linker, by which stubs in `folder` are found before the libraries that they
-    stand for.
-    """
+    """Linker flags that find stubs in `folder` before the libraries that they replace."""
     found = [f"-l{name}" for name in _libraries(flags)]
-    # some compilers leave out libraries that seem to be of no use, as these do
+    # some linkers drop libraries that seem unused, as stubs do
     return [f"-L{folder}", "-Wl,--push-state,--no-as-needed", *found, "-Wl,--pop-state", *flags]
 
 
 def add_stubs(ninja: Path, flags: list[str], folder: Path, library: str) -> None:
-    """Has `ninja`, a file that torch wrote, make the stubs before it links `library`."""
+    """Makes a ninja file of torch create stubs before it links `library`.
+
+    A stub is an empty library by the name of one of torch's. Linking reads every exported name,
+    which takes longer than compiling a kernel, only to list the libraries needed; those are loaded
+    already. A missing name shows when the extension is loaded.
+    """
     stubs = {folder / f"lib{name}.so": f"lib{name}.so" for name in _libraries(flags)}
     edges = "".join(
         f"build {stub}: short_stub\n  soname = {name}\n" for stub, name in stubs.items()

@@ -1,6 +1,6 @@
-"""A C++ or CUDA source, cut into its declarations at global scope.
+"""Splits a C++ or CUDA source into its declarations at global scope.
 
-It is read without preprocessing: only as far as it can be read so with certainty.
+It is not preprocessed, and only read as far as that is certain to be right.
 """
 
 import re
@@ -58,7 +58,7 @@ class Piece:
 
 @dataclass
 class _Reader:
-    """What was read of the declaration that is being read."""
+    """State of the declaration being read."""
 
     tokens: list[Token] = field(default_factory=list)
     open: list[str] = field(default_factory=list)
@@ -66,9 +66,7 @@ class _Reader:
     broken: bool = False
 
     def add(self, token: Token) -> bool:
-        """Takes the next token. Says whether it ends the declaration; a closing brace too many
-        breaks it.
-        """
+        """Adds a token and returns whether it ends the declaration; a surplus brace breaks it."""
         if token.text == "{" and not self.open and self._begins_body():
             self.body = len(self.tokens)
         if token.text in _CLOSES:
@@ -106,10 +104,9 @@ class _Reader:
 
 
 def cut(text: str) -> Iterator[Piece]:
-    """The declarations of a source in their order; they end before what cannot be read with
-    certainty.
+    """The declarations of a source, in order, up to what cannot be read with certainty.
 
-    A declaration in which brackets are missing is the last one.
+    A declaration with unbalanced brackets is the last one.
     """
     reader = _Reader()
     for token in _tokens(text):
@@ -135,9 +132,7 @@ def cut(text: str) -> Iterator[Piece]:
 
 
 def _tokens(text: str) -> Iterator[Token]:
-    """Ends before what this reading would get wrong: other characters, and strings with a prefix or
-    a suffix.
-    """
+    """Tokens up to what would be misread: other characters, strings with a prefix or suffix."""
     at, line, before, fresh = 0, 1, "", True
     odd = _ODD.search(text)
     end = odd.start() if odd else len(text)

@@ -1,11 +1,9 @@
-"""Whether torch's full headers could cure what the compiler says of a source that has the short
-ones.
+"""Decides whether full headers could cure a compile error that occurs with the short ones.
 
-They cannot if the first error lies in the body of a function of the device all of whose words mean
-the same with both: neither the function nor anything of the source that it uses has a name that the
-full headers declare, or could. A compiler has read no more than that when it complains. Found by
-reading, and in doubt the answer is no: then the full headers tell. Functions of the host are always
-in doubt: they may call whatever a header happens to bring.
+An error is final if it is the first one and lies in a device function all of whose words mean the
+same with both: neither the function nor anything it uses from the source has a name that the full
+headers declare, or could. In doubt the full headers are tried. Host functions are always in doubt:
+they may call anything that a header declares.
 """
 
 import contextlib
@@ -21,7 +19,7 @@ from kevin_env.extension.declarations import Piece, Token, cut
 from kevin_env.extension.sources import HEADERS
 
 _SEVERE = re.compile(r"^(?P<file>/[^\s:()]+)\((?P<line>\d+)\): error: ")
-"""As nvcc tells it: with a line and no column."""
+"""nvcc's format: with a line and no column."""
 _ERROR = re.compile(r"^(?!FAILED|ninja|\[|\d+ errors? )\S.*\b(?:error|fatal)\b")
 _ELSEWHERE = re.compile(
     r"instantiation|required (?:from|by|for)|detected during|in expansion of|\[-[fW]\S*\]$", re.M
@@ -34,21 +32,21 @@ _FLAG = re.compile(
     r"|(?:ftz|prec-div|prec-sqrt|fmad)=\w+|D\w+(?:=\d*)?)|arch=\w+,code=\S+"
 )
 _LAST_LINE = re.compile(r"[^}]*\}\s*(//.*)?")
-"""Of a function after which nothing begins on the same line."""
+"""The last line of a function, if nothing else begins on it."""
 _VARIABLES = re.compile(r"CPATH|\w*_INCLUDE_PATH|NVCC_\w+|GCC_EXEC_PREFIX|COMPILER_PATH")
 
 NAMES = Path(__file__).with_name("names.txt")
 _WORDS = {
-    "keywords": "alignas alignof asm auto bool break case catch char class const const_cast constexpr continue "
-    "decltype default do double else enum explicit extern false float for goto if inline int long "
-    "mutable noexcept nullptr private protected public register reinterpret_cast return short signed "
-    "sizeof static static_assert static_cast struct switch template this throw true try typedef "
+    "keywords": "alignas alignof asm auto bool break case catch char class const const_cast constexpr "
+    "continue decltype default do double else enum explicit extern false float for goto if inline int long "
+    "mutable noexcept nullptr private protected public register reinterpret_cast return short "
+    "signed sizeof static static_assert static_cast struct switch template this throw true try typedef "
     "typename union unsigned using void volatile while",
-    "types": "auto bool char double float int long short signed unsigned void size_t dim3 int8_t int16_t "
-    "int32_t int64_t uint8_t uint16_t uint32_t uint64_t float2 float3 float4 int2 int3 int4 uint2 "
+    "types": "auto bool char double float int long short signed unsigned void size_t dim3 int8_t "
+    "int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t float2 float3 float4 int2 int3 int4 uint2 "
     "uint3 uint4 double2 class typename enum struct",
-    "called": "acos acosh asin asinh atan atanh atomicAdd cos cosh exp expm1 log log10 log1p log2 pow sin sinh "
-    "sqrt tan tanh",
+    "called": "acos acosh asin asinh atan atanh atomicAdd cos cosh exp expm1 log log10 log1p log2 "
+    "pow sin sinh sqrt tan tanh",
     "uncertain": "typeid new delete co_await co_return co_yield requires concept friend namespace",
     "float.h": "FLT_MAX FLT_MIN FLT_EPSILON DBL_MAX DBL_MIN DBL_EPSILON",
     "limits.h": "INT_MAX INT_MIN UINT_MAX LLONG_MAX LLONG_MIN",
@@ -56,16 +54,16 @@ _WORDS = {
 KEYWORDS, _TYPES, _CALLED, _UNCERTAIN, _FLOATS, _INTEGERS = (
     frozenset(words.split()) for words in _WORDS.values()
 )
-"""Of these, calls mean the same though the full headers add overloads for types that only they
-have; the uncertain keywords need a header, or look further than the words beside them.
+"""`called`: calls mean the same, though the full headers add overloads for their own types.
+`uncertain`: these need a header, or depend on more than the words beside them.
 """
 _BROUGHT = {"cfloat": _FLOATS, "float.h": _FLOATS, "climits": _INTEGERS, "limits.h": _INTEGERS}
-"""What a source declares by including it."""
+"""What including a header declares."""
 FORM = re.compile(
     r"_\w*|Py\w*|py\w*|THP\w*|FLAGS_\w*|[A-Z][A-Z0-9_]*|(?:SYS|SCN|PRI|C10|TORCH|AT|NV)_?\w*|CU\w*|cu[A-Z]\w*|nv_?[A-Z]?\w*"
     r"|(?:cuda|cublas|cusparse|cusolver|curand|cufft|cudnn|nvrtc|make_cu)\w*|\w+Info(?:_t)?|stdc_\w+|(?:pthread|cl)_\w+"
 )
-"""Names that full headers have by the thousand; of another version, others."""
+"""Forms of names that full headers have by the thousand, different ones in each version."""
 _KNOWN = re.compile(
     r"__(?:global|device|host|shared|constant|forceinline|launch_bounds|restrict|noinline|align)__|__restrict"
     r"|__syncthreads(?:_count|_and|_or)?|__syncwarp|__activemask|__threadfence(?:_block|_system)?"
@@ -75,13 +73,11 @@ _KNOWN = re.compile(
     r"|__(?:float_as_u?int|u?int_as_float|float2u?int_r[nzud]|u?int2float_r[nzud])|__popc(?:ll)?|__clz(?:ll)?|__ffs(?:ll)?"
     r"|__brev(?:ll)?|__u?mul(?:24|hi)|INFINITY|NAN|M_PI|HUGE_VALF?"
 )
-"""Names of such a form that CUDA, or every short header, declares; full ones add overloads for
-16-bit floats only.
-"""
+"""Names of such a form that CUDA or every short header declares."""
 _RESULTS = frozenset((")", "]", "mutable", "noexcept", "constexpr"))
 _BETWEEN = frozenset(("*", "&", "const", "volatile", "__restrict__", "__restrict"))
 _QUALIFIERS = frozenset(("::", "struct", "class", "enum", "union"))
-"""Behind these a word does not mean the variable of that name."""
+"""After these, a word does not mean the variable of that name."""
 _AFTER = frozenset("=;,)[{:>")
 _NUMBER = re.compile(
     r"(?:0[xX][\da-fA-F']+|0[bB][01']+|\d[\d']*)[uUlL]{0,3}|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[fFlL]?"
@@ -91,14 +87,13 @@ _NUMBER = re.compile(
 def final_errors(
     output: str, sources: Sequence[str], folders: Sequence[str], flags: Iterable[str]
 ) -> str | None:
-    """What a compiler said that is true with the full headers, too; None when they have to be
-    asked.
+    """Errors that also occur with the full headers; None if those have to be tried.
 
     Args:
-        output: What ninja printed when it built with the short headers.
-        sources: The source files, as they were given to it.
-        folders: Further places where headers are looked for.
-        flags: Flags of the submission for the compilers.
+        output: Of ninja, from the build with the short headers.
+        sources: The source files, as given to ninja.
+        folders: Further include folders.
+        flags: The submission's compiler flags.
     """
     given = list(flags)
     if any(map(_VARIABLES.fullmatch, os.environ)) or not all(map(_FLAG.fullmatch, given)):
@@ -116,7 +111,7 @@ def final_errors(
 
 @dataclass(frozen=True)
 class _Error:
-    """An error and what is told of it; `before` is what was printed since the one before."""
+    """An error with its context; `before` is the output since the previous one."""
 
     before: str
     lines: tuple[str, ...]
@@ -156,9 +151,7 @@ def _is_final(
 
 
 def _depends_on_nothing(path: Path, line: int, folders: Sequence[Path], names: "Names") -> bool:
-    """Whether a line lies inside a function that means the same with both, as far as the compiler
-    has read.
-    """
+    """Whether a line lies in a function that means the same with both headers."""
     text = path.read_text(encoding="utf-8")
     pieces = iter(cut(text))
     for piece in pieces:
@@ -175,7 +168,7 @@ def _depends_on_nothing(path: Path, line: int, folders: Sequence[Path], names: "
 
 
 def _is_system(name: str, folders: Sequence[Path]) -> bool:
-    """Whether a header is the compiler's, or one of torch's that there is in short."""
+    """Whether a header is the compiler's, or has a short version."""
     inner = name[1:-1]
     if name[:1] + name[-1:] not in ("<>", '""'):
         return False
@@ -192,9 +185,7 @@ def _opens_namespace(piece: Piece) -> bool:
 
 
 def _is_of_the_device(piece: Piece) -> bool:
-    """Whether a function is compiled for the device alone, and no template: its errors may depend
-    on what it is for.
-    """
+    """Whether a function is compiled for the device alone and is no template."""
     head = {token.text for token in piece.tokens[: piece.body]}
     return not head.isdisjoint(("__global__", "__device__")) and head.isdisjoint(
         ("__host__", "template", "auto", "operator")
@@ -203,12 +194,12 @@ def _is_of_the_device(piece: Piece) -> bool:
 
 @dataclass
 class Names:
-    """What is known of names at some place of a source.
+    """What is known of names at a place in a source.
 
     Attributes:
         doubtful: Names at global scope that the full headers change, or may.
-        macros: Macros of which that is true.
-        own: Names that the source declares itself, in words that mean the same with both.
+        macros: Such macros.
+        own: Names that the source declares, with the same meaning under both headers.
     """
 
     doubtful: set[str]
@@ -216,13 +207,11 @@ class Names:
     own: set[str] = field(default_factory=set)
 
     def learn(self, piece: Piece) -> None:
-        """Remembers what a piece declares: as the source's own, or as doubtful."""
+        """Records what a piece declares."""
         plain = self.are_plain(piece)
         if piece.kind == "include":
             self.own |= _BROUGHT.get(piece.tokens[0].text[1:-1], set())
-        elif (
-            piece.kind == "define"
-        ):  # what longer ones mean is settled where they are used, and may change until then
+        elif piece.kind == "define":  # a longer one gets its meaning where it is used
             constant = [token.kind for token in piece.tokens[1:]] == ["number"]
             (self.own if plain and constant else self.macros).add(piece.tokens[0].text)
         elif piece.kind == "declaration" and plain:
@@ -268,13 +257,13 @@ class Names:
 
 
 def names_of(defined: set[str]) -> Names:
-    """What is known where a source in CUDA begins; `defined`: macros that are given as flags."""
+    """What is known at the start of a CUDA source; `defined`: macros from flags."""
     everywhere, _, macros = groups()
     return Names(set(everywhere), set(macros), set(defined))
 
 
 def _before(tokens: Sequence[Token]) -> list[str]:
-    """The text before each token; the arrow of a lambda's result is told from that of a member."""
+    """The text before each token; empty for the arrow of a lambda's result type."""
     texts = ["", "", *(token.text for token in tokens)]
     pairs = itertools.pairwise(texts[:-1])
     return ["" if arrow == "->" and before in _RESULTS else arrow for before, arrow in pairs]
@@ -287,7 +276,7 @@ def groups() -> tuple[tuple[str, ...], ...]:
 
 
 def _declared(tokens: Sequence[Token]) -> set[str]:
-    """Names that stand right behind a well-known type."""
+    """Names right after a well-known type."""
     return {token.text for at, token in enumerate(tokens) if _is_declared(tokens, at)}
 
 
@@ -301,7 +290,7 @@ def _is_declared(tokens: Sequence[Token], at: int) -> bool:
 
 
 def _hidden(piece: Piece) -> set[str]:
-    """What a function's parameters and outermost variables hide: whatever else has their names."""
+    """Names hidden by a function's parameters and outermost variables."""
     if piece.body is None:
         return set()
     found: set[str] = set()
