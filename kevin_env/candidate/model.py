@@ -9,12 +9,12 @@ from typing import Any
 import torch
 from torch import nn
 
-from kevin_env import extension
 from kevin_env.candidate import tree, weights
 from kevin_env.candidate.recorder import Recorder
 from kevin_env.candidate.region import Region, Spec
 from kevin_env.candidate.seeding import reseed
 from kevin_env.candidate.wire import Channel
+from kevin_env.extension.build import install
 
 Message = dict[str, Any]
 MAX_PAIRED = 8
@@ -70,7 +70,7 @@ class LoadedModel:
         """
         self.path = path
         if headers == "short":
-            extension.install()
+            install()
         Path(path).write_text(code, encoding="utf-8")
         spec = importlib.util.spec_from_file_location("submission", path)
         assert spec is not None and spec.loader is not None

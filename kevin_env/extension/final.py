@@ -37,17 +37,22 @@ _VARIABLES = re.compile(r"CPATH|\w*_INCLUDE_PATH|NVCC_\w+|GCC_EXEC_PREFIX|COMPIL
 
 NAMES = Path(__file__).with_name("names.txt")
 _WORDS = {
-    "keywords": "alignas alignof asm auto bool break case catch char class const const_cast constexpr "
-    "continue decltype default do double else enum explicit extern false float for goto if inline int long "
-    "mutable noexcept nullptr private protected public register reinterpret_cast return short "
-    "signed sizeof static static_assert static_cast struct switch template this throw true try typedef "
-    "typename union unsigned using void volatile while",
-    "types": "auto bool char double float int long short signed unsigned void size_t dim3 int8_t "
-    "int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t float2 float3 float4 int2 int3 int4 uint2 "
-    "uint3 uint4 double2 class typename enum struct",
-    "called": "acos acosh asin asinh atan atanh atomicAdd cos cosh exp expm1 log log10 log1p log2 "
-    "pow sin sinh sqrt tan tanh",
-    "uncertain": "typeid new delete co_await co_return co_yield requires concept friend namespace",
+    "keywords":
+        "alignas alignof asm auto bool break case catch char class const const_cast constexpr "
+        "continue decltype default do double else enum explicit extern false float for goto "
+        "if inline int long mutable noexcept nullptr private protected public register "
+        "reinterpret_cast return short signed sizeof static static_assert static_cast struct "
+        "switch template this throw true try typedef typename union unsigned using void "
+        "volatile while",
+    "types":
+        "auto bool char double float int long short signed unsigned void size_t dim3 int8_t "
+        "int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t float2 float3 float4 int2 "
+        "int3 int4 uint2 uint3 uint4 double2 class typename enum struct",
+    "called":
+        "acos acosh asin asinh atan atanh atomicAdd cos cosh exp expm1 log log10 log1p log2 "
+        "pow sin sinh sqrt tan tanh",
+    "uncertain":
+        "typeid new delete co_await co_return co_yield requires concept friend namespace",
     "float.h": "FLT_MAX FLT_MIN FLT_EPSILON DBL_MAX DBL_MIN DBL_EPSILON",
     "limits.h": "INT_MAX INT_MIN UINT_MAX LLONG_MAX LLONG_MIN",
 }  # fmt: skip

@@ -31,9 +31,9 @@ _SLACK = 5.0
 _START = """
 import sys, types
 package = sys.argv[1]
-for name, folder in (("kevin_env", package), ("kevin_env.candidate", package + "/candidate")):
+for name in ("kevin_env", "kevin_env.candidate", "kevin_env.extension"):
     module = sys.modules[name] = types.ModuleType(name)
-    module.__path__ = [folder]
+    module.__path__ = [package + name.removeprefix("kevin_env").replace(".", "/")]
 from kevin_env.candidate.standalone import main
 main()
 """
