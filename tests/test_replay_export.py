@@ -115,6 +115,7 @@ def test_a_page_works_with_keys_and_asks_for_nothing(opened: Any) -> None:
         assert "int x = foo" in shown.value("document.querySelector('.code').innerText")
         shown.press("$")
         assert shown.value("document.querySelectorAll('.code .add').length") == 1
+        assert shown.value("document.querySelector('.code .add .word').innerText") == "4"
         shown.value(
             "(base => { base.value = '1'; base.dispatchEvent(new Event('change')); })(document.getElementById('base'))"
         )

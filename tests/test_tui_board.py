@@ -1,5 +1,6 @@
 """The screen of an evaluation."""
 
+import functools
 import threading
 from typing import Any
 
@@ -78,9 +79,13 @@ def test_the_screen_ends_with_the_run() -> None:
         app.play()
 
 
+def hold(event: threading.Event) -> None:
+    event.wait(20)
+
+
 def test_workers_are_interrupted_from_another_thread() -> None:
     workers, held = Workers(2), threading.Event()
-    workers.put(lambda: None if held.wait(20) else None, 0)
+    workers.put(functools.partial(hold, held), 0)
     waiting = threading.Event()
     ended: list[BaseException] = []
 

@@ -21,11 +21,13 @@ function paintDiff(turn, item) {
   const added = lines.filter(each => each[0] === "+").length, removed = lines.filter(each => each[0] === "-").length;
   line.append(` (turn ${from.turn}, ${`${from.category} ${times(from.speedup)}`.trim()}) to turn ${turn.turn}   `, make("span", { class: "correct" }, `+${added} `), make("span", { class: "compile" }, `-${removed}`));
   if (!added && !removed) return [line, make("p", { class: "empty" }, "The two are the same.")];
+  markWords(lines);
   const box = make("div", { class: "code" }), shown = near(lines);
   for (const each of shown) {
     if (each[0] === "gap") { box.append(make("div", { class: "gap" }, make("i", {}, "⋯"), `${each[1]} equal lines`)); continue; }
-    const [sign, old, now, text] = each;
-    const body = sign === " " ? pieces(DATA.codes[turn.lines][now - 1] || []) : [text];
+    const [sign, old, now, , spans] = each;
+    const line = sign === "-" ? DATA.codes[from.lines][old - 1] : DATA.codes[turn.lines][now - 1];
+    const body = marked(line || [], spans || []);
     box.append(make("div", { class: { "+": "add", "-": "del" }[sign] }, make("i", {}, old ? String(old) : ""), make("i", {}, now ? String(now) : ""), make("span", {}, `${sign} `, ...body)));
   }
   return [line, box];
@@ -50,6 +52,50 @@ function diff(a, b) {
   }
   for (let k = 0; k < end; k++) rows.push([" ", a.length - end + k + 1, b.length - end + k + 1, a[a.length - end + k]]);
   return rows;
+}
+
+// Lines that replace each other are compared word by word: rows get the [start, end] of what changed as a fifth entry.
+function markWords(rows) {
+  let removed = [], added = [];
+  for (const row of [...rows, [" "]]) {
+    if (row[0] === "-") removed.push(row);
+    else if (row[0] === "+") added.push(row);
+    else {
+      removed.slice(0, added.length).forEach((old, n) => [old[4], added[n][4]] = within(old[3], added[n][3]));
+      removed = []; added = [];
+    }
+  }
+}
+
+// Where two lines differ; nowhere when they are not alike.
+function within(a, b) {
+  const words = text => text.match(/\w+|\s+|[^\w\s]/gu) || [], x = words(a), y = words(b), went = [], came = [];
+  if (Math.max(x.length, y.length) > 400) return [[], []];
+  const rows = diff(x, y), solid = list => list.filter(word => word.trim()).length;
+  if (2 * solid(rows.filter(row => row[0] === " ").map(row => row[3])) < 0.4 * (solid(x) + solid(y))) return [[], []];
+  let i = 0, j = 0;
+  for (const [sign, , , word] of rows) {
+    if (sign === "-") went.push([i, i + word.length]);
+    if (sign === "+") came.push([j, j + word.length]);
+    if (sign !== "+") i += word.length;
+    if (sign !== "-") j += word.length;
+  }
+  return [went, came];
+}
+
+// The coloured pieces of a line, with what changed in marks.
+function marked(line, spans) {
+  const done = [];
+  let at = 0;
+  for (const [kind, text] of line) {
+    const cuts = [0, text.length, ...spans.flat().map(each => each - at).filter(each => each > 0 && each < text.length)].sort((a, b) => a - b);
+    for (let n = 1; n < cuts.length; n++) {
+      const piece = pieces([[kind, text.slice(cuts[n - 1], cuts[n])]]), middle = at + cuts[n - 1];
+      done.push(spans.some(([start, end]) => start <= middle && middle < end) ? make("mark", { class: "word" }, ...piece) : piece[0]);
+    }
+    at += text.length;
+  }
+  return done;
 }
 
 // Only three equal lines round each change stay.
