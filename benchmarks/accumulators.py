@@ -52,7 +52,7 @@ Answer = Callable[[], Any]
 
 
 def variants(case: Case, skeleton: tree.Skeleton, tensors: list[torch.Tensor]) -> dict[str, Answer]:
-    """The reference in other arithmetic, by name."""
+    """Variants of the reference in other arithmetic, by name."""
 
     def run(rules: Any, given: list[torch.Tensor]) -> Any:
         with sdpa_kernel(SDPBackend.MATH), Replaced(rules) if rules else nullcontext():
@@ -81,9 +81,7 @@ def touched(case: Case, skeleton: tree.Skeleton, tensors: list[torch.Tensor], ru
 
 
 def wrong(answer: Any, expected: Expected, case: Case) -> str | None:
-    """What a verdict says is wrong with an answer; the empty text where it is bitwise the
-    reference's.
-    """
+    """The fault that a verdict finds in an answer; empty if it is bitwise the reference's."""
     references, given = tree.take_apart(expected.output)[1], tree.take_apart(answer)[1]
     if all(torch.equal(a, b) for a, b in zip(given, references, strict=True)):
         return ""
@@ -158,7 +156,7 @@ def row_of(
 
 
 def total_rows(label: str, rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Over all problems of a label."""
+    """Totals over the problems of a label."""
     yield plain_row(
         f"{label}: not run", sum("not_run" in row for row in rows), "problems", len(rows)
     )
@@ -176,9 +174,7 @@ def total_rows(label: str, rows: list[dict[str, Any]]) -> Iterator[dict[str, Any
 
 
 def with_batch(problem: Problem, most: int | None) -> Problem:
-    """A problem with a smaller `batch_size`, where it has one: no sum is shorter for it, but those
-    over the batch.
-    """
+    """The problem with a smaller `batch_size`, if it has one; only sums over the batch change."""
     if most is None:
         return problem
     smaller = re.sub(
@@ -243,7 +239,7 @@ def main() -> None:
 
 
 def told(row: dict[str, Any] | None) -> str:
-    """A row in a line."""
+    """A row as a line."""
     if row is None:
         return "left out"
     return (
@@ -252,7 +248,7 @@ def told(row: dict[str, Any] | None) -> str:
 
 
 def measured(label: str, problem: Problem, device: torch.device) -> dict[str, Any] | None:
-    """The row of a problem, or None where it is left out."""
+    """The row of a problem; None if it is left out."""
     start = time.monotonic()
     try:
         found = judged(problem, device)

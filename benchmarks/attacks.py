@@ -28,7 +28,7 @@ FOLDERS = {"hostile": "attacks", "honest": "honest kernels"}
 
 
 def judged_row(entry: Entry, device: str, pools: SimpleQueue[LocalPool]) -> Row:
-    """How a file ended, as a row: its value is 1 when that is how it must end."""
+    """A file as a row, whose value is 1 if it ended as it must."""
     pool = pools.get()
     try:
         outcome, log, flags = judged(entry, device, pool)
@@ -50,7 +50,7 @@ def judged_row(entry: Entry, device: str, pools: SimpleQueue[LocalPool]) -> Row:
 
 
 def total_rows(rows: Iterable[Row]) -> list[Row]:
-    """How many attacks and honest kernels ended as they must; `n` is how many there are."""
+    """The numbers of attacks and honest kernels that ended as they must."""
     totals = []
     for folder, what in FOLDERS.items():
         of = [row for row in rows if row["name"].startswith(f"{folder}/")]

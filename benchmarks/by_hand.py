@@ -16,9 +16,9 @@ from pathlib import Path
 
 ONE_CALL = Path(__file__).resolve().with_name("one_call.py")
 SECONDS = 240
-"""After which `ncu` is given up."""
+"""Timeout of `ncu`."""
 LATENCY = 0.4
-"""Of what the device sustains; below it in memory and arithmetic it is latency that limits."""
+"""Share of the sustained rates; a kernel below it in memory and arithmetic is latency-bound."""
 SECTOR = 32
 """Bytes."""
 SECTIONS = (
@@ -36,7 +36,7 @@ _REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
 _LOCAL = "l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum"
 _TENSOR = "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active"
 METRICS = (_SECTORS, _REQUESTS, _LOCAL, _TENSOR)
-"""What no section shows on the page of details."""
+"""Metrics that no section of the details page shows."""
 Page = Mapping[tuple[str, str], float]
 """Values in fractions, seconds and bytes, by section and metric."""
 ROWS: Mapping[str, tuple[str, str]] = {
@@ -53,18 +53,18 @@ ROWS: Mapping[str, tuple[str, str]] = {
     "registers a thread": ("Launch Statistics", "Registers Per Thread"),
     "waves": ("Launch Statistics", "Waves Per SM"),
 }
-"""Where each of our figures stands on the page of details."""
+"""Section and metric of each of our figures on the details page."""
 _UNIT = re.compile(r"([numKMGT]?)(?:s|second|B|byte|B/s|byte/s|byte/second)")
 _PREFIXES = {"n": 1e-9, "u": 1e-6, "m": 1e-3, "": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
 
 class NoAnswer(RuntimeError):
-    """There is nothing to compare; the message is one line that says why."""
+    """Nothing to compare; the message says why in one line."""
 
 
 @dataclass(frozen=True)
 class ByHand:
-    """What a person reads of the kernel that takes longest, by our names."""
+    """The figures of the longest kernel, by our names."""
 
     kernel: str
     figures: Mapping[str, float]
@@ -85,7 +85,7 @@ class ByHand:
 
 
 def ask(tool: str, submission: Path, problem: Path) -> str:
-    """The page of details as CSV. Where a metric is missing on the device, of the sections alone.
+    """The details page as CSV, without extra metrics if the device lacks one.
 
     Raises:
         NoAnswer: when there is none.
@@ -139,7 +139,7 @@ def ask(tool: str, submission: Path, problem: Path) -> str:
 
 
 def run(command: list[str], folder: str) -> str:
-    """All that a command prints; it works in the folder."""
+    """The output of a command that runs in the folder."""
     try:
         done = subprocess.run(
             command,
@@ -155,7 +155,7 @@ def run(command: list[str], folder: str) -> str:
 
 
 def read_page(text: str) -> ByHand:
-    """The longest kernel on a page of details.
+    """The longest kernel on a details page.
 
     Raises:
         NoAnswer: when no kernel has a duration.
@@ -176,7 +176,7 @@ def read_page(text: str) -> ByHand:
 
 
 def read_value(text: str, unit: str) -> float | None:
-    """A value in its base unit, percent as a fraction; None where there is no number."""
+    """A value in its base unit, percent as a fraction; None if it is not a number."""
     try:
         value = float(text.replace(",", ""))
     except ValueError:
@@ -187,9 +187,7 @@ def read_value(text: str, unit: str) -> float | None:
 
 
 def figures_of(page: Page) -> Iterator[tuple[str, float]]:
-    """Our figures as far as the page has them: those that stand there, and those that a person
-    works out.
-    """
+    """Our figures from the page, read or derived."""
     yield from ((name, page[place]) for name, place in ROWS.items() if place in page)
     rate, seconds = page.get((_MEMORY, "Memory Throughput")), page[ROWS["duration"]]
     if rate is not None:

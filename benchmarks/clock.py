@@ -26,19 +26,17 @@ from kevin_env.judge import Options
 from kevin_env.judge.pool import LocalPool
 
 ALLOWED = 0.01
-"""Of what a tool tells."""
+"""Relative to the tool's time."""
 TOOLS = ("events", "cupti", "ncu")
 
 
 def beyond(chain: float, tool: float) -> float:
-    """By how many microseconds the chain differs from what a tool tells, after allowing a share of
-    that.
-    """
+    """The difference between chain and tool in microseconds, beyond the allowed share."""
     return max(0.0, abs(chain - tool) - ALLOWED * tool) * 1e6
 
 
 def tell(kernel: str, judgements: list[Judged], inside: Times, results: Results) -> None:
-    """The rows of one kernel, and the largest so far."""
+    """The rows of one kernel, and the largest differences so far."""
     for side, tools in inside.items():
         chains = [
             seconds for each in judgements if (seconds := getattr(each.outcome, f"{side}_seconds"))

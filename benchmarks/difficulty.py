@@ -40,7 +40,7 @@ SEED = 0
 
 @dataclass(frozen=True)
 class Peaks:
-    """Rates of a device, in bytes, FLOPs and operations a second."""
+    """Rates of a device, in bytes, FLOP and operations per second."""
 
     bandwidth: float
     half_products: float
@@ -61,10 +61,10 @@ PEAKS = {"h200": Peaks(bandwidth=4.8e12, half_products=989e12, products=67e12, i
 
 @dataclass(frozen=True)
 class Counted:
-    """What one call of a reference in the case `cpu` does, and on what."""
+    """The operators and dtypes of one call of a reference in the case `cpu`."""
 
     operators: tuple[str, ...]
-    """That it dispatches, in order, views left out."""
+    """Dispatched operators in order, without views."""
     inputs: tuple[str, ...]
     """The dtypes of its inputs."""
     dtypes: tuple[str, ...]
@@ -72,7 +72,7 @@ class Counted:
 
 
 class Operators(TorchDispatchMode):
-    """Notes the operators that are dispatched, views left out."""
+    """Records dispatched operators, without views."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -99,7 +99,7 @@ def count(problem: Problem) -> Counted:
 
 
 def roofline(row: Row, inputs: Iterable[str], peaks: Peaks) -> tuple[float, float]:
-    """Seconds that moving the bytes takes at least, and seconds that the operations take.
+    """The least seconds for the bytes, and for the operations.
 
     Args:
         row: of `lint.py`.
@@ -117,7 +117,7 @@ def roofline(row: Row, inputs: Iterable[str], peaks: Peaks) -> tuple[float, floa
 
 
 def slowest_speedups(rows: Iterable[Row]) -> dict[str, float]:
-    """Of each problem with kernels known to be right, the speedup of the slowest of them."""
+    """The speedup of the slowest known correct kernel, by problem."""
     slowest: dict[str, float] = {}
     for row in rows:
         problem = row["name"].rpartition(".")[0]
@@ -157,7 +157,7 @@ def measure(
 
 
 def read_device(device: str) -> tuple[list[Source], dict[str, Row]]:
-    """What was measured on a device: where it comes from, and a row for each problem by id."""
+    """Measurements on a device: their source, and a row per problem by id."""
     lint, solutions = (RESULTS / f"{script}.{device}.json" for script in ("lint", "solutions"))
     sources = [_source(file) for file in (lint, solutions) if file.exists()]
     slowest = slowest_speedups(known_rows(solutions).values())

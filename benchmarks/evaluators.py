@@ -23,10 +23,9 @@ from kevin_env.judge.workers.errors import Trouble
 
 SECONDS = 120.0
 TOLD = 200
-"""Characters of what ended it."""
+"""Characters of an error."""
 REST = 0.5
-"""Seconds before each evaluation, in which the next candidate is started, as while a model thinks.
-"""
+"""Seconds before each evaluation for starting the next candidate, as while a model generates."""
 HEAD = """
 import json, pathlib, sys, types
 FILES = {files!r}
@@ -78,16 +77,16 @@ class Peer:
     """Another system's evaluator."""
 
     files: dict[str, str]
-    """Its modules by their paths."""
+    """Its modules by path."""
     shim: str
-    """How it is called."""
+    """The script that calls it."""
     commit: str | None
-    """None where it was read from a folder that is no checkout."""
+    """None if its folder is not a checkout."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What an evaluator says of a submission."""
+    """The result of an evaluator."""
 
     correct: bool
     speedup: float
@@ -107,7 +106,7 @@ class Evaluation:
 
 
 def evaluate(bench: Bench, entry: Entry, peer: Peer) -> Evaluation:
-    """Asks a peer about a submission. The process is warm when the clock starts, as ours are."""
+    """Runs a peer on a submission, in a process that is warm when the clock starts, like ours."""
     task = entry.task
     reference = source_of(task, timed_case(task, bench.device))
     code = HEAD.format(files=peer.files, submission=entry.code, reference=reference)

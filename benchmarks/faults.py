@@ -48,18 +48,18 @@ KNOWN = {
     "runtime": f"{HEAD}        raise ValueError('no')\n",
     "compile": "import torch\nimport no_such_module\nclass ModelNew: pass\n",
 }
-"""Submissions by the category that each must get."""
+"""Submissions by the category that they must get."""
 VICTIMS = ("candidate", "keeper", "judge", "fork server", "client")
 SETTLE = 65.0
-"""Seconds after which a judge takes an unlocked folder for a leftover, and some."""
+"""Seconds after which a judge removes an unlocked folder, with a margin."""
 PATIENCE = 60.0
-"""A kill comes after a few answers, or after so many seconds without one."""
+"""A kill follows a few answers, or this many seconds without one."""
 WORKERS = 4
 PR_SET_CHILD_SUBREAPER = 36
 
 
 def descendants(pid: int) -> dict[int, str]:
-    """Every process below this one and what it is for, by its place among the others."""
+    """All descendants with their roles, from their position in the process tree."""
     parents = children()
     found: dict[int, str] = {}
     waiting = [(child, "client") for child in parents.get(pid, [])]
@@ -77,7 +77,7 @@ def descendants(pid: int) -> dict[int, str]:
 
 
 def client(device: str, file: Path) -> None:
-    """Plays episodes until it is killed, and says how each judgement ended."""
+    """Plays episodes until it is killed, and reports how each judgement ended."""
     with LocalPool() as pool:
         threads = [
             threading.Thread(target=play_on, args=(pool, device, file)) for _ in range(WORKERS)
@@ -108,7 +108,7 @@ def play_on(pool: LocalPool, device: str, file: Path) -> None:
 
 
 def answer(episode: Episode, category: str, code: str) -> str:
-    """How a judgement ended; one that the judge could not give is asked for again."""
+    """How a judgement ended, retrying after a `JudgeError`."""
     while True:
         try:
             turn = episode.submit(f"```python\n{code}```")
@@ -119,7 +119,7 @@ def answer(episode: Episode, category: str, code: str) -> str:
 
 
 def kills(device: str, count: int) -> list[dict[str, Any]]:
-    """Kills at random until `count` judgements have ended right."""
+    """Kills at random until `count` judgements have ended correctly."""
     ctypes.CDLL(None).prctl(
         PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0
     )  # whatever outlives its client becomes ours, and is seen
@@ -164,7 +164,7 @@ def kills(device: str, count: int) -> list[dict[str, Any]]:
 
 
 def listen(process: subprocess.Popen[str], said: list[str]) -> None:
-    """Collects what a client says."""
+    """Collects the output of a client."""
     assert process.stdout
     said.extend(line.strip() for line in process.stdout)
 
@@ -193,7 +193,7 @@ def strike(killed: dict[str, int]) -> None:
 
 
 def alive(pid: int) -> bool:
-    """Whether a process runs, and is not only waiting to be reaped."""
+    """Whether a process runs, and is not a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:

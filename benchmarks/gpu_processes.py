@@ -28,7 +28,7 @@ def start_processes(stack: ExitStack, choice: str, each: int = 1) -> list[Proces
 
 
 def gpu_numbers() -> list[str]:
-    """What CUDA_VISIBLE_DEVICES calls the GPUs that this process sees."""
+    """The names in CUDA_VISIBLE_DEVICES of the GPUs that this process sees."""
     chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
     return (
         chosen.split(",")

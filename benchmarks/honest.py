@@ -35,7 +35,7 @@ that is there.
 
 @dataclass(frozen=True)
 class Fresh(Entry):
-    """A file's submission with a text of its own."""
+    """A file's submission with unique text."""
 
     text: str
 
@@ -45,9 +45,7 @@ class Fresh(Entry):
 
 
 def kind_of(code: str) -> str:
-    """`triton`, `cuda` or `cpp`; `torch` where there is no kernel, `python` where its language
-    cannot be told.
-    """
+    """`triton`, `cuda` or `cpp`; `torch` without a kernel, `python` if the language is unknown."""
     language = guess_language(code)
     if language != "python":
         return language
@@ -121,7 +119,7 @@ def warm(pool: LocalPool, problem: Problem, options: Options) -> None:
 
 
 def freshened(entry: Entry, number: int) -> Fresh:
-    """A file as a submission that nobody has seen."""
+    """A file as a new submission."""
     return Fresh(
         entry.path,
         entry.problem,
@@ -160,7 +158,7 @@ def is_built_only(entry: Entry) -> bool:
 
 
 def is_right(entry: Entry, outcome: Outcome) -> bool:
-    """Whether a submission ended as the file must, whatever its speedup."""
+    """Whether a submission ended as the file says, regardless of its speedup."""
     return entry.met_by(outcome) or (entry.expect == "no gain" and outcome.category == "correct")
 
 

@@ -37,11 +37,11 @@ TOTALS = {
     "a trivial answer accepted": lambda row: bool(row["accepted"]),
     "a trivial answer accepted as shipped": lambda row: bool(row["accepted_as_shipped"]),
 }
-"""What is counted over the problems of each set."""
+"""Totals over the problems of each set."""
 
 
 def problem_row(label: str, linted: Linted) -> dict[str, Any]:
-    """A problem as a row: its value is 1 when it is fit."""
+    """A problem as a row, whose value is 1 if it is fit."""
     row = linted.row()
     cost = row.get("cost") or {}
     return {
@@ -75,7 +75,7 @@ def total_rows(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def missing(problems: Sequence[Problem], label: str, rows: dict[str, Row]) -> list[Problem]:
-    """Those without a row, or at which the judge failed."""
+    """Problems without a row, or whose judge failed."""
     known = {name for name, row in rows.items() if row["reference"] != FAILED}
     return [each for each in problems if f"{label}/{each.id}" not in known]
 

@@ -57,14 +57,14 @@ class Gpu:
         return use.gpu / 100
 
     def used(self) -> int:
-        """Bytes of its memory that are taken, by whomever."""
+        """Used bytes of its memory, by all processes."""
         memory = _Memory()
         self._nvml.nvmlDeviceGetMemoryInfo(self._handle, ctypes.byref(memory))
         return memory.used
 
 
 class Busy:
-    """How busy cores and GPUs are while a block runs."""
+    """The load of CPU cores and GPUs during a block."""
 
     def __init__(self, gpus: int) -> None:
         self._gpus: list[Gpu] = []
@@ -76,7 +76,7 @@ class Busy:
 
     @property
     def gpus(self) -> list[float]:
-        """The mean share of each GPU; empty where it cannot be had."""
+        """The mean utilisation of each GPU; empty if unknown."""
         return [statistics.mean(seen) for seen in self._seen if seen]
 
     @contextlib.contextmanager

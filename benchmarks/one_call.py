@@ -14,7 +14,7 @@ import torch
 
 
 def load(name: str, path: str) -> Any:
-    """A file as a module: Triton needs the source of its kernels."""
+    """Imports a file as a module, since Triton reads the source of its kernels."""
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = sys.modules[name] = importlib.util.module_from_spec(spec)

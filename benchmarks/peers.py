@@ -49,7 +49,7 @@ ENDINGS = ("rewarded", "rejected", "no answer")
 
 @dataclass(frozen=True)
 class Task:
-    """One file for one evaluator; `peer` is None where that is ours."""
+    """One file for one evaluator; `peer` is None for ours."""
 
     who: str
     peer: Peer | None
@@ -96,7 +96,7 @@ def ending(entry: Entry, answer: Answer | None) -> str:
 
 
 def answer_row(task: Task, told: Evaluation) -> Row:
-    """An evaluator's answer as a row: its value is 1 when the file is rewarded."""
+    """An evaluator's answer as a row, whose value is 1 if the file is rewarded."""
     answer, end = told.answer, ending(task.entry, told.answer)
     speedup = answer.speedup if answer and math.isfinite(answer.speedup) else None
     row = plain_row(task.name, int(end == "rewarded"), UNIT)
@@ -152,7 +152,7 @@ def bench_of(device: torch.device) -> Bench:
 
 
 def leave(device: torch.device) -> None:
-    """Ends what this process has started."""
+    """Stops everything that this process started."""
     our_pool().close()
     if bench_of.cache_info().currsize:
         bench_of(device).close()
@@ -196,7 +196,7 @@ def asked(
 
 
 def chosen_tasks(options: argparse.Namespace) -> list[Task]:
-    """Every file for every evaluator that is asked, ours first."""
+    """Every file for every selected evaluator, ours first."""
     places = ("cpu" if options.device == "cpu" else "cuda", "any")
     entries = [
         each
@@ -236,7 +236,7 @@ def read_options() -> argparse.Namespace:
 def answers(
     tasks: list[Task], device: torch.device, processes: list[ProcessPoolExecutor], until: float
 ) -> Iterator[Row]:
-    """The rows of those that are answered in time, as they come."""
+    """The rows of tasks that are answered in time, as they arrive."""
     free = SimpleQueue[ProcessPoolExecutor]()
     for process in processes:
         free.put(process)

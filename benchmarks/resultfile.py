@@ -12,7 +12,7 @@ from typing import Any
 from kevin_env.judge.api import DeviceInfo
 
 Row = dict[str, Any]
-"""`name`, `value`, `unit`, `n`, `spread` and whatever else a script has to say."""
+"""`name`, `value`, `unit`, `n`, `spread` and further fields."""
 
 
 def median_row(name: str, values: list[float], unit: str = "s") -> Row:
@@ -29,7 +29,7 @@ def median_row(name: str, values: list[float], unit: str = "s") -> Row:
 
 
 def plain_row(name: str, value: float | None, unit: str = "count", n: int = 1) -> Row:
-    """A figure that does not vary."""
+    """A figure without spread."""
     return {"name": name, "value": value, "unit": unit, "n": n, "spread": None}
 
 

@@ -91,7 +91,7 @@ def compared(
     kept: set[tuple[str, int, str]],
     planned: int,
 ) -> Iterator[Row]:
-    """What is wrong with the run that was killed, as counts that should be 0."""
+    """Faults of the killed run, as counts that must be 0."""
     ended = turns_in(folder / "killed")
     yield plain_row("turns", len(ended), "turns")
     yield plain_row("turns on disk when it was killed", len(kept), "turns")
@@ -179,7 +179,7 @@ def kill_after(process: subprocess.Popen[str], run: Path, turns: int) -> set[tup
 
 
 def write_config(folder: Path, given: argparse.Namespace) -> Path:
-    """A configuration with its replies."""
+    """A configuration and its replies."""
     language = "cpp" if given.device == "cpu" else "cuda"
     solutions = sorted((data_folder("problems") / "solutions").glob(f"*.{language}.py"))[
         : given.problems

@@ -49,7 +49,7 @@ def chosen(device: str, names: list[str], language: str | None) -> list[Path]:
 def judged(
     files: list[Path], pool: LocalPool, options: Options
 ) -> Iterator[tuple[Path, Judgement | JudgeError]]:
-    """What came of each, in the order in which they end."""
+    """The results, in the order in which they finish."""
     asked: dict[Future[Judgement], Path] = {}
     for path in files:
         code = path.read_text(encoding="utf-8")
@@ -85,7 +85,7 @@ def row_of(path: Path, result: Judgement | JudgeError) -> dict[str, Any]:
 
 
 def tell(console: Console, row: dict[str, Any]) -> None:
-    """A line for each file, and what was wrong with it."""
+    """A line per file, with its error."""
     speedup = speedup_text(row["value"], row.get("speedup_interval"))
     show(
         console, f"{row['name']:58} {row['outcome']:20} {speedup} {row.get('message', '')}".rstrip()

@@ -86,7 +86,7 @@ def mixed(entries: list[Entry], count: int) -> list[Entry]:
 
 
 def warm_up(pool: LocalPool, entries: list[Entry], devices: list[str]) -> None:
-    """Every problem once on every device."""
+    """Each problem once on each device."""
     tasks = {entry.problem: entry.task for entry in entries}
     futures = [
         pool.submit(task, Submission(code=as_submission(task.source)), Options(device=device))
@@ -146,7 +146,7 @@ def run(pool: LocalPool, entries: list[Entry], device: str) -> tuple[float, list
 
 
 def wrong(judged: list[Judged]) -> list[str]:
-    """Those that did not end as they must."""
+    """Submissions that did not end as they must."""
     return [
         f"{entry.name}: {_ending((entry, result))}"
         for entry, result in judged
@@ -155,7 +155,7 @@ def wrong(judged: list[Judged]) -> list[str]:
 
 
 def rows_of(name: str, wall: float, judged: list[Judged], busy: Busy) -> list[Row]:
-    """The rate of right verdicts, and what tells where their time went."""
+    """The rate of correct verdicts, and where their time went."""
     verdicts = [
         each
         for entry, each in judged
@@ -185,7 +185,7 @@ def rows_of(name: str, wall: float, judged: list[Judged], busy: Busy) -> list[Ro
 def measured(
     pool: LocalPool, entries: list[Entry], devices: list[str], results: Results, name: str
 ) -> list[str]:
-    """Runs and adds the rows; gives what went wrong."""
+    """Measures and adds the rows; returns what went wrong."""
     choice = (
         devices[0]
         if len(devices) == 1

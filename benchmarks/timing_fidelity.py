@@ -53,7 +53,7 @@ LOAD_POOLS = 2
 """Pools that the load comes from: one alone would not take all of it at once on a small machine."""
 KINDS = {"cpu": ("cpp",), "cuda": ("triton", "cuda")}
 TRUTHS = 3
-"""Processes that tell the truth: where their memory lies differs."""
+"""Processes that measure the truth, with different memory layouts."""
 SHORT = 1e-3
 """Seconds of a call, of either side, below which a kernel counts in `time_stage`."""
 Found = Mapping[str, Sequence[Judged]]
@@ -80,7 +80,7 @@ def themselves(kernels: Sequence[Kernel]) -> list[Kernel]:
 
 
 def true_speedups(kernels: Sequence[Kernel]) -> dict[str, list[float]]:
-    """What each tool tells of each kernel on a GPU: medians of some processes."""
+    """The times of each kernel by tool on a GPU: medians of several processes."""
     told = [times_inside(kernels, "cupti") for _ in range(TRUTHS)]
     found: dict[str, list[float]] = {}
     for name in (each.name for each in kernels):
@@ -111,7 +111,7 @@ def cv_rows(found: Found, results: Results) -> None:
 def coverage_rows(
     found: Found, truths: Mapping[str, Sequence[float]], device: str, results: Results
 ) -> None:
-    """How often intervals contain the truth, and how wide they are."""
+    """How often intervals contain the truth, and their width."""
     contained, widths = list[bool](), list[float]()
     for name, judgements in found.items():
         least, most = min(truths[name]), max(truths[name])

@@ -14,13 +14,11 @@ from kevin_env.problem import Problem
 
 STAGES = ("queue", "build", "load", "verify", "time")
 REST = 0.5
-"""Seconds between turns: the next candidate is started off the critical path, as while a model
-thinks.
-"""
+"""Seconds between turns for starting the next candidate, as while a model generates."""
 
 
 class Turns:
-    """Judges on one warm judge, and takes the wall time.
+    """Judges on one warm judge, and measures the wall time.
 
     Attributes:
         taken: Seconds of each file by its name, and the submission; of those that ended as they
@@ -51,12 +49,12 @@ class Turns:
         return time.perf_counter() - start, judgement
 
     def number(self) -> int:
-        """One that was never given before."""
+        """A new submission."""
         self._number += 10
         return self._number
 
     def entry(self, entry: Entry) -> None:
-        """Judges a file and brings the rows of its kind up to date."""
+        """Judges a file and updates the rows of its kind."""
         new, name = freshened(entry, self.number()), row_name(entry, self.device)
         seconds, judgement = self.judge(new.task, new.code)
         print(
@@ -67,7 +65,7 @@ class Turns:
             self.take(name, seconds, judgement)
 
     def require(self, right: bool, what: str, judgement: Judgement) -> bool:
-        """Notes a fault where a turn did not end as it must; gives whether it did."""
+        """Records a fault if a turn did not end as it must; returns whether it did."""
         if not right:
             outcome = judgement.outcome
             self.faults.append(f"{what}: {outcome.category}/{outcome.kind}: {outcome.message}")
