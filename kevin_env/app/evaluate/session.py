@@ -94,12 +94,12 @@ def evaluate(
     """Plays what is missing of an evaluation and computes its figures.
 
     Args:
-        config: resolved. Its run folder must be locked.
-        problems: those of `config`.
+        config: resolved, with its `problems`. Its run folder must be locked.
+        problems: see `config`.
         pool: judges the submissions.
         player: makes the policies.
         console: shows progress, on a terminal as a screen, elsewhere as a line per turn.
-        open_log: called once the folder is known to fit; mirrors the run.
+        open_log: opens a mirror of the run, once the folder is known to fit.
 
     Raises:
         BadInput: if the folder belongs to another evaluation, or cannot be written.
@@ -107,10 +107,8 @@ def evaluate(
     folder = RunFolder(config.out or Path())
     bad_line = functools.partial(_left_out, console)
     recorded = _begin(folder, config, problems, bad_line)
-    live = (
-        console.is_terminal
-        and not console.is_dumb_terminal
-        and not isinstance(config.policy, Human)
+    live = console.is_terminal and not (
+        console.is_dumb_terminal or isinstance(config.policy, Human)
     )
     kept: list[Text] = []
     board = _board(config, problems, recorded, None if live else console, kept)
@@ -125,8 +123,8 @@ def evaluate(
             metrics = folder.recorded(config.prices, bad_line).measured()
             if metrics:
                 folder.write_metrics(metrics)
-            if log and metrics:
-                log.conclude(metrics)
+                if log:
+                    log.conclude(metrics)
     except OSError as error:
         said = f"cannot write to {folder.path}: {error}; continue with --resume {folder.path}"
         raise BadInput(said) from error
@@ -146,7 +144,7 @@ def _interrupted(run: Run) -> bool:
 
 
 def _on_screen(board: Board, run: Run) -> bool:
-    """Plays on a screen; returns whether it was interrupted."""
+    """Plays on a screen; returns whether the user stopped it."""
     from kevin_env.app.tui.board import BoardApp
 
     return BoardApp(board, run).play()

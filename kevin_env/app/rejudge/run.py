@@ -153,19 +153,8 @@ def judge_kernels(
 ) -> list[Kernel]:
     """Judges the kernels that are not in the record, and returns all of them in the given order.
 
-    If the judge or a reference fails, the kernel's `error` says so, and the next start judges it
-    again.
-
-    Args:
-        kernels: from `read_kernels`.
-        pool: judges them.
-        options: of the judgements; must match `terms`.
-        terms: the conditions of the verdicts.
-        record: a JSONL file, to which each verdict is appended at once.
-        done: called with each finished kernel, in the order in which they finish.
-
-    Raises:
-        OSError: if the record cannot be written.
+    Each verdict is appended to `record` at once. If the judge or a reference fails, the kernel's
+    `error` says so, and the next start judges it again. `done` is called with each finished kernel.
     """
     append_lines(record, [])
     known = read_record(record)

@@ -108,7 +108,7 @@ def write_report(
     """Writes the report of a run.
 
     Args:
-        run: the run.
+        run: from `read_run`.
         out: a `.html` file, or a `.md` file for the tables only.
         on_page: called after each page of trajectories, with their number so far and in total.
         room: limits of a page.
@@ -136,11 +136,8 @@ def write_report(
         text = page(f"{run.title}: {each[0].problem}", run.episodes(each), f"../{quote(out.name)}")
         write_text(folder / name, text)
         on_page(number, len(beside))
-    pages = {
-        (row.problem, row.episode_id): f"{quote(folder.name)}/{name}"
-        for name, each in beside
-        for row in each
-    }
+    shown = ((f"{quote(folder.name)}/{name}", row) for name, each in beside for row in each)
+    pages = {(row.problem, row.episode_id): address for address, row in shown}
     write_text(out, report_page(summarise(run.title, run.recorded, run.metrics, pages)))
     return out
 
