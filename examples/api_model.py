@@ -49,7 +49,8 @@ def play(episode: Episode, policy: OpenAIPolicy) -> None:
             )
             turn = episode.submit(reply)
             print(
-                f"\n--- turn {turn.turn}: {turn.category}/{turn.kind}, score {turn.score:.2f}. {turn.outcome.message}"
+                f"\n--- turn {turn.turn}: {turn.category}/{turn.kind}, "
+                f"score {turn.score:.2f}. {turn.outcome.message}"
             )
     except PolicyError as error:
         episode.finish(error.stop_reason)

@@ -18,7 +18,9 @@ from kevin_env.problem import load_problem
 from kevin_env.settings import Settings
 
 CHATML = (
-    "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
+    "{% for message in messages %}"
+    "<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n"
+    "{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
 
@@ -45,9 +47,17 @@ def make_tiny_model(folder: Path) -> None:
     )
     tokenizer.chat_template = CHATML
     config = Qwen3Config(
-        vocab_size=512, hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4,
-        num_key_value_heads=2, head_dim=16, max_position_embeddings=16384, pad_token_id=0, eos_token_id=2,
-    )  # fmt: skip
+        vocab_size=512,
+        hidden_size=64,
+        intermediate_size=128,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        head_dim=16,
+        max_position_embeddings=16384,
+        pad_token_id=0,
+        eos_token_id=2,
+    )
     torch.manual_seed(0)
     model = Qwen3ForCausalLM(config)
     model.generation_config.do_sample = True
@@ -67,7 +77,8 @@ def main() -> None:
         while not episode.done:
             turn = episode.submit(policy.reply(episode.messages))
             print(
-                f"{turn.category}/{turn.kind}: {turn.outcome.message} ({len(turn.reply)} characters)"
+                f"{turn.category}/{turn.kind}: {turn.outcome.message} "
+                f"({len(turn.reply)} characters)"
             )
 
 

@@ -42,15 +42,18 @@ def main() -> None:
     with LocalPool() as pool:
         rollouts = TurnRollouts(problems, pool=pool, settings=played.settings, recorder=recorder)
         trainer = GRPOTrainer(
-            arguments.model, turn_return, GRPOConfig(**config(arguments, played)), train_dataset=rollouts.dataset(),
+            arguments.model,
+            turn_return,
+            GRPOConfig(**config(arguments, played)),
+            train_dataset=rollouts.dataset(),
             rollout_func=rollouts,
-        )  # fmt: skip
+        )
         trainer.train()
         trainer.save_model()
 
 
 def read(arguments: argparse.Namespace) -> EvalConfig:
-    """How episodes are played: what the file says, but for the problems, the turns and the device."""
+    """Settings of the file, with the problems, turns and device of the command line."""
     flags = {
         "problems": arguments.problems,
         "settings.max_turns": arguments.turns,
@@ -93,7 +96,7 @@ def config(arguments: argparse.Namespace, played: EvalConfig) -> dict[str, Any]:
         "bf16": True,
         "use_vllm": True,
         "vllm_mode": "colocate",
-        "vllm_enable_sleep_mode": True,  # its memory is the trainer's, and the judge's, while it does not generate
+        "vllm_enable_sleep_mode": True,  # frees its memory for the trainer and the judge
         "vllm_max_model_length": PROMPT_TOKENS + reply_tokens,
         "logging_steps": 1,
         "report_to": arguments.report_to,

@@ -64,11 +64,19 @@ def make_model(tokenizer: Any, seed: int = 0) -> Any:
     torch.manual_seed(seed)
     return Qwen3ForCausalLM(
         Qwen3Config(
-            vocab_size=len(tokenizer), hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2,
-            num_key_value_heads=1, head_dim=8, max_position_embeddings=32768, pad_token_id=tokenizer.pad_token_id,
-            eos_token_id=tokenizer.eos_token_id, bos_token_id=None,
+            vocab_size=len(tokenizer),
+            hidden_size=16,
+            intermediate_size=16,
+            num_hidden_layers=1,
+            num_attention_heads=2,
+            num_key_value_heads=1,
+            head_dim=8,
+            max_position_embeddings=32768,
+            pad_token_id=tokenizer.pad_token_id,
+            eos_token_id=tokenizer.eos_token_id,
+            bos_token_id=None,
         )
-    )  # fmt: skip
+    )
 
 
 def main() -> None:
@@ -88,19 +96,36 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, LocalPool() as pool:
         rollouts = TurnRollouts(PROBLEM, pool=pool, settings=settings, recorder=recorder)
         config = GRPOConfig(
-            output_dir=folder, max_steps=arguments.steps, num_generations=size, per_device_train_batch_size=size,
-            max_completion_length=1, learning_rate=0.05, lr_scheduler_type="constant", loss_type="dr_grpo",
-            scale_rewards="none", use_cpu=True, bf16=False, report_to="none", save_strategy="no", logging_steps=1,
-            gradient_checkpointing=False, disable_tqdm=True,
-        )  # fmt: skip
+            output_dir=folder,
+            max_steps=arguments.steps,
+            num_generations=size,
+            per_device_train_batch_size=size,
+            max_completion_length=1,
+            learning_rate=0.05,
+            lr_scheduler_type="constant",
+            loss_type="dr_grpo",
+            scale_rewards="none",
+            use_cpu=True,
+            bf16=False,
+            report_to="none",
+            save_strategy="no",
+            logging_steps=1,
+            gradient_checkpointing=False,
+            disable_tqdm=True,
+        )
         trainer = GRPOTrainer(
-            make_model(tokenizer), turn_return, config, train_dataset=rollouts.dataset(), rollout_func=rollouts,
+            make_model(tokenizer),
+            turn_return,
+            config,
+            train_dataset=rollouts.dataset(),
+            rollout_func=rollouts,
             processing_class=tokenizer,
-        )  # fmt: skip
+        )
         trainer.train()
         for row in trainer.state.log_history[:-1]:
             print(
-                f"step {row['step']}: score {row['kevin/score']:.3f}, correct {row['kevin/correct']:.0%}"
+                f"step {row['step']}: score {row['kevin/score']:.3f}, "
+                f"correct {row['kevin/correct']:.0%}"
             )
 
 

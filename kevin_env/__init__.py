@@ -14,5 +14,5 @@ if "Kevin-v0" not in gymnasium.registry:
         entry_point="kevin_env.env:KevinEnv",
         vector_entry_point="kevin_env.vector:make_vec",
         nondeterministic=True,  # info carries times
-        disable_env_checker=True,  # the checker's first `step` after a `reset` that failed raises a TypeError
+        disable_env_checker=True,  # it raises a TypeError for a `step` after a failed `reset`
     )

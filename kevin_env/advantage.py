@@ -1,4 +1,4 @@
-"""From trajectories to training samples, one per turn, and the advantage of each.
+"""Training samples from trajectories, one per turn, with their advantages.
 
 A turn is trained on its own prompt with its own return. Trainers that sum the rewards of a
 trajectory give all of its turns one advantage: scores (0, 0, 1.3, 0) and (1.3, 0, 0, 0) are then
@@ -20,7 +20,7 @@ from kevin_env.score import discounted_returns
 from kevin_env.settings import Settings
 
 Baseline = Literal["flat", "flat_std", "leave_one_out", "grpo"]
-"""What a return is compared with.
+"""The baseline that a return is compared with.
 
 - `flat_std`: the mean over all m x n turns of its group, divided by their standard deviation
   (Kevin, arXiv 2507.11948, 4: m trajectories of n turns). `flat`: the same without the division (as
@@ -42,7 +42,7 @@ class TurnSample(Frozen):
 
     episode_id: str
     group: str
-    """The same for samples whose returns may be compared: see `group_of`."""
+    """The same for samples with comparable returns: see `group_of`."""
     problem: str
     model: str
     turn: int
@@ -100,12 +100,11 @@ def training_samples(episodes: Iterable[Trajectory], batch: str = "") -> tuple[T
 
 
 def group_of(episode: Trajectory, batch: str = "") -> str:
-    """What belongs together: the problem as it was, the policy, the settings, the kind of device,
-    and `batch`.
+    """The group of an episode: problem version, policy, settings, kind of device, and `batch`.
 
     Args:
-        episode: whose group.
-        batch: tells apart what one policy's name does not, such as the steps of a training run.
+        episode: the episode.
+        batch: distinguishes what the policy's name does not, such as the steps of a training run.
     """
     settings = {name: value for name, value in episode.config.items() if name != "device"}
     hardware = episode.hardware.name if episode.hardware else ""
@@ -116,8 +115,7 @@ def group_of(episode: Trajectory, batch: str = "") -> str:
 
 
 def advantages(samples: Sequence[TurnSample], baseline: Baseline = "flat_std") -> tuple[float, ...]:
-    """One advantage per sample, in their order. It is 0 for a sample that there is nothing to
-    compare with.
+    """One advantage per sample, in order; 0 for a sample with nothing to compare it with.
 
     Args:
         samples: of any number of groups. Trajectories may have different numbers of turns.
@@ -137,24 +135,23 @@ def advantages(samples: Sequence[TurnSample], baseline: Baseline = "flat_std") -
 def informative(
     samples: Sequence[TurnSample], baseline: Baseline = "flat_std"
 ) -> tuple[TurnSample, ...]:
-    """The samples without those from which nothing is learnt, since all they are compared with have
-    the same return.
+    """The samples without those whose returns equal all that they are compared with.
 
-    It looks at the returns of turns: trajectories with equal sums of scores can differ in these.
+    These are the returns of turns: trajectories with equal sums of scores can differ in them.
 
     Args:
         samples: as for `advantages`.
-        baseline: what they are compared with.
+        baseline: the baseline to compare with.
 
     Raises:
-        ValueError: if there is no such baseline.
+        ValueError: if the baseline is unknown.
     """
     kept = {at for cell in _cells(samples, baseline) for at in cell}
     return tuple(sample for at, sample in enumerate(samples) if at in kept)
 
 
 def settings_of(episode: Trajectory) -> Settings:
-    """How the turns of an episode were paid and what they returned; ours where the record has none."""
+    """The settings of an episode, with our defaults for those that the record lacks."""
     names = ("gamma", "returns", "bound", "noisy", "pay_repeats", "tokenizer")
     known = {"pay_repeats": True} | {
         name: episode.config[name] for name in names if name in episode.config
@@ -166,9 +163,7 @@ def settings_of(episode: Trajectory) -> Settings:
 
 
 def returns_of(episode: Trajectory) -> tuple[float, ...]:
-    """The recorded returns, one per turn; of an episode that still runs or was cut off, those so
-    far.
-    """
+    """The recorded returns, one per turn; of an unfinished episode, those so far."""
     if len(episode.returns) == len(episode.turns):
         return episode.returns
     settings = settings_of(episode)
@@ -212,9 +207,7 @@ def _family(episode: Trajectory, known: dict[str, Trajectory]) -> str:
 
 
 def _cells(samples: Sequence[TurnSample], baseline: Baseline) -> list[list[int]]:
-    """Where the samples stand that are compared with each other, without those that all have the
-    same return.
-    """
+    """Indices of samples that are compared with each other, unless all their returns are equal."""
     if baseline not in _COMPARISONS:
         raise ValueError(f"baseline {baseline!r} is unknown; give one of {', '.join(_COMPARISONS)}")
     by_turn = baseline in ("leave_one_out", "grpo")

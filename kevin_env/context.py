@@ -1,4 +1,4 @@
-"""What of the turns so far appears in the next prompt.
+"""Chooses which earlier turns the next prompt shows, and builds the prompt.
 
 As in Kevin (arXiv 2507.11948), a prompt is one user message: the task, then of each earlier turn
 its kernel, its summary and its feedback, never its reasoning. Which turns, a `ContextPolicy`
@@ -37,7 +37,7 @@ Order = Callable[[Sequence[Turn]], Sequence[Turn]]
 """The turns that a prompt shows, the most wanted first."""
 
 _HEADINGS = 64
-"""Tokens that the history's own words take at most: once for all of it, and again for each turn."""
+"""Upper bound of the tokens of the history's headings: once in total, and once per turn."""
 _VERDICT_LIMIT = 200
 """Characters of a turn's feedback that remain where there is no room for all of it."""
 
@@ -51,13 +51,12 @@ def count_characters(text: str) -> int:
 
 @functools.cache
 def load_counter(tokenizer: str) -> TokenCounter:
-    """Counts the tokens of a tokenizer: a `tokenizer.json`, a folder that holds one, or a name on
-    the Hugging Face Hub.
+    """Token counter of a `tokenizer.json`, a folder with one, or a name on the Hugging Face Hub.
 
     Without a name, four characters count as one token.
 
     Raises:
-        ValueError: if it cannot be loaded.
+        ValueError: if the tokenizer cannot be loaded.
     """
     if not tokenizer:
         return count_characters
@@ -122,8 +121,7 @@ _COUNTED: dict[str, Callable[..., ContextPolicy]] = {"last_n": last_n, "top_w": 
 
 
 def resolve_context(context: str | ContextPolicy) -> ContextPolicy:
-    """The policy of that name (`kevin`, `full`, `last_n:3`, `top_w:4`, `best_last`), or the policy
-    itself.
+    """The policy named `kevin`, `full`, `last_n:3`, `top_w:4` or `best_last`; or the policy itself.
 
     Raises:
         ValueError: if no policy has that name, or its number is not 1 or more.
@@ -138,16 +136,15 @@ def resolve_context(context: str | ContextPolicy) -> ContextPolicy:
     if name in _COUNTED and number.isascii() and number.isdigit() and int(number) > 0:
         return _COUNTED[name](int(number))
     if name in _COUNTED:
-        raise ValueError(f"context {context!r}: give a number of turns from 1 up, as in '{name}:3'")
-    raise ValueError(
-        f"unknown context {context!r}: give one of {', '.join([*_PLAIN, *(f'{n}:N' for n in _COUNTED)])}"
-    )
+        raise ValueError(f"context {context!r}: give a number of turns from 1, as in '{name}:3'")
+    names = ", ".join([*_PLAIN, *(f"{name}:N" for name in _COUNTED)])
+    raise ValueError(f"unknown context {context!r}: give one of {names}")
 
 
 def resolve_language(
     language: Literal["auto", "cuda", "triton", "cpp"], device: DeviceInfo
 ) -> Literal["cuda", "triton", "cpp"]:
-    """What `auto` asks for on a device: Triton on a GPU, C++ without."""
+    """The language that `auto` stands for: Triton on a GPU, C++ on a CPU."""
     if language != "auto":
         return language
     return "triton" if device.device.startswith("cuda") else "cpp"
@@ -162,22 +159,20 @@ def build_messages(
     policy: ContextPolicy | None = None,
     count: TokenCounter | None = None,
 ) -> tuple[Message, ...]:
-    """The chat to send for the next turn: a system message if `prompts/system.j2` has one, and one
-    user message.
+    """The chat to send for the next turn: a user message, after a system message if there is one.
 
     Args:
-        problem: what is to be solved.
-        facts: what the judge found of it.
-        turns: those played so far, in order. Examples are shown only before the first.
-        settings: how the episode is played. The task itself is always whole, and so are the last
-            turn's feedback and each turn's verdict and summary, even if that takes more than
-            `context_tokens`.
-        policy: which turns to show, instead of the one that `settings.context` names.
-        count: counts tokens, instead of `settings.tokenizer`; each text is counted by itself.
+        problem: the problem.
+        facts: the judge's description of it.
+        turns: the turns so far, in order. Examples are shown only before the first.
+        settings: the settings of the episode. The task, the last turn's feedback, and the verdict
+            and summary of each shown turn stay even if they exceed `context_tokens`.
+        policy: chooses the turns to show, instead of `settings.context`.
+        count: counts tokens, instead of `settings.tokenizer`, one text at a time.
 
     Raises:
-        RetrievalError: if examples are to be retrieved and cannot be.
-        ValueError: if the settings name a context or a tokenizer that is not there.
+        RetrievalError: if examples cannot be retrieved.
+        ValueError: if the settings name an unknown context or tokenizer.
     """
     count = count or load_counter(settings.tokenizer)
     system = render_system()
@@ -258,7 +253,7 @@ def _whole(turn: Turn) -> PastTurn:
 
 
 def _fitted(wanted: Sequence[Turn], last: Turn, tokens: int, count: TokenCounter) -> list[PastTurn]:
-    """What is shown of each turn so that all of it takes at most `tokens`, as far as that can be."""
+    """Shortens turns so that all of them take at most `tokens`, if possible."""
     whole = [_whole(turn) for turn in wanted]
     shown = [
         _without_code(each, brief=turn is not last)
@@ -301,18 +296,19 @@ _TRIED = 10
 def choose_pairs(
     problem: Problem, language: Language, settings: Settings, room: int, cost: Callable[[str], int]
 ) -> tuple[Pair, ...]:
-    """The pairs that `settings.examples` asks for, as far as they fit; none for `zero` and `one`.
+    """The reference-kernel pairs that `settings.examples` asks for, as many as fit.
+
+    There are none for `zero` and `one`.
 
     Args:
-        problem: what the prompt is about; nothing that gives its answer away is among them.
-        language: what the prompt asks for.
-        settings: says which, how many, and from which index.
-        room: tokens that there are for them.
-        cost: tokens that a text takes, with what stands round it.
+        problem: the problem of the prompt. Pairs that would give its answer away are left out.
+        language: the language that the prompt asks for.
+        settings: how many pairs, and from which index.
+        room: the tokens available.
+        cost: the tokens of a text, headings included.
 
     Raises:
-        RetrievalError: if they are to be retrieved, and there is no index, or the extra is not
-            installed.
+        RetrievalError: if they are to be retrieved, and there is no index or the extra is missing.
     """
     kind, _, number = str(settings.examples).partition(":")
     if kind not in ("few", "retrieved"):

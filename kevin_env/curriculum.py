@@ -1,12 +1,10 @@
-"""In what order problems come: all difficulties side by side, or from stage to stage as they are
-solved.
+"""The order of problems: all difficulties in every batch, or in stages.
 
-    mixed = MixedDifficulty("train", bands=4)            # Kevin's: every batch has easy and hard problems
+    mixed = MixedDifficulty("train", bands=4)       # Kevin's: batches with easy and hard problems
     curriculum = Curriculum("train", by="level", promote_at=0.5)
-    env = gym.make("Kevin-v0", problem=curriculum)       # or make_vec: one source for all conversations
+    env = gym.make("Kevin-v0", problem=curriculum)  # or make_vec: one source for all conversations
 
-Other trainers call `sample` for the problems of a batch and `record` for each episode that has
-ended.
+Other trainers call `sample` for the problems of a batch and `record` for each finished episode.
 """
 
 import itertools
@@ -30,13 +28,13 @@ class CurriculumState(Frozen):
     """How far a curriculum is: JSON that another process can go on from."""
 
     stages: tuple[tuple[str, ...], ...]
-    """The ids of the problems, to tell whether it is the same curriculum."""
+    """The IDs of the problems, which identify the curriculum."""
     stage: int
     """From 0."""
     drawn: int
     """How many problems were sampled; with the seed, this and the next decide what comes."""
     dealt: int
-    """How many of the stage's own since it began."""
+    """Episodes of this stage's problems since it began."""
     recent: tuple[bool, ...]
     """The last results of the stage, oldest first."""
     tried: dict[str, int]
@@ -45,29 +43,26 @@ class CurriculumState(Frozen):
 
 
 class Curriculum:
-    """Samples problems of the stage it is in and, for the balance, of those before; goes on at a
-    success rate.
+    """Samples problems of the current stage and of earlier ones, and advances with success.
 
-    Within a stage each problem comes once before any comes again, in an order that the seed
-    decides. May be used from several threads.
+    Within a stage, each problem comes once before any is repeated, in an order that the seed
+    decides. Thread-safe.
 
     Args:
-        problems: as for `find_problems`, such as `"train"`. Of a level, only those that are not
-            held out.
-        by: what the stages are: `"level"`, or `"difficulty"`: as many bands of measured difficulty
-            as `bands` says, of equal size. Problems that were not measured are in the hardest.
-        bands: how many, with `by="difficulty"`.
-        promote_at: the success rate, 0 to 1, at which the next stage begins.
-        window: over how many of the stage's last episodes it is taken; no stage is left before.
-        review: the share of samples that come from the stages before, 0 to 1: a policy forgets what
-            it no longer sees.
-        least_speedup: an episode is a success if one of its turns is correct and at least this
-            fast; at 0 correct alone will do, also when its time was too noisy to tell.
-        seed: of all draws.
+        problems: as for `find_problems`, such as `"train"`. Levels exclude held-out problems.
+        by: the stages: `"level"`, or `"difficulty"`: `bands` of equal size.
+            Problems without measurements are in the hardest band.
+        bands: number of bands for `by="difficulty"`.
+        promote_at: success rate, 0 to 1, that starts the next stage.
+        window: number of the stage's last episodes to average; a stage lasts at least that long.
+        review: share of samples from earlier stages, 0 to 1, against forgetting.
+        least_speedup: an episode succeeds if one of its turns is correct and at least this fast;
+            with 0, correctness suffices, even with a noisy time.
+        seed: seed of all draws.
 
     Raises:
         ProblemError: if a problem is unknown.
-        ValueError: if an argument is out of its range.
+        ValueError: if an argument is out of range.
     """
 
     def __init__(
@@ -118,18 +113,18 @@ class Curriculum:
             return [self._draw() for _ in range(n)]
 
     def record(self, problem: Problem | str, result: Result) -> bool:
-        """Takes note of an episode that has ended, and begins the next stage when it is time.
+        """Records a finished episode, and starts the next stage when it is due.
 
         Args:
-            problem: what it was about, or its id.
-            result: whether it was a success, or the outcomes of its turns, which `least_speedup` is
-                held against. A score alone does not tell: give `score >= 1.3`.
+            problem: the problem, or its ID.
+            result: success, or the outcomes of the turns, to compare with `least_speedup`. For a
+                score, pass `score >= 1.3`.
 
         Returns:
-            Whether it was a success.
+            Whether the episode was a success.
 
         Raises:
-            ValueError: if the problem is not of this curriculum.
+            ValueError: if the problem is not in this curriculum.
             TypeError: if the result is a number.
         """
         id = problem if isinstance(problem, str) else problem.id
@@ -171,15 +166,11 @@ class Curriculum:
             self._recent = deque(state.recent, maxlen=self._recent.maxlen)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Curriculum":
-        """Itself: Gymnasium copies the arguments of an environment, and there is one course of
-        events.
-        """
+        """Returns itself: Gymnasium copies arguments, but the state must be shared."""
         return self
 
     def _draw(self) -> Problem:
-        """A problem of this stage, or of one before. Seed and counts alone decide it, so that these
-        are the state.
-        """
+        """A problem of this stage or an earlier one, which seed and counts alone decide."""
         draw = random.Random(f"{self.seed}/{self._drawn}")
         self._drawn += 1
         if self._stage and draw.random() < self.review:
@@ -204,7 +195,7 @@ class Curriculum:
             return result
         if isinstance(result, int | float):
             raise TypeError(
-                f"the result is {result!r}; give whether it was a success, or the outcomes of its turns"
+                f"the result is {result!r}; give True or False, or the outcomes of the turns"
             )
         outcomes = (result,) if isinstance(result, Ending) else result
         return any(
@@ -271,9 +262,7 @@ class MixedDifficulty:
 
 
 def dealt(problems: Sequence[Problem], key: str, number: int) -> Problem:
-    """The problem of that number, from 0, where all come once before any comes again; `key` decides
-    the order.
-    """
+    """The problem of that number, from 0, in rounds of all problems, ordered by `key`."""
     deal, at = divmod(number, len(problems))
     return random.Random(f"{key}/{deal}").sample(problems, len(problems))[at]
 

@@ -1,5 +1,7 @@
-"""How hard a problem is, as measured: what `benchmarks/difficulty.py` found and wrote to
-`problems/difficulty.json`.
+"""Tags and measured difficulty of problems.
+
+Family and traits are the `TAGS` of a file. Bound, dtypes and difficulty are measured by
+`benchmarks/difficulty.py` and stored in `problems/difficulty.json`.
 """
 
 import functools
@@ -13,8 +15,8 @@ from kevin_env.outcome import Frozen
 from kevin_env.problem import Problem, ProblemError
 
 FAMILIES = {
-    "matmul": "dense matrix products, also batched, grouped or quantized, and what is fused to them",
-    "conv": "convolutions, and what is fused to them",
+    "matmul": "dense matrix products, also batched, grouped, quantized or fused",
+    "conv": "convolutions, also fused",
     "attention": "softmax attention and its linear relatives, with or without their projections",
     "elementwise": "every element on its own",
     "normalization": "division by a norm or a deviation",
@@ -54,7 +56,7 @@ TRAITS = {
     "signal": "its data are signals in time",
     "video": "its data are frames of a film",
 }
-"""What else may be said of a problem."""
+"""Further properties of a problem."""
 
 BOUNDS = ("memory-bound", "compute-bound")
 DTYPES = (
@@ -70,9 +72,7 @@ def family_of(problem: Problem) -> str | None:
 
 
 def tags_of(problem: Problem) -> tuple[str, ...]:
-    """All tags of a problem: those of its file, then its bound and its dtypes, where these were
-    measured.
-    """
+    """All tags of a problem: those of its file, then its bound and dtypes if measured."""
     figures = measured(problem)
     return problem.tags if figures is None else (*problem.tags, figures.bound, *figures.dtypes)
 
@@ -81,12 +81,12 @@ FILE = "difficulty.json"
 
 
 class Measured(Frozen):
-    """What was measured of one problem's reference."""
+    """Measurements of one problem's reference."""
 
     seconds: float
     """Of one call in the main case."""
     roofline_seconds: float
-    """What its operations and its bytes, each moved once, take at the device's peak rates."""
+    """Seconds for its operations and bytes, each moved once, at the device's peak rates."""
     bound: Literal["memory-bound", "compute-bound"]
     """Which of the two takes longer there."""
     dtypes: tuple[str, ...]
@@ -116,7 +116,7 @@ class Measurements(Frozen):
 
 
 def measured(problem: Problem) -> Measured | None:
-    """What was measured of a problem; None for one that was not, such as a file of your own.
+    """The measurements of a problem; None if there are none.
 
     Raises:
         ProblemError: if the file of figures beside the problem's level cannot be read.
@@ -127,9 +127,7 @@ def measured(problem: Problem) -> Measured | None:
 
 
 def by_difficulty(problems: Iterable[Problem]) -> list[Problem]:
-    """The problems from the easiest to the hardest; those that were not measured come last, in the
-    order given.
-    """
+    """The problems from easy to hard, with those not measured at the end."""
 
     def key(problem: Problem) -> tuple[bool, float]:
         figures = measured(problem)

@@ -18,7 +18,7 @@ from kevin_env.settings import Settings
 from kevin_env.turn import Question, begin_turn, then, turn_secret
 
 BuildMessages = Callable[[Problem, Facts, Sequence[Turn], Settings], tuple[Message, ...]]
-"""What makes the chat of the next turn, as `kevin_env.context.build_messages` does."""
+"""Builds the chat of the next turn, as `kevin_env.context.build_messages` does."""
 
 
 class EpisodeError(RuntimeError):
@@ -28,22 +28,20 @@ class EpisodeError(RuntimeError):
 class Episode:
     """A conversation of up to `settings.max_turns` turns about one problem.
 
-    The judge begins to describe the problem at once; `start` waits for it and gives the first chat.
-    Then `submit` takes a reply and gives its `Turn`, until `done`. Not for use from several threads
-    at once.
+    The constructor asks the judge to describe the problem; `start` waits for that and returns the
+    first chat. Then `submit` takes a reply and returns its `Turn`, until `done`. Not thread-safe.
 
     Args:
-        problem: what is to be solved.
-        pool: who judges. It stays the caller's to close.
-        settings: how it is played; the defaults when left out.
+        problem: the problem to solve.
+        pool: the judges; the caller closes it.
+        settings: how the episode is played.
         recorder: writes the episode to a trajectory file as it goes.
-        model: the policy's name, for the record.
-        sample: which of the samples of its problem it is, from 0, for the record.
-        build: makes the chat of the next turn; `partial(build_messages, count=len)` counts tokens
-            in another way.
+        model: name of the policy, for the record.
+        sample: number of this sample of the problem, from 0, for the record.
+        build: builds the chat of the next turn, such as `partial(build_messages, count=len)`.
 
     Raises:
-        ValueError: if there is no context of the name in `settings`.
+        ValueError: if the tokenizer of the settings cannot be loaded.
     """
 
     def __init__(
@@ -81,16 +79,16 @@ class Episode:
         recorder: Recorder | None = None,
         build: BuildMessages = build_messages,
     ) -> Self:
-        """Takes up a recorded episode after its last turn; `start` gives the chat to go on with.
+        """Continues a recorded episode after its last turn.
 
-        One that was cut off keeps its id, one that was finished early is the parent of a new one.
-        The secret is new. `settings` take the place of the recorded ones, as is needed where the
-        score was a function.
+        An interrupted episode keeps its ID; one that was finished early becomes the parent of a new
+        one. The secret is new. `settings` replace the recorded ones, which is needed if the score
+        was a function.
 
         Raises:
-            ProblemError: if the problem is not there as it was recorded.
+            ProblemError: if the problem has changed or is gone.
             EpisodeError: if the episode has all its turns.
-            ValueError: if this version does not know the recorded settings.
+            ValueError: if the recorded settings are not valid in this version.
         """
         if trajectory.stop_reason in ("max_turns", "stop_on"):
             raise EpisodeError(
@@ -129,7 +127,7 @@ class Episode:
         return self._messages
 
     def submit(self, reply: str | Reply, on_stage: OnStage | None = None) -> Turn:
-        """Judges a reply and waits for its turn. Interrupted (Ctrl-C), the turn has not happened.
+        """Judges a reply and waits for its turn. If interrupted (Ctrl-C), the turn does not count.
 
         Raises:
             EpisodeError: before the start, after the end, or while another turn is judged.
@@ -165,20 +163,18 @@ class Episode:
         self._messages = with_remark(self._messages, text)
 
     def finish(self, reason: StopReason = "interrupted") -> Trajectory:
-        """Ends the episode, if it still runs, and gives its trajectory."""
+        """Ends the episode, unless it has ended, and returns its trajectory."""
         if not self.done:
             self._end(reason)
         return self.trajectory
 
     def fork(self, sample: int | None = None, *, turns: int | None = None) -> Self:
-        """A copy that goes its own way from here, as that sample: own id, own secret, same turns,
-        pool and recorder.
+        """A copy with its own ID and secret, and the same turns, pool and recorder.
 
-        With `turns`, from after that many of them: those that follow can be taken again, also after
-        the end.
+        With `turns`, the copy has only that many of them, and can also be made after the end.
 
         Raises:
-            EpisodeError: before the start; when no turn is left out, also after the end or while a
+            EpisodeError: before the start; if no turn is left out, also after the end or while a
                 turn is judged.
         """
         if self._facts is None or turns is None or turns >= len(self.turns):
@@ -194,7 +190,7 @@ class Episode:
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """The chat to be sent next; after the end, what it would have been."""
+        """The chat to send next; after the end, the one that would have followed."""
         return self._messages
 
     @property
@@ -213,16 +209,22 @@ class Episode:
     def trajectory(self) -> Trajectory:
         """The episode as a value, finished or not."""
         return Trajectory(
-            episode_id=self.episode_id, created=self.created, problem=ProblemRef.of(self.problem),
-            config=self._config(), model=self.model, hardware=self._facts.device if self._facts else None,
-            turns=self.turns, returns=self.returns, stop_reason=self.stop_reason, secret=self._secret,
-            sample=self.sample, parent=self.parent,
-        )  # fmt: skip
+            episode_id=self.episode_id,
+            created=self.created,
+            problem=ProblemRef.of(self.problem),
+            config=self._config(),
+            model=self.model,
+            hardware=self._facts.device if self._facts else None,
+            turns=self.turns,
+            returns=self.returns,
+            stop_reason=self.stop_reason,
+            secret=self._secret,
+            sample=self.sample,
+            parent=self.parent,
+        )
 
     def _take(self, turn: Turn) -> Turn:
-        """Adds a judged turn. What can fail comes first, so that a turn has happened wholly or not
-        at all.
-        """
+        # What can fail comes first, so that the turn is added whole or not at all.
         turns = (*self.turns, turn)
         messages = self._chat_after(turns)
         if self.recorder:
@@ -251,7 +253,8 @@ class Episode:
             raise EpisodeError("the episode has not been started; call start() first")
         if self.done:
             raise EpisodeError(
-                f"the episode ended after turn {len(self.turns)} ({self.stop_reason}); start a new one"
+                f"the episode ended after turn {len(self.turns)} ({self.stop_reason}); "
+                "start a new one"
             )
         if self._pending is not None and not self._pending.done():
             raise EpisodeError(f"turn {len(self.turns) + 1} is still being judged; wait for it")

@@ -18,7 +18,7 @@ SUMMARY_LIMIT = 1000
 """Characters of a summary that are kept."""
 
 REASONING_TAGS = ("<think>", "<thinking>", "<thought>", "<reasoning>", "<seed:think>", "[THINK]")
-"""What opens a model's reasoning; the tag that closes it has a slash after its bracket."""
+"""Opening tags of a model's reasoning."""
 CLOSING_TAGS = tuple(f"{tag[0]}/{tag[1:]}" for tag in REASONING_TAGS)
 REASONING_OPENS = re.compile(
     rf"^[ \t]*(?:{'|'.join(map(re.escape, REASONING_TAGS))})", re.MULTILINE
@@ -37,11 +37,11 @@ _FENCE_OPEN = "The last code block is never closed: end it with the fence that o
 
 
 class Extracted(Frozen):
-    """What a reply holds: the submission, and the model's own words on it."""
+    """The submission in a reply, and the reply's summary of it."""
 
     submission: Submission
     summary: Printable
-    """At most `SUMMARY_LIMIT` characters, without code and reasoning; may be empty."""
+    """At most `SUMMARY_LIMIT` characters, without code and reasoning; can be empty."""
 
 
 @dataclass(frozen=True)
@@ -57,15 +57,15 @@ class _Block:
 def extract(reply: str, truncated: bool = False) -> Extracted | FormatError:
     """The last complete code block of a reply that defines `ModelNew`, and the prose around it.
 
-    One whose `forward` is left out (`...`), as in a reminder of what was changed, counts where
-    there is no other. Reasoning in tags such as `<think>` is dropped first, also when its opening
-    tag is missing or it never ends. A block that does not parse counts when a line of it starts
-    with `class ModelNew`, so that its error can be reported. A reply that is a Python file as it
-    stands, without a fence, is taken whole.
+    A block whose `forward` is just `...`, as in a reminder of changes, counts only if there is no
+    other. Reasoning in tags such as `<think>` is dropped first, even if the opening tag is missing
+    or the closing tag never comes. A block that does not parse counts if one of its lines starts
+    with `class ModelNew`, so that its error can be reported. A reply that is a Python file without
+    a fence is taken whole.
 
     Args:
-        reply: the model's answer.
-        truncated: the endpoint said that a token limit cut the reply off.
+        reply: the model's reply.
+        truncated: whether the endpoint reported that a token limit cut the reply off.
     """
     answer, _, unfinished = part_reasoning(_clean(reply))
     lines = answer.split("\n")
@@ -95,9 +95,7 @@ def extract(reply: str, truncated: bool = False) -> Extracted | FormatError:
 
 
 def extract_file(code: str) -> Submission | FormatError:
-    """A whole file as a submission. One that does not parse is a submission too: the rules report
-    its error.
-    """
+    """A whole file as a submission, even if it does not parse: the rules report the error."""
     code = _clean(code)
     tree = _parse(code)
     if tree is not None and not _has_model(tree):
@@ -106,9 +104,7 @@ def extract_file(code: str) -> Submission | FormatError:
 
 
 def guess_language(code: str) -> Language:
-    """What the code is written in, from what it imports, decorates and holds as strings; for
-    display only.
-    """
+    """Guesses the language from imports, decorators and strings; for display only."""
     tree = _parse(code)
     if tree is None:
         return "python"
@@ -132,10 +128,10 @@ def _clean(text: str) -> str:
 
 
 def part_reasoning(reply: str) -> tuple[str, str, bool]:
-    """The reply without its reasoning, the reasoning, and whether that never ended.
+    """Splits a reply into answer, reasoning, and whether the reasoning is unclosed.
 
-    The opening tag may be missing, and counts at the beginning of a line only. A closing tag
-    without one does not count in a line of a fenced block, behind code. So code may mention the
+    An opening tag counts only at the beginning of a line, and can be missing. A closing tag without
+    an opening one does not count inside a fenced block after code, so that code can mention the
     tags.
     """
     opened, closed = REASONING_OPENS.search(reply), REASONING_CLOSES.search(reply)
@@ -178,9 +174,7 @@ def _follows_code(reply: str, place: int, code: Sequence[range]) -> bool:
 
 
 def _code_blocks(lines: Sequence[str]) -> list[_Block]:
-    """All fenced blocks in order, by CommonMark's rules for fences; a fence may be indented as deep
-    as it likes.
-    """
+    """All fenced blocks in order, by CommonMark's rules except that any indentation is allowed."""
     blocks: list[_Block] = []
     start, indent, marks = -1, "", ""
     for number, line in enumerate(lines):
@@ -214,7 +208,7 @@ def _defines_model(code: str) -> bool:
 
 
 def _is_outline(code: str) -> bool:
-    """Whether the model, or its `forward`, is only said to be there."""
+    """Whether the body of the model or of its `forward` is `...`."""
     tree = _parse(code)
     models = (
         [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "ModelNew"]

@@ -1,8 +1,7 @@
-"""The words that a model reads: task, history and feedback, each rendered from a template in
-`prompts/`.
+"""Renders the prompts of a model: task, history and feedback, from templates in `prompts/`.
 
-Text that a submission or a compiler wrote is capped, stripped of control characters, and put into a
-fence that it cannot close.
+Text from a submission or a compiler is capped, stripped of control characters, and fenced so that
+it cannot close the fence.
 """
 
 import ast
@@ -40,13 +39,11 @@ from kevin_env.wording import (
 )
 
 FEEDBACK_TOKENS = 600
-"""What feedback takes at most without options, at four characters a token."""
+"""Upper bound of plain feedback, at four characters per token."""
 PROFILE_TOKENS = 1000
-"""What feedback with a profile takes at most."""
+"""Upper bound of feedback with a profile."""
 LOG_LIMIT = 500
-"""Characters that are shown of what a submission printed; its details have the room that this
-leaves.
-"""
+"""Characters of a submission's output; its details get what is left."""
 PROFILED_LOG_LIMIT = 100
 """The same of one with a profile that found something."""
 OUTPUT_LIMIT = 100
@@ -66,14 +63,14 @@ KEVIN_SCORING = (
 
 
 _DIFFERS = re.compile(r"^Differs from .*?(\n\n|\Z)", re.MULTILINE | re.DOTALL)
-"""What a problem's docstring says of its origin."""
+"""The part of a problem's docstring that names its origin."""
 _FOR_THE_JUDGE = frozenset({"CASES", "TAGS", "TOLERANCE", "PRECISION", "DISTRIBUTIONS"})
-"""What the task says in other words."""
+"""Constants that the task describes in words."""
 
 
 @dataclass(frozen=True)
 class TaskSettings:
-    """What the task says besides the problem and its facts."""
+    """What the task states besides the problem and its facts."""
 
     language: Literal["cuda", "triton", "cpp"]
     max_turns: int
@@ -84,14 +81,14 @@ class TaskSettings:
     scoring: str = KEVIN_SCORING
     """One or two sentences: how a turn's score comes about."""
     example: bool = False
-    """Whether to show a worked example in the language asked for."""
+    """Whether to show a worked example in the requested language."""
     pairs: tuple[Pair, ...] = ()
-    """References with kernels for them to show besides."""
+    """More references to show with their kernels."""
     templates: Templates = "default"
 
 
 class PastTurn(NamedTuple):
-    """What the history says of one turn."""
+    """One earlier turn in the history."""
 
     number: int
     code: str
@@ -134,7 +131,7 @@ def render_history(
     max_turns: int,
     templates: Templates = "default",
 ) -> str:
-    """What comes below the task from the second turn on.
+    """The part of the prompt below the task, from the second turn on.
 
     Args:
         turns: those that are shown, in order.
@@ -160,22 +157,21 @@ def render_feedback(
     scores: Sequence[float] = (),
     templates: Templates = "default",
 ) -> str:
-    """The feedback on a turn: the facts of the outcome, in at most `FEEDBACK_TOKENS` without hints.
+    """The feedback on a turn, in at most `FEEDBACK_TOKENS` without hints.
 
-    In the paper's words it is one sentence with the whole error message; log, score and repeats are
-    not told.
+    In the paper's wording it is one sentence with the whole error message, without log, score and
+    repeats.
 
     Args:
-        outcome: how the turn ended; its category chooses the template.
-        log: what the submission wrote to stdout and stderr; shown when there is any.
-        same_as: the number of the turn that gave the same code; it was not judged again.
-        hints: adds a piece of advice to the facts.
-        baseline: what the speedup is relative to.
-        profile: what was found besides, on request; the whole then takes at most `PROFILE_TOKENS`.
+        outcome: how the turn ended; its category selects the template.
+        log: the submission's stdout and stderr; shown unless empty.
+        same_as: number of an earlier turn with the same code, which was not judged again.
+        hints: whether to add advice.
+        baseline: the reference that the speedup is relative to.
+        profile: the profile; the feedback then takes at most `PROFILE_TOKENS`.
         on_gpu: whether the code ran on a GPU; hints differ.
-        code: the submission; the line that the outcome names is quoted.
-        scores: of the episode's turns up to this one, for a line with the score and the best so
-            far.
+        code: the submission; the line that the outcome points at is quoted.
+        scores: the scores of the turns up to this one, for the line with score and best.
         templates: as in `Settings`.
     """
     if templates == "kevin-paper":
@@ -236,9 +232,13 @@ def _render_outcome(
         case RuntimeFailure():
             passed = describe_input_sets(outcome.passed)
             return told(
-                line=outcome.line, details=details, room=room - len(passed), source_line=source_line,
-                input_set=outcome.input_set, passed=passed,
-            )  # fmt: skip
+                line=outcome.line,
+                details=details,
+                room=room - len(passed),
+                source_line=source_line,
+                input_set=outcome.input_set,
+                passed=passed,
+            )
         case Incorrect():
             return told(
                 input_set=outcome.input_set,
@@ -262,7 +262,7 @@ def _render_outcome(
 
 
 def _render_profile(profile: Profile) -> list[str]:
-    """What was found on request, and what could not be had."""
+    """The findings of the profile, and what could not be measured."""
     found = [inline(" ".join(map(sentence, profile.notes)), NOTES_LIMIT)] if profile.notes else []
     if profile.kernels or profile.ncu or profile.code:
         found.insert(
@@ -301,7 +301,7 @@ def _render_hint(outcome: Outcome, on_gpu: bool) -> str:
 
 
 def _measured(outcome: Correct) -> dict[str, Any]:
-    """What is told of a correct kernel."""
+    """The measurements of a correct kernel."""
     return {
         "speedup": outcome.speedup,
         "speedup_interval": outcome.speedup_interval,
@@ -326,10 +326,9 @@ def _example(settings: TaskSettings) -> str:
 
 
 def _reference(problem: Problem, to_model: bool = False) -> str:
-    """A problem's source without the docstring that the task has stated already, and without what
-    the judge reads.
+    """A problem's source without its docstring and the constants of the judge.
 
-    With `to_model` it ends with the class `Model`, as prompts of the paper do.
+    With `to_model` it ends after the class `Model`, as in the prompts of the paper.
     """
     body, lines = tree_of(problem.source).body, problem.source.split("\n")
     left_out = [node for node in body if assigned(node)[0] in _FOR_THE_JUDGE] + (

@@ -1,4 +1,4 @@
-"""What values that cross a process or a disk are made of. Imports nothing of ours."""
+"""The base of values that cross a process or a disk."""
 
 import re
 from typing import Annotated
@@ -6,7 +6,8 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
 _CONTROL = re.compile(
-    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]"
+    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"
+    r"|[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]"
 )
 
 # Characters that turn the direction of what follows (CVE-2021-42574), that have no width, or that
@@ -17,16 +18,12 @@ _HIDDEN = re.compile(
 
 
 def printable(text: str) -> str:
-    """`text` without terminal escapes, control characters (other than newline and tab) and lone
-    surrogates.
-    """
+    """`text` without escapes, lone surrogates and control characters but newline and tab."""
     return _CONTROL.sub("", text.replace("\r\n", "\n"))
 
 
 def visible(text: str) -> str:
-    """`printable`, with characters that hide, or that reverse what follows them, spelled out as
-    `<U+202E>`.
-    """
+    """`printable` text, with hidden and direction-changing characters spelled out as `<U+202E>`."""
     return _HIDDEN.sub(lambda found: f"<U+{ord(found[0]):04X}>", printable(text))
 
 
@@ -34,6 +31,6 @@ Printable = Annotated[str, AfterValidator(printable)]
 
 
 class Frozen(BaseModel):
-    """A value that crosses a process or a disk: frozen, no unknown fields, never NaN or Infinity."""
+    """A frozen value without unknown fields, NaN or Infinity."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)

@@ -1,8 +1,7 @@
-"""KernelBench's own problems, from a checkout or from the Hugging Face data set. Only text is read
-here.
+"""KernelBench's problems as text, from a checkout or the Hugging Face data set.
 
-A checkout is the folder that KEVIN_ENV_KERNELBENCH names; without it the data set is loaded by the
-package `datasets`. Levels are 1 to 3: level 4 loads pretrained models from the network.
+KEVIN_ENV_KERNELBENCH names a checkout; otherwise the package `datasets` loads the data set. Levels
+are 1 to 3: level 4 loads pretrained models from the network.
 """
 
 import functools
@@ -15,7 +14,7 @@ from typing import Any
 from kevin_env.parsing import text_of
 
 PREFIX = "kernelbench:"
-"""What the id of such a problem begins with; after it comes `level1/23_Softmax`."""
+"""Prefix of the IDs, followed by `level1/23_Softmax`."""
 VARIABLE = "KEVIN_ENV_KERNELBENCH"
 DATASET = "ScalingIntelligence/KernelBench"
 LEVELS = (1, 2, 3)
@@ -24,9 +23,7 @@ _NAME = re.compile(r"(?:level(?P<level>\d+)(?:/(?:(?P<file>(?P<number>\d+)(?:_[^
 
 
 class NotThere(LookupError):
-    """KernelBench, or a problem of it, is not to be had. The message is one line that says what to
-    do.
-    """
+    """KernelBench, or a problem of it, is not available. The message has the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +70,8 @@ def entries(name: str) -> list[Entry]:
     chosen = [entry for entry in found if entry.number == int(number)]
     if not chosen:
         raise NotThere(
-            f"KernelBench's level {level} has no problem {number}; `{PREFIX}level{level}` means all of it"
+            f"KernelBench's level {level} has no problem {number}; "
+            f"`{PREFIX}level{level}` means all of it"
         )
     if file not in (number, chosen[0].stem):
         raise NotThere(
@@ -94,7 +92,8 @@ def _from_checkout(root: Path, level: int) -> list[Entry]:
             files = [path for path in folder.glob("*.py") if _number(path.stem) is not None]
             return [_entry(level, path.stem, _text(path), str(path.resolve())) for path in files]
     raise NotThere(
-        f"{VARIABLE} is {root}, which has no folder level{level}; set it to a checkout of KernelBench"
+        f"{VARIABLE} is {root}, which has no folder level{level}; "
+        "set it to a checkout of KernelBench"
     )
 
 
@@ -112,9 +111,7 @@ def _from_dataset(level: int) -> list[Entry]:
 
 @functools.cache
 def _rows(level: int) -> list[dict[str, Any]]:
-    """The data set's rows of a level, each with `problem_id`, `name` (such as `23_Softmax`) and
-    `code`.
-    """
+    """The rows of a level, each with `problem_id`, `name` (such as `23_Softmax`) and `code`."""
     remedy = f"set {VARIABLE} to a checkout of KernelBench"
     try:
         import datasets  # pyright: ignore[reportMissingImports]

@@ -22,9 +22,7 @@ HACK_KINDS = frozenset({"early_done", "protocol"})
 
 
 class Ending(Frozen):
-    """What every outcome has: one sentence, and the submission's line it points at, where there is
-    one.
-    """
+    """What all outcomes have in common: a sentence and, if known, a line of the submission."""
 
     message: Printable
     line: int | None = None
@@ -45,15 +43,11 @@ class RulesViolation(Ending):
         "torch_compute", "fallback", "inherits_reference", "no_kernel", "decoy_kernel", "dispatcher"
     ]
     case: str | None = None
-    """The input case in which a call was seen to do it; None where it was read in the code, and
-    nothing was run.
-    """
+    """The input case in which a call was seen to break the rule; None if the code was only read."""
 
 
 class CompileError(Ending):
-    """The submission did not build: parsing, importing, compiling, linking, or a kernel's JIT at
-    its first call.
-    """
+    """The submission failed to parse, import, compile, link, or JIT at its first call."""
 
     category: Literal["compile"] = "compile"
     kind: Literal["syntax", "import", "compiler", "link", "jit", "timeout", "killed"]
@@ -92,9 +86,7 @@ class Difference(Frozen):
 
 
 class Span(Frozen):
-    """Indices of one dimension: `range(start, stop, step)` of `size`. Dimension None is the
-    flattened output.
-    """
+    """Indices `range(start, stop, step)` of `size` in `dim`, or in the flat output (None)."""
 
     dim: int | None
     start: int
@@ -109,8 +101,8 @@ class Pattern(Frozen):
     where: tuple[Span, ...] = ()
     """The region that holds all of them; dimensions that it spans whole are left out."""
     what: Literal["constant", "factor", "offset", "transposed"] | None = None
-    """What they hold: one value; the expected ones times a factor, or plus an offset; or those of
-    the output with its last two dimensions transposed, in the order of memory.
+    """What they hold: a constant; the expected values times a factor or plus an offset; or those of
+    the output with its last two dimensions transposed, in memory order.
     """
     value: float | None = None
     """The constant, factor or offset."""
@@ -148,8 +140,8 @@ class Incorrect(Ending):
     """The first differing elements in row-major order, at most five."""
     pattern: Pattern | None = None
     paired: tuple[tuple[Printable, Printable], ...] = ()
-    """Parameters of the reference that were loaded by their shape into a buffer, with the buffer:
-    wrong values may come from that.
+    """Pairs of a reference parameter and the buffer that it was loaded into by shape, which can be
+    the cause of wrong values.
     """
     passed: tuple[str, ...] = ()
     """Other input sets that were right before."""
@@ -161,7 +153,7 @@ class Threads(Frozen):
     busy: float
     """Processor time over wall time."""
     of: int
-    """Threads that it may use."""
+    """Number of threads available."""
 
 
 class Correct(Ending):
@@ -176,29 +168,27 @@ class Correct(Ending):
     speedup: float | None = None
     """Reference time over submission time, the median of paired ratios."""
     speedup_interval: tuple[float, float] | None = None
-    """95 % confidence interval of `speedup`: what further judgements of the same code on this
-    machine would tell. It covers variation between the calls of one judgement and between
-    judgements (`kevin_env.judge.timing.estimates`).
+    """95 % confidence interval of `speedup` for further judgements of the same code on this
+    machine, which covers variation between calls and between judgements
+    (`kevin_env.judge.timing.estimates`).
     """
     reference_seconds: float | None = None
     submission_seconds: float | None = None
     """Median time of one call of the main case (of the case `cpu` on a CPU)."""
     coverage: float | None = None
-    """Share of the device's time in the submission's own kernels; None where it was not seen from
-    outside.
-    """
+    """Share of device time in the submission's own kernels; None if not measured from outside."""
     max_unseen_gain: float | None = None
     """The largest share of the time that the clock's allowance could hide (0.05 is 5 %)."""
     alone_seconds: float | None = None
     """In older records: its shortest call with nothing before or after it. No longer measured."""
     queued: bool = False
-    """Whether all kernels of a call were launched before it began, so that `submission_seconds` has
-    no host time. False on a CPU, and where `forward` waits for the device.
+    """Whether all kernels of a call were launched before it began, so that `submission_seconds`
+    excludes host time. False on a CPU, and if `forward` synchronizes.
     """
     roofline: Roofline | None = None
-    """The time against what this device can do at most; None where no speedup is told."""
+    """The time against the limits of the device; None without a speedup."""
     threads: Threads | None = None
-    """On a CPU, where calls are long enough to tell."""
+    """CPU only, for calls that are long enough to measure."""
 
 
 Outcome = Annotated[

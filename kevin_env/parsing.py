@@ -12,12 +12,11 @@ _ATTEMPTS = 10
 
 
 def parse(code: str, filename: str = "<unknown>") -> ast.Module:
-    """As `ast.parse`, and again where it fails for no reason of the code's.
+    """As `ast.parse`, retried on a spurious SystemError.
 
-    Before Python 3.13 all threads share the counter of the tree's depth, and one that is
-    interrupted while it builds a tree finds it changed (python/cpython#106905): a SystemError once
-    in some ten thousand calls. Each call sets the counter anew. A lock instead could be held for
-    ever in a process that was forked meanwhile.
+    Before Python 3.13, all threads share the counter of the tree's depth (python/cpython#106905),
+    which raises a SystemError about once in ten thousand calls. Each call resets the counter. A
+    lock could stay held in a forked process.
 
     Raises:
         SyntaxError, ValueError, RecursionError, MemoryError: as `ast.parse`.
@@ -31,7 +30,7 @@ def parse(code: str, filename: str = "<unknown>") -> ast.Module:
 
 
 def marked(code: str, error: SyntaxError) -> str:
-    """The source line with its number and, where Python tells it, a mark under the column."""
+    """The source line with its number and, if known, a mark under the column."""
     lines = code.split("\n")
     if error.lineno is None or not 0 < error.lineno <= len(lines):
         return ""
@@ -41,25 +40,22 @@ def marked(code: str, error: SyntaxError) -> str:
 
 
 def text_of(source: bytes) -> str:
-    """A file of Python code as text, as Python itself reads it: byte order mark, coding cookie, any
-    ends of lines.
+    """A Python file as text, as Python reads it: byte order mark, coding cookie, line ends.
 
     Raises:
-        SyntaxError, UnicodeDecodeError: where Python does not accept it.
+        SyntaxError, UnicodeDecodeError: if Python would not accept it.
     """
     return decode_source(source)
 
 
 @functools.lru_cache(maxsize=8)
 def tree_of(code: str) -> ast.Module:
-    """As `parse`, for code that several readers look at one after the other. None of them may
-    change the tree.
-    """
+    """As `parse`, cached. The tree must not be changed."""
     return parse(code)
 
 
 def nodes_of(tree: ast.Module, kind: type[Node] = ast.AST) -> Sequence[Node]:
-    """Every node of that kind in a tree that nobody changes, in the order of `ast.walk`."""
+    """All nodes of that kind in an unchanged tree, in the order of `ast.walk`."""
     return cast("Sequence[Node]", _read_whole(tree)[0].get(kind, ()))
 
 
@@ -74,7 +70,7 @@ def _read_whole(tree: ast.Module) -> tuple[dict[type[ast.AST], list[ast.AST]], l
 
 
 def texts_of(tree: ast.Module) -> list[str]:
-    """Every string in a tree that nobody changes."""
+    """All strings in an unchanged tree."""
     return [node.value for node in nodes_of(tree, ast.Constant) if isinstance(node.value, str)]
 
 
@@ -84,9 +80,7 @@ def walk(node: ast.AST) -> list[ast.AST]:
 
 
 def _read(node: ast.AST) -> tuple[list[ast.AST], list[object]]:
-    """The node and all in it, in the order of `ast.walk`, and one by one what their fields hold:
-    `...` for a node.
-    """
+    """All nodes in the order of `ast.walk`, and the values of all fields with `...` for nodes."""
     nodes, fields = [node], list[object]()
     for each in nodes:
         for name in each._fields:
@@ -115,9 +109,7 @@ def meaning_of(code: str) -> bytes:
 
 
 def assigned(node: ast.stmt) -> tuple[str, ast.expr | None]:
-    """The name that a statement assigns, and what to it; an empty name where it assigns none, or
-    several at once.
-    """
+    """The assigned name and its value; an empty name for anything but a single plain target."""
     targets = (
         node.targets
         if isinstance(node, ast.Assign)
@@ -131,10 +123,9 @@ def assigned(node: ast.stmt) -> tuple[str, ast.expr | None]:
 
 
 def defines(tree: ast.Module, name: str) -> bool:
-    """Whether a class, or something that may be one, has this name at the top level of a file.
+    """Whether the top level of a file binds this name to a class or something that can be one.
 
-    A class by another name that is given this one counts, and so does one within `if`, `try` or
-    `with`.
+    Assigning another class to the name counts, and so do definitions within `if`, `try` or `with`.
     """
     return any(_binds(node, name) for node in _top_level(tree.body))
 
@@ -175,10 +166,10 @@ def _is_name(node: ast.expr, name: str) -> bool:
 
 
 def lacks_forward(tree: ast.Module, name: str) -> bool:
-    """Whether a module of that name plainly has no `forward`.
+    """Whether a module of that name evidently has no `forward`.
 
-    Nothing in the file may be called that or `__call__`, and its classes inherit from `nn.Module`
-    and each other alone.
+    That is if nothing in the file is called `forward` or `__call__`, and its classes inherit only
+    from `nn.Module` and each other.
     """
     classes = nodes_of(tree, ast.ClassDef)
     named = [field for field in _read_whole(tree)[1] if isinstance(field, str)]
@@ -198,9 +189,7 @@ def lacks_forward(tree: ast.Module, name: str) -> bool:
 
 
 def as_submission(source: str) -> str:
-    """A problem's source as a submission: `Model` is called `ModelNew`, also where the class names
-    itself.
-    """
+    """A problem's source as a submission: `Model` is renamed to `ModelNew` throughout."""
     return ast.unparse(_Renamed().visit(parse(source)))
 
 

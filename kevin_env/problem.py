@@ -1,10 +1,8 @@
-"""Problems: where they lie, what their names say, and their source. Nothing here runs a problem's
-code.
+"""Problems: their files, names and sources. The code of a problem is only parsed here, not run.
 
 A problem is a Python file with KernelBench's contract (`Model`, `get_inputs`, `get_init_inputs`,
-shapes as module constants). On top, all optional: a docstring that states the task, `CASES`,
-`TOLERANCE`, `PRECISION`, `DISTRIBUTIONS`, `TAGS`. The judge alone executes it; here it is only
-parsed.
+shapes as module constants). Optional additions are a docstring that states the task, `CASES`,
+`TOLERANCE`, `PRECISION`, `DISTRIBUTIONS` and `TAGS`. Only the judge executes it.
 """
 
 import ast
@@ -26,20 +24,16 @@ _FILE = re.compile(r"(?P<number>\d+)_(?P<name>.+)\.py")
 
 
 class ProblemError(ValueError):
-    """A problem that cannot be used: unknown, unreadable, or its reference fails. The message is
-    for a person.
-    """
+    """A problem that is unknown or unreadable, or whose reference fails."""
 
 
 class Problem(Frozen):
-    """One task: its id, its source, and what its source says of itself without being run."""
+    """A task: its ID, its source, and what can be read from the source."""
 
     id: str
     source: str
     level: int | None = None
-    """1 to 10 for our own, 1 to 3 for KernelBench's; None for a file given by path whose folder
-    does not tell.
-    """
+    """1 to 10 for ours, 1 to 3 for KernelBench's; None for a file whose folder has no level."""
     number: int | None = None
     name: str
     path: str = ""
@@ -51,16 +45,15 @@ class Problem(Frozen):
 
     @property
     def sha256(self) -> str:
-        """Hash of the source, which tells apart two versions of a problem."""
+        """Hash of the source, which identifies the version of a problem."""
         return hashlib.sha256(self.source.encode()).hexdigest()
 
 
 def data_folder(name: str) -> Path:
-    """The folder `prompts` or `problems`: from KEVIN_ENV_<NAME>, the installed wheel, or the source
-    checkout.
+    """The folder `prompts` or `problems`: of KEVIN_ENV_<NAME>, the wheel, or the source checkout.
 
     Raises:
-        ProblemError: if it is in none of these places.
+        ProblemError: if there is none.
     """
     override = os.environ.get(f"KEVIN_ENV_{name.upper()}")
     places = (Path(override),) if override else _shipped(name)
@@ -79,11 +72,10 @@ def _shipped(name: str) -> tuple[Path, Path]:
 
 
 def load_problem(name: str) -> Problem:
-    """A problem by id (`L1_23_Softmax`, `kernelbench:level1/23`) or by path to a KernelBench-style
-    file.
+    """A problem by ID (`L1_23_Softmax`, `kernelbench:level1/23`) or path to a file.
 
     Raises:
-        ProblemError: if there is no such problem; names the nearest ids.
+        ProblemError: if there is no such problem; the message has the nearest IDs.
     """
     if name.startswith(kernelbench.PREFIX):
         found = load_kernelbench(name)
@@ -101,11 +93,10 @@ def load_problem(name: str) -> Problem:
 
 
 def load_kernelbench(name: str) -> list[Problem]:
-    """The problems of KernelBench that a name means, as they are: `kernelbench:`,
-    `kernelbench:level1`, or one of them.
+    """The KernelBench problems of a name: `kernelbench:`, `kernelbench:level1`, or one problem.
 
     Raises:
-        ProblemError: if there is none, or no KernelBench here.
+        ProblemError: if there is none, or KernelBench is not available.
     """
     try:
         found = kernelbench.entries(name)
@@ -118,7 +109,7 @@ def load_kernelbench(name: str) -> list[Problem]:
 
 
 def list_problems(level: int | None = None) -> list[Problem]:
-    """Our own problems in the order of level and number; of one level when given."""
+    """Our problems in the order of level and number, of one level if given."""
     return [
         parse_problem(path, id=id)
         for id, path in problem_paths().items()
@@ -128,7 +119,7 @@ def list_problems(level: int | None = None) -> list[Problem]:
 
 @functools.cache
 def problem_paths() -> dict[str, Path]:
-    """Ids and files of our own problems, in the order of level and number."""
+    """IDs and files of our problems, in the order of level and number."""
     found = sorted(_numbered_files(data_folder("problems")))
     return {f"L{level}_{path.stem}": path for level, _, path in found}
 
@@ -150,9 +141,7 @@ def parse_problem(path: Path, id: str | None = None) -> Problem:
 
 
 def _problem(source: str, path: Path, id: str, level: int | None) -> Problem:
-    """What a source says of itself. `path` names it in errors; in a problem it stands only if there
-    is such a file.
-    """
+    """Parses a problem's source. `path` is for errors, and stored only if the file exists."""
     try:
         tree = parse(source, str(path))
     except SyntaxError as error:

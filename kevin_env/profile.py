@@ -1,10 +1,9 @@
-"""What profiler, sanitizer and compiler tell of a submission, as frozen values: asked for, and told
-after the verdict.
+"""Profiles of submissions, on request and after the verdict, as frozen values.
 
-Every value says where it was taken. `outside`: by a tool in a process of its own, from the device's
-counters. `inside`: by code in the submission's own process, which it may have rewritten, or from
-files that it wrote. What is `inside` is advice: it is marked so wherever it is shown and never
-enters a score.
+Every value has a source. `outside`: a tool in a separate process, from the device's counters.
+`inside`: code in the submission's own process, which the submission could have changed, or files
+that it wrote. `inside` values are advice: they are marked wherever they are shown and never enter a
+score.
 """
 
 from typing import Literal
@@ -30,8 +29,8 @@ class Kernel(Frozen):
     seconds: float
     """Of one call."""
     own: bool
-    """Whether it is the submission's; False for those of PyTorch and the vendor's libraries, copies
-    and fills.
+    """Whether it is the submission's; False for kernels of PyTorch and vendor libraries, copies,
+    fills.
     """
     grid: Dimensions | None = None
     block: Dimensions | None = None
@@ -55,7 +54,7 @@ class Operator(Frozen):
 
 
 class KernelProfile(Frozen):
-    """Where the time of one call goes, as torch's own profiler tells it."""
+    """Time of one call by kernel and operator, from torch's profiler."""
 
     source: Source = "inside"
     seconds: float
@@ -63,10 +62,9 @@ class KernelProfile(Frozen):
     kernels: tuple[Kernel, ...] = ()
     """By their time. None on a CPU, where nothing sees kernels that are called through ctypes."""
     operators: tuple[Operator, ...] = ()
-    """What a call dispatches, by its time: evidence of what PyTorch still does in it."""
+    """The operators that a call dispatches, by time: what PyTorch still does in it."""
     coverage: float | None = Field(default=None, ge=0, le=1)
-    """Share of the device's time in the submission's own kernels; on a CPU, of the time outside
-    torch's operators.
+    """Share of device time in the submission's own kernels; on a CPU, of time outside of operators.
     """
     idle: float | None = None
     """Seconds of one call in which the device waited for the next launch."""
@@ -81,7 +79,7 @@ class Metric(Frozen):
     """Ours, such as `DRAM throughput`."""
     value: float
     unit: Literal["fraction", "bytes", "seconds", "count"]
-    """A fraction is of what the device sustains at most, unless the name says otherwise."""
+    """A fraction is relative to the sustained peak, unless the name says otherwise."""
 
 
 class Stall(Frozen):
@@ -101,7 +99,7 @@ class HotLine(Frozen):
 
 
 class NcuDigest(Frozen):
-    """What Nsight Compute tells of the kernel that takes most of a call's time."""
+    """Nsight Compute's findings on the kernel that takes most of the time."""
 
     source: Source = "outside"
     kernel: Printable
@@ -111,10 +109,9 @@ class NcuDigest(Frozen):
     share: float
     """Of this kernel in these seconds."""
     coverage: float | None = Field(default=None, ge=0, le=1)
-    """Share of these seconds in the submission's own kernels; None when not every launch was seen.
-    """
+    """Share of these seconds in the submission's own kernels; None if some launch was not seen."""
     bound: Bound
-    """What it is nearer to the limit of; `latency` when it is far from both."""
+    """The nearer limit; `latency` if it is far from both."""
     metrics: tuple[Metric, ...] = ()
     stalls: tuple[Stall, ...] = ()
     lines: tuple[HotLine, ...] = ()
@@ -128,7 +125,7 @@ class SanitizerDigest(Frozen):
     error: Printable = ""
     """Such as `Invalid __global__ read of size 4 bytes`."""
     details: Printable = ""
-    """What it says of the address, or of the other access."""
+    """Details of the address, or of the other access."""
     kernel: Printable = ""
     file: Printable = ""
     line: int | None = None
@@ -141,7 +138,7 @@ class SanitizerDigest(Frozen):
 
 
 class CodeFacts(Frozen):
-    """What the machine code of one of the submission's kernels shows."""
+    """Findings in the machine code of one kernel."""
 
     source: Source = "inside"
     kernel: Printable
@@ -152,9 +149,7 @@ class CodeFacts(Frozen):
     """Bytes of a block, static."""
     load_bytes: tuple[int, ...] = ()
     store_bytes: tuple[int, ...] = ()
-    """How many bytes a thread loads from or stores to global memory in one instruction: every width
-    there is.
-    """
+    """Bytes that a thread loads from or stores to global memory per instruction, all widths."""
     tensor_cores: tuple[str, ...] = ()
     """Which of their instructions are used, such as `HGMMA`."""
     local_accesses: int = 0
@@ -164,14 +159,14 @@ class CodeFacts(Frozen):
 
 
 class Profile(Frozen):
-    """All that was asked for and could be had."""
+    """The findings that were requested and available."""
 
     kernels: KernelProfile | None = None
     ncu: NcuDigest | None = None
     sanitizer: SanitizerDigest | None = None
     code: tuple[CodeFacts, ...] = ()
     notes: tuple[Printable, ...] = ()
-    """What could not be had, and why; one sentence each."""
+    """What was not available, and why; one sentence each."""
 
     @property
     def holds_findings(self) -> bool:
@@ -179,7 +174,7 @@ class Profile(Frozen):
         return bool(self.kernels or self.ncu or self.sanitizer or self.code)
 
     def without(self, notes: tuple[str, ...]) -> "Profile":
-        """The same without notes that were told before."""
+        """The profile without these notes."""
         return self.model_copy(
             update={"notes": tuple(each for each in self.notes if each not in notes)}
         )

@@ -1,6 +1,4 @@
-"""Turns and trajectories as values; `kevin_env.recorder` reads and writes the file they are kept
-in.
-"""
+"""Turns and trajectories as values; `kevin_env.recorder` reads and writes their file."""
 
 import contextlib
 from functools import cached_property
@@ -27,9 +25,7 @@ StopReason = Literal[
     "judge_error",
     "pruned",
 ]
-"""Why an episode ended. `pruned`: a search went on from others, and its sample is the one that took
-its place.
-"""
+"""Why an episode ended. `pruned`: a search continued from another sample."""
 
 
 def _encodable(text: str) -> str:
@@ -49,7 +45,7 @@ class Message(Frozen):
 
 
 class Usage(Frozen):
-    """Tokens and money that one reply took, as the endpoint told; None where it did not."""
+    """Tokens and cost of one reply, as reported by the endpoint; None if not reported."""
 
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
@@ -59,7 +55,7 @@ class Usage(Frozen):
 
 
 class Reply(Frozen):
-    """What a policy answered. `content` is what counts; `reasoning` came apart from it."""
+    """A policy's reply, with its reasoning apart from `content`."""
 
     content: Encodable
     reasoning: Encodable | None = None
@@ -71,11 +67,10 @@ class Reply(Frozen):
 
 
 class Turn(Frozen):
-    """One turn, whole: what was sent, what came back, how it was judged and what the policy is told
-    of it.
+    """One turn: the chat, the reply, its outcome and the feedback on it.
 
-    What follows from the outcome (`category`, `kind`, `speedup`, `speedup_interval`) is written
-    beside it for readers that only filter, and not read back.
+    `category`, `kind`, `speedup` and `speedup_interval` follow from the outcome. They are written
+    for readers that filter records, and not read back.
     """
 
     model_config = ConfigDict(extra="ignore")
@@ -88,7 +83,7 @@ class Turn(Frozen):
     reasoning: Encodable | None = None
     truncated: bool = False
     summary: Encodable = ""
-    """The reply's own few sentences on what it changed, without code and reasoning."""
+    """The reply's summary of its changes, without code and reasoning."""
     submission: Submission | None = None
     """None when the reply held none."""
     outcome: Outcome
@@ -98,12 +93,12 @@ class Turn(Frozen):
     log: Encodable = ""
     flags: tuple[str, ...] = ()
     profile: Profile | None = None
-    """What was looked into besides, where that was asked for."""
+    """The profile, if requested."""
     usage: Usage | None = None
     by_person: bool = False
     """A person wrote the reply, in the place of the episode's model."""
     secret: str | None = None
-    """What this turn's inputs were drawn from; None when nothing was judged."""
+    """The secret that the turn's inputs were drawn from; None if nothing was judged."""
 
     def as_reply(self) -> Reply:
         """The policy's reply."""
@@ -141,14 +136,12 @@ class Turn(Frozen):
 
     @cached_property
     def meaning(self) -> bytes | None:
-        """What tells whether its code is another's again; None without code. Asked at every later
-        turn, read once.
-        """
+        """Hash of the code without comments and layout; None without code."""
         return meaning_of(self.submission.code) if self.submission else None
 
 
 class ProblemRef(Frozen):
-    """Which problem an episode was about; the hash tells two versions apart."""
+    """The problem of an episode; the hash identifies its version."""
 
     id: str
     sha256: str
@@ -208,11 +201,7 @@ class Trajectory(Frozen):
     stop_reason: StopReason | None = None
     """None while it runs."""
     sample: int | None = None
-    """Which of the samples of its problem, from 0. Of several with the same number the last one is
-    the sample.
-    """
+    """Number of this sample of its problem, from 0. The last trajectory with a number counts."""
     parent: str | None = None
-    """The `episode_id` that it was forked from, or that it takes up again. Its first turns are the
-    parent's own.
-    """
+    """The `episode_id` that it was forked or resumed from; its first turns are the parent's."""
     secret: str | None = None

@@ -1,10 +1,9 @@
-"""The trajectory file: one JSON object a line per finished episode, and beside it the episodes that
-still run.
+"""The trajectory file, one JSON line per finished episode, and the file of running episodes.
 
-A running episode is in `FILE.partial.jsonl`: a header line, then one line a turn, each flushed, so
-that a kill loses at most the running turn. At its end the whole line is appended to FILE and its
-partial lines are removed. Several writers share both files: every write holds an exclusive lock on
-FILE, which is only ever appended to, so the lock stays valid while the partial file is replaced.
+Running episodes are in `FILE.partial.jsonl`: a header line, then one line per turn, flushed, so
+that a kill loses at most the running turn. At the end of an episode, its trajectory is appended to
+FILE and its partial lines are removed. Several processes can write both files: each write holds an
+exclusive lock on FILE, which is only appended to, while the partial file is replaced.
 """
 
 import contextlib
@@ -22,7 +21,7 @@ from pydantic import ValidationError
 from kevin_env.record import SCHEMA, Trajectory, Turn
 
 _UNFINISHED = {"turns", "returns", "stop_reason", "secret"}
-"""What a header line leaves out. Secrets of turns to come are not on disk while submissions run."""
+"""Left out of the header line. The secret is not on disk while submissions run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +42,7 @@ def partial_path(path: str | Path) -> Path:
 
 
 class Recorder:
-    """Writes episodes to a trajectory file. Safe to share between threads, and between processes by
-    path.
+    """Writes episodes to a trajectory file, safely from several threads and processes.
 
     Args:
         path: the trajectory file; it and its folder are made when missing.
@@ -57,10 +55,9 @@ class Recorder:
         self.path = Path(path)
 
     def begin(self, trajectory: Trajectory) -> None:
-        """Writes the header of a running episode, and the turns that it already has (resumed or
-        forked).
+        """Writes the header of a running episode and the turns that it already has.
 
-        A header begins its episode anew for readers, whatever lines of it came before.
+        For readers, a header restarts its episode.
         """
         header = trajectory.model_dump_json(exclude=_UNFINISHED)
         lines = [header, *(_turn_line(trajectory.episode_id, turn) for turn in trajectory.turns)]
@@ -88,8 +85,7 @@ class Recorder:
             pass
 
     def episode(self, episode_id: str) -> Trajectory:
-        """One episode as it is recorded, whole: read while nobody writes, who may be in the middle
-        of its lines.
+        """One recorded episode, read while no other process writes.
 
         Raises:
             LookupError: if it is not there.
@@ -108,7 +104,7 @@ class Recorder:
             yield
 
     def _forget(self, episode_id: str) -> None:
-        """Removes an episode's partial lines; what cannot be read stays, for a person to look at."""
+        """Removes an episode's partial lines. Unreadable lines stay."""
         partial = partial_path(self.path)
         if not partial.exists():
             return
@@ -128,8 +124,7 @@ class Recorder:
 
 
 def read_trajectories(path: str | Path) -> Iterator[Trajectory | BadLine]:
-    """Every episode of a trajectory file, the finished ones first, then those that still run or
-    were cut off.
+    """All episodes of a trajectory file: finished ones, then those that run or were cut off.
 
     A line that cannot be read is given as a `BadLine` and reading goes on. Unknown keys are
     ignored.
@@ -155,7 +150,7 @@ def read_trajectories(path: str | Path) -> Iterator[Trajectory | BadLine]:
 
 
 def read_running(path: str | Path) -> Iterator[Trajectory | BadLine]:
-    """The episodes of a trajectory file that still run or were cut off; none when there are none."""
+    """The episodes of a trajectory file that still run or were cut off."""
     partial = partial_path(path)
     yield from _running_episodes(partial, list(_lines(partial)))
 
@@ -181,15 +176,14 @@ def read_line(
     whole: bool = True,
     running: dict[str, Trajectory] | None = None,
 ) -> Trajectory | BadLine:
-    """One line of a trajectory file as an episode: a finished one, a header, or one with a turn
-    more.
+    """One line of a trajectory file: a whole episode, a header, or an episode with a new turn.
 
     Args:
-        path: where it was read, for the message.
-        number: its line number, from 1.
+        path: the file, for messages.
+        number: number of the line, from 1.
         line: the line.
-        whole: whether it was written to its end.
-        running: the episodes so far, by id, to which a line that holds a turn adds it.
+        whole: whether the line was written to its end.
+        running: the episodes so far, by ID, to which a line with a turn adds it.
     """
     try:
         values = json.loads(line)
@@ -235,7 +229,7 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes, bool]]:
 
 
 def _turn_line(episode_id: str, turn: Turn) -> str:
-    """The turn as one JSON object, whose first field says of which episode it is."""
+    """The turn as a JSON object whose first field is its episode."""
     return f'{{"episode_id":{json.dumps(episode_id)},{turn.model_dump_json()[1:]}'
 
 

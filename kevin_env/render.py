@@ -1,6 +1,4 @@
-"""The turns of an episode in words: the cells that every table of them is made of, and one as plain
-text.
-"""
+"""The turns of an episode as table cells, and as a plain table."""
 
 import io
 
@@ -16,9 +14,7 @@ _COLUMNS = ("turn", "verdict", "speedup", "score", "seconds", "message")
 
 
 def turn_cells(turn: Turn, value: float) -> dict[str, str]:
-    """What tables say of a turn whose return is `value`, by the heading of the column. The message
-    is untrusted.
-    """
+    """The cells of a turn whose return is `value`, by column. The message is untrusted."""
     return {
         "turn": str(turn.turn),
         "verdict": f"{turn.category}/{turn.kind}",

@@ -1,18 +1,15 @@
-"""What a kernel's time is held against: the work of a task, the ceilings of a device, and the
-roofline that they make.
+"""The roofline of a task on a device, which a kernel's time is compared with.
 
-The roofline model (Williams, Waterman and Patterson, CACM 52(4), 2009): a call takes at least as
-long as moving its bytes at the memory's rate, and as its operations at the units' rate, whichever
-is more. Here the work is what the reference does: the bytes that it reads of inputs and weights and
-writes of outputs, each once, and its operations. The rates are those that trusted code was seen to
-reach on this device.
+The roofline model (Williams, Waterman and Patterson, CACM 52(4), 2009): a call takes at least the
+time to move its bytes at the memory's rate, and to do its operations at the units' rate. The work
+is that of the reference: the bytes of inputs and weights that it reads and of outputs that it
+writes, each once, and its operations. The rates are those that trusted code reached on this device.
 
-So the roofline is a yardstick and no law. Algebra, Winograd or Fourier transforms do with fewer
-operations than the reference, and a mask may spare bytes that it reads. A fraction above 1 is
-therefore reported, and paid as 1.
+The roofline is not a strict limit: algebra, Winograd or Fourier transforms need fewer operations
+than the reference, and a mask can save reads. So fractions above 1 are reported, and paid as 1.
 
-Pure: bytes, seconds, bytes a second, and floating-point operations (FLOPs; a multiply-add is two) a
-second.
+Units: bytes, seconds, bytes per second, and floating-point operations (FLOPs; a multiply-add is
+two) per second.
 """
 
 from typing import Annotated, Literal
@@ -22,20 +19,16 @@ from pydantic import Field
 from kevin_env.frozen import Frozen
 
 Arithmetic = Literal["fp32", "tf32", "fp16", "bf16", "fp64"]
-"""What products are computed in: IEEE float32, TF32 where the problem admits it, and the types of
-16 and 64 bits.
-"""
+"""Arithmetic of products: IEEE float32, TF32 where the problem allows it, and 16 and 64 bits."""
 
 Positive = Annotated[float, Field(gt=0)]
 
 ABOVE = 1.1
-"""A fraction beyond which a time is flagged: ceilings are measured, and so have an error of their
-own.
-"""
+"""Fraction from which a time is flagged, since the measured ceilings have errors."""
 
 
 class Work(Frozen):
-    """What one call of a reference does in one case."""
+    """The work of one call of a reference in one case."""
 
     read: int
     """Bytes of inputs and weights that it reads, each counted once."""
@@ -44,7 +37,7 @@ class Work(Frozen):
     products: dict[Arithmetic, int]
     """FLOPs of matrix products, convolutions and attention."""
     operations: int
-    """FLOPs of everything else: for each element of an operator's largest tensor one, or 16 of a
+    """FLOPs of everything else: per element of an operator's largest tensor 1, or 16 for a
     transcendental.
     """
 
@@ -60,7 +53,7 @@ class Work(Frozen):
 
 
 class Ceilings(Frozen):
-    """What a device was seen to reach."""
+    """Measured limits of a device."""
 
     reading: Positive
     """Bytes a second when it only reads."""
@@ -71,17 +64,15 @@ class Ceilings(Frozen):
 
     @property
     def writing(self) -> float:
-        """Bytes a second when it only writes: what is left of a copy's time. Twice as fast as
-        reading at most.
-        """
+        """Bytes per second of writing, from the rate of copies; at most twice the reading rate."""
         return 1 / max(2 / self.copying - 1 / self.reading, 1 / (2 * self.reading))
 
     def memory_seconds(self, work: Work) -> float:
-        """What moving the bytes takes."""
+        """Seconds to move the bytes."""
         return work.read / self.reading + work.written / self.writing
 
     def compute_seconds(self, work: Work) -> float:
-        """What the operations take. Tensor cores and the other units work at the same time.
+        """Seconds to do the operations. Tensor cores and the other units work in parallel.
 
         Raises:
             KeyError: if the rate of an arithmetic that the work needs was not measured.
@@ -101,9 +92,9 @@ class Roofline(Frozen):
     flops: int
     """That the reference computes."""
     seconds: float
-    """What a call takes at the roofline."""
+    """Seconds of a call at the roofline."""
     bound: Literal["memory", "compute"]
-    """What holds it there."""
+    """The limit that binds there."""
     memory_ceiling: float
     """Bytes a second of this task's mix of reads and writes, as the device was seen to reach them.
     """
@@ -123,16 +114,12 @@ class Roofline(Frozen):
 
     @property
     def above(self) -> bool:
-        """Whether the call was faster than the roofline, beyond what the ceilings' own error
-        explains.
-        """
+        """Whether the call beat the roofline by more than the error of the ceilings."""
         return self.fraction > ABOVE
 
 
 def roofline_of(work: Work, ceilings: Ceilings, seconds: float) -> Roofline:
-    """A call of `seconds`, more than 0, against the roofline of its task. Raises as
-    `Ceilings.compute_seconds`.
-    """
+    """The roofline of a call of `seconds` > 0. Raises as `Ceilings.compute_seconds`."""
     memory, compute = ceilings.memory_seconds(work), ceilings.compute_seconds(work)
     return Roofline(
         bytes=work.bytes,

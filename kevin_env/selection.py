@@ -24,7 +24,7 @@ from kevin_env.problem import (
 Side = Literal["train", "held_out"]
 SIDES: tuple[Side, ...] = ("train", "held_out")
 SEED = 0
-"""The seed of the split that is meant where none is given."""
+"""Default seed of the split."""
 SHARE = 0.25
 """How many of each level's problems are held out."""
 
@@ -83,21 +83,23 @@ NEAR_COPIES: tuple[tuple[str, ...], ...] = (
     ("L10_1_SHA256_Single", "L10_2_SHA256_Batch", "L10_3_MerkleTreeRoot", "L10_6_PBKDF2"),
     ("L10_7_Blake3", "L10_9_BLAKE2b_Batch"),
 )
-"""Problems that whoever has solved one has nearly solved the others of: they are on one side."""
+"""Groups of problems so similar that a solution of one nearly solves the others. A group is on one
+side of the split.
+"""
 
 
 def split(problems: Iterable[Problem], seed: int = SEED, share: float = SHARE) -> dict[str, Side]:
-    """The side of each problem, by id.
+    """The side of each problem, by ID.
 
     Of each level, `round(share * problems)` are held out. Groups of near copies are taken in an
-    order that seed and names alone decide, each if all its levels have room for all of it. So a
-    group larger than its level's room is always trained on, and a level whose problems are mostly
-    in groups may have a few fewer held out.
+    order that depends on seed and names only, if all their levels have room for the whole group. So
+    a group larger than the room of its level is always in training, and a level that consists
+    mostly of groups can have slightly fewer held out.
 
     Args:
-        problems: all that are to be divided; another set may give another side to a problem.
-        seed: any whole number.
-        share: how much of each level is held out, 0 to 1.
+        problems: the problems to divide; another set can change sides.
+        seed: any integer.
+        share: share of each level to hold out, 0 to 1.
 
     Raises:
         ValueError: if `share` is not within 0 to 1.
@@ -119,7 +121,7 @@ def split(problems: Iterable[Problem], seed: int = SEED, share: float = SHARE) -
 
 
 def _groups(problems: Sequence[Problem]) -> list[list[Problem]]:
-    """Near copies together, everything else on its own."""
+    """Groups of near copies; every other problem is a group by itself."""
     number = {id: at for at, ids in enumerate(NEAR_COPIES) for id in ids}
     groups: dict[int | str, list[Problem]] = {}
     for each in problems:
@@ -133,12 +135,15 @@ def _order(seed: int, group: Sequence[Problem]) -> bytes:
 
 
 ProblemChoice = str | Path | Problem | Sequence[str | Path | Problem]
-"""An id, a level such as `L1`, a side of the split such as `train` or `held_out:L1`, a path to a
+"""An ID, a level such as `L1`, a side of the split such as `train` or `held_out:L1`, a path to a
 file or a folder, a `Problem`, or several of these.
 """
 
 
-_FORMS = "give an id such as 'L1_23_Softmax', a level ('L1'), 'train', 'held_out', a path, a Problem, or a list of these"
+_FORMS = (
+    "give an id such as 'L1_23_Softmax', a level ('L1'), 'train', 'held_out', a path, a Problem, "
+    "or a list of these"
+)
 
 
 @runtime_checkable
@@ -155,14 +160,14 @@ class ProblemSource(Protocol):
 
 
 def find_problems(choice: ProblemChoice, *, held_out: bool = True) -> tuple[Problem, ...]:
-    """The problems that are meant, at least one.
+    """The problems that a choice names, at least one.
 
     Args:
-        choice: an id, a level such as `L1` or `kernelbench:level1`, a side of the split (`train`,
-            `held_out`, or of one level `train:L1`), a path to a file or to a folder of them (which
-            may lie in folders `level1`, `level2`, ...), a `Problem`, or several of these.
-        held_out: whether a level and a folder, which name no side, mean their held-out problems,
-            too. Those that are named alone, or by `held_out`, are always meant.
+        choice: an ID, a level such as `L1` or `kernelbench:level1`, a side of the split (`train`,
+            `held_out`, or of one level `train:L1`), a path to a file or a folder of them (or
+            of folders `level1`, `level2`, ...), a `Problem`, or several of these.
+        held_out: whether levels and folders, which name no side, include held-out problems. Those
+            named alone or by `held_out` are always included.
 
     Raises:
         ProblemError: if one is unknown or cannot be read, or there is none.
@@ -197,11 +202,9 @@ def find_problems(choice: ProblemChoice, *, held_out: bool = True) -> tuple[Prob
 def our_problems(
     level: int | None = None, side: str | None = None, seed: int = SEED
 ) -> tuple[Problem, ...]:
-    """Our own problems in order: of a level, and of a side of the split with that seed, where these
-    are given.
+    """Our problems in order, of a level and of a side of the split if given.
 
-    The split is always that of all our problems, so that a level has the same sides alone and among
-    the others.
+    The split is that of all our problems, so that sides do not depend on the level asked for.
     """
     if side is None:
         return tuple(list_problems(level))
@@ -211,14 +214,12 @@ def our_problems(
 
 @functools.cache
 def our_sides(seed: int = SEED) -> Mapping[str, Side]:
-    """The side of each of our own problems, by id, in the split with that seed."""
+    """The side of each of our problems by ID, in the split with that seed."""
     return split(list_problems(), seed)
 
 
 def is_held_out(problem: Problem) -> bool:
-    """Whether it is one of ours that is held out, or the one in KernelBench whose level and number
-    that has.
-    """
+    """Whether it is held out of ours, or KernelBench's problem of the same level and number."""
     if not problem.id.startswith(PREFIX):
         return our_sides().get(problem.id) == "held_out"
     start = f"L{problem.level}_{problem.number}_"
@@ -226,9 +227,7 @@ def is_held_out(problem: Problem) -> bool:
 
 
 def problem_source(choice: ProblemChoice | ProblemSource) -> tuple[Problem, ...] | ProblemSource:
-    """What problems are drawn from: the source itself, or the problems that are meant.
-
-    A level and a folder name no side of the split: their held-out problems are left out.
+    """The source to draw problems from. Levels and folders exclude held-out problems.
 
     Raises:
         ProblemError: as `find_problems`.

@@ -240,7 +240,8 @@ class Settings(Frozen):
             self.language != "cuda" or self.examples not in ("zero", "one")
         ):
             raise ValueError(
-                "templates='kevin-paper' needs language 'cuda' or 'auto' and examples 'zero' or 'one'"
+                "templates='kevin-paper' needs language='cuda' or 'auto', "
+                "and examples='zero' or 'one'"
             )
         return self
 

@@ -1,7 +1,6 @@
-"""The templates of prompts, from the folder `prompts` or from one of the user's own that
-KEVIN_ENV_PROMPTS names.
+"""Loads and renders templates, from the folder `prompts` or the one in KEVIN_ENV_PROMPTS.
 
-They get named fields only, and a missing one is an error.
+Templates get named fields only, and a missing field is an error.
 """
 
 import functools
@@ -42,9 +41,7 @@ _RAISED = (jinja2.TemplateError, OSError, TypeError, ValueError, LookupError, Ar
 
 
 class PromptError(ValueError):
-    """A template that cannot be used. The message is one line that names it and says what is wrong
-    with it.
-    """
+    """A template that cannot be used. The message names it and the error, in one line."""
 
 
 def render(name: str, **fields: Any) -> str:
@@ -64,7 +61,7 @@ def render(name: str, **fields: Any) -> str:
 
 @functools.cache
 def _environment(folder: Path, names: tuple[str, ...]) -> jinja2.Environment:
-    """Has compiled all of them: what is wrong with one of feedback's is said before the first turn."""
+    """An environment with all templates compiled, so that bad ones fail before the first turn."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder),
         undefined=jinja2.StrictUndefined,
@@ -99,7 +96,7 @@ def _environment(folder: Path, names: tuple[str, ...]) -> jinja2.Environment:
 def _told(folder: Path, name: str, error: Exception) -> PromptError:
     if isinstance(error, jinja2.TemplateNotFound):
         return PromptError(
-            f"no template {error.name} in {folder}; copy it from the folder prompts that comes with kevin-env"
+            f"no template {error.name} in {folder}; copy it from the prompts of kevin-env"
         )
     line = f" line {error.lineno}" if isinstance(error, jinja2.TemplateSyntaxError) else ""
     return PromptError(f"template {folder / name}{line}: {error}")

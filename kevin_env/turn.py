@@ -1,4 +1,4 @@
-"""One turn: reply -> extract -> rules -> judge -> outcome -> score -> feedback. Start reading here."""
+"""One turn: reply -> extract -> rules -> judge -> outcome -> score -> feedback. Start here."""
 
 import hashlib
 from collections.abc import Callable, Iterator

@@ -29,21 +29,21 @@ def make_vec(
     max_episode_steps: int | None = None,
     **arguments: Any,
 ) -> "KevinVectorEnv":
-    """What `gym.make_vec("Kevin-v0", ...)` calls.
+    """Entry point of `gym.make_vec("Kevin-v0", ...)`.
 
     Args:
-        num_envs: how many conversations.
-        problem: as for `KevinEnv`; read once for all.
-        pool: who judges all of them; by default one pool of this machine's devices, closed with the
+        num_envs: number of conversations.
+        problem: as for `KevinEnv`, read once for all.
+        pool: the judges of all; by default one pool for this machine's devices, closed with the
             environment.
-        autoreset_mode: `Disabled`: whoever steps also resets, with `reset(options={"reset_mask":
-            ...})` for some. `SameStep`: a conversation that ends begins anew at once. Next-step
-            autoreset is refused: it would throw away one reply of the model in every episode.
-        max_episode_steps: refused; the environment has `max_turns`.
+        autoreset_mode: `Disabled`: call `reset(options={"reset_mask": ...})` for ended
+            ones. `SameStep`: a conversation that ends restarts in the same step. Next-step
+            autoreset is refused, since it would discard one reply per episode.
+        max_episode_steps: refused; use `max_turns`.
         **arguments: as for `KevinEnv`.
 
     Raises:
-        ValueError: for an argument that is refused or out of its range.
+        ValueError: if an argument is refused or out of range.
     """
     if max_episode_steps is not None:
         raise ValueError(
@@ -58,7 +58,7 @@ def make_vec(
     mode = AutoresetMode(autoreset_mode)
     if mode is AutoresetMode.NEXT_STEP:
         raise ValueError(
-            "next-step autoreset wastes a reply of the model in every episode; use SameStep or Disabled"
+            "next-step autoreset wastes a reply in every episode; use SameStep or Disabled"
         )
     problems = problem_source(problem)
     shared = pool if pool is not None else _open_pool()
@@ -67,8 +67,7 @@ def make_vec(
 
 
 class KevinVectorEnv(VectorEnv[Texts, Texts, NDArray[Any]]):
-    """N `KevinEnv`s stepped together: all submissions of a step are with the judge at the same
-    time.
+    """N `KevinEnv`s stepped together: the submissions of a step are judged concurrently.
 
     Observations and actions are tuples of N strings, `info` is in Gymnasium's vector form: each key
     holds an array of N values, and `_key` tells which of them count.
@@ -158,7 +157,7 @@ class KevinVectorEnv(VectorEnv[Texts, Texts, NDArray[Any]]):
         return tuple(self._observations), scores, ended, np.zeros_like(ended), infos
 
     def render(self) -> tuple[str | None, ...]:
-        """What each `KevinEnv.render` gives."""
+        """As `KevinEnv.render`, for each."""
         return tuple(env.render() for env in self.envs)
 
     def close_extras(self, **kwargs: Any) -> None:
@@ -169,9 +168,7 @@ class KevinVectorEnv(VectorEnv[Texts, Texts, NDArray[Any]]):
             self._owned_pool.close()
 
     def _observe(self, steps: list[Step]) -> dict[str, Any]:
-        """Keeps the observations and joins the infos; with same-step autoreset ended episodes begin
-        anew here.
-        """
+        """Stores observations and joins infos; in same-step mode, restarts ended episodes."""
         renewed = [i for i, (_, _, ended, _, _) in enumerate(steps) if ended and self._same_step]
         for i in renewed:
             self.envs[i].begin_reset(begun=self._begun)

@@ -1,6 +1,4 @@
-"""How figures and other people's text are put into words: units, durations, fenced blocks. Pure
-text.
-"""
+"""Formats figures, profiles and untrusted text: units, durations, phrases, fenced blocks."""
 
 import functools
 import re
@@ -31,9 +29,7 @@ LONGEST_FENCE = 12
 
 
 def elide(text: str, limit: int) -> str:
-    """`text`, or its head and tail with a line between them that says how many characters are left
-    out.
-    """
+    """Shortens `text` to its head and tail, with a line that counts the characters left out."""
     if len(text) <= limit:
         return text
     head, tail = text[: limit * 3 // 5], text[-(limit * 2 // 5) :]
@@ -44,9 +40,7 @@ def elide(text: str, limit: int) -> str:
 
 @functools.lru_cache(maxsize=1024)  # the code of earlier turns stands in every prompt
 def block(text: str, language: str = "", limit: int | None = BLOCK_LIMIT) -> str:
-    """`text` as a fenced block that nothing in it can close, elided to `limit` characters (None:
-    whole).
-    """
+    """`text` as a fenced block that it cannot close, elided to `limit` characters (None: whole)."""
     text = printable(text).strip("\n")
     if limit is not None:
         text = elide(re.sub(f"`{{{LONGEST_FENCE},}}", "`" * LONGEST_FENCE, text), limit)
@@ -71,7 +65,7 @@ def table(differences: Sequence[Difference]) -> str:
 
 
 def describe_input(given: InputFacts) -> str:
-    """`x`: int64[128, 64], values from 0 to 9 (sorted along dimension 1).
+    """Describes an input: `x`: int64[128, 64], values from 0 to 9 (sorted along dimension 1).
 
     Distributions say which values floating-point inputs take.
     """
@@ -90,7 +84,7 @@ def describe_input_set(name: str) -> str:
 
 
 def describe_input_sets(names: Sequence[str]) -> str:
-    """Case `odd` (own, wide), case `main` (own): from `odd/own`, `odd/wide` and `main/own`."""
+    """Formats `odd/own`, `odd/wide`, `main/own` as case `odd` (own, wide), case `main` (own)."""
     cases: dict[str, list[str]] = {}
     for name in names:
         case, _, distribution = name.partition("/")
@@ -102,7 +96,7 @@ def describe_input_sets(names: Sequence[str]) -> str:
 
 
 def describe_pattern(pattern: Pattern) -> str:
-    """What all wrong elements have in common, as sentences."""
+    """What all wrong elements have in common, in sentences."""
     told: list[str] = []
     if pattern.where:
         told.append(f"All wrong elements are in `output{_sliced(pattern.where)}`.")
@@ -112,9 +106,8 @@ def describe_pattern(pattern: Pattern) -> str:
     elif pattern.what == "factor":
         told.append(f"Every wrong element is {value:.5g} times the expected value.")
     elif pattern.what == "offset":
-        told.append(
-            f"Every wrong element is the expected value {'plus' if value > 0 else 'minus'} {abs(value):.5g}."
-        )
+        sign = "plus" if value > 0 else "minus"
+        told.append(f"Every wrong element is the expected value {sign} {abs(value):.5g}.")
     elif pattern.what == "transposed":
         told.append("The output is transposed in its last two dimensions.")
     return " ".join(told)
@@ -125,7 +118,8 @@ def _sliced(spans: Sequence[Span]) -> str:
     if spans[0].dim is None:
         return f".flatten()[{_slice(spans[0])}]"
     by_dimension = {span.dim: _slice(span) for span in spans}
-    return f"[{', '.join(by_dimension.get(d, ':') for d in range(max(d or 0 for d in by_dimension) + 1))}]"
+    last = max(dim or 0 for dim in by_dimension)
+    return f"[{', '.join(by_dimension.get(dim, ':') for dim in range(last + 1))}]"
 
 
 def _slice(span: Span) -> str:
@@ -145,9 +139,7 @@ def binary_size(count: float) -> str:
 
 
 def decimal(value: float, unit: str) -> str:
-    """A large number with three digits in decimal units, as data sheets give them, such as `3.35
-    TB/s`.
-    """
+    """A large number with three digits and a decimal unit, such as `3.35 TB/s`."""
     for factor, prefix in ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= 0.9995 * factor:
             return f"{value / factor:.3g} {prefix}{unit}"
@@ -195,7 +187,7 @@ def dimensions(size: Dimensions) -> str:
 
 
 def kernel(found: Kernel) -> str:
-    """One kernel: its name and time, how it is launched, what it takes."""
+    """One kernel: name, time, launch configuration and resources."""
     parts = [
         f"{quoted(found.name)}{'' if found.own else ' (of a library)'} {duration(found.seconds)}"
     ]
@@ -217,7 +209,7 @@ def operator(found: Operator) -> str:
 
 
 def machine_code(found: CodeFacts) -> str:
-    """What the machine code of one kernel shows."""
+    """Findings in the machine code of one kernel."""
     parts: list[str] = []
     if found.load_bytes:
         parts.append(f"a thread loads {_either(found.load_bytes)} B of global memory at once")
@@ -247,7 +239,7 @@ def metric(found: Metric) -> str:
 
 
 def bound(found: NcuDigest) -> str:
-    """What limits the kernel, as a clause."""
+    """The limit of the kernel, as a clause."""
     return {
         "memory": "it is bound by memory",
         "compute": "it is bound by arithmetic",

@@ -84,9 +84,7 @@ def test_what_counts_as_a_success(least_speedup: float, result, success: bool) -
 def test_a_score_and_a_stranger_are_refused() -> None:
     plan = make()
     for score in (0.3, 1):
-        with pytest.raises(
-            TypeError, match="give whether it was a success, or the outcomes of its turns"
-        ):
+        with pytest.raises(TypeError, match="give True or False, or the outcomes of the turns"):
             plan.record("1a", score)  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="'9z' is not of this curriculum"):
         plan.record("9z", True)

@@ -80,7 +80,7 @@ def test_a_server_error_is_asked_again(listener: Any) -> None:
 
 @LISTENERS
 @pytest.mark.parametrize(
-    ("status", "said"), [(500, "HTTP 500: oops"), (429, "no more requests for now .* oops")]
+    ("status", "said"), [(500, "HTTP 500: oops"), (429, "limits requests .* oops")]
 )
 def test_an_error_for_ever_is_given_up(status: int, said: str, listener: Any) -> None:
     with failing(told(status, message="oops"), listener=listener) as (error, stub):
@@ -98,7 +98,7 @@ def test_an_error_for_ever_is_given_up(status: int, said: str, listener: Any) ->
         (
             401,
             {"error": {"message": "Incorrect API key"}},
-            "does not accept the key .* set OPENAI_API_KEY",
+            "rejects the key .* check OPENAI_API_KEY",
         ),
         (403, {"error": {"message": "no access"}}, "does not let this key use m .*no access"),
         (
@@ -106,7 +106,7 @@ def test_an_error_for_ever_is_given_up(status: int, said: str, listener: Any) ->
             {"error": {"message": "no such model", "code": "model_not_found"}},
             "no model 'm'.*--model.*no such",
         ),
-        (404, {"detail": "Not Found"}, r"--base-url, which most often ends in /v1.*Not Found"),
+        (404, {"detail": "Not Found"}, r"--base-url, which usually ends in /v1.*Not Found"),
         (404, {"error": "model 'm' not found"}, "model 'm' not found"),
         (422, {"detail": [{"msg": "Field required"}]}, "HTTP 422: .*Field required"),
     ],
@@ -431,12 +431,12 @@ def test_a_certificate_that_cannot_be_trusted_is_told(
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(file)
     with serve(FINE, tls=context) as stub:
-        with pytest.raises(PolicyError, match="no certificate that can be trusted; SSL_CERT_FILE"):
+        with pytest.raises(PolicyError, match="no trusted certificate; SSL_CERT_FILE"):
             OpenAIPolicy("m", stub.url).reply(CHAT)
         monkeypatch.setenv("SSL_CERT_FILE", str(file))
         assert OpenAIPolicy("m", stub.url).reply(CHAT).content == "x"
 
 
 def test_a_plain_server_that_is_asked_for_tls_is_told() -> None:
-    with serve(FINE) as stub, pytest.raises(PolicyError, match="write http:// in --base-url"):
+    with serve(FINE) as stub, pytest.raises(PolicyError, match="try http:// in --base-url"):
         OpenAIPolicy("m", stub.url.replace("http", "https")).reply(CHAT)

@@ -98,7 +98,7 @@ def test_a_model_that_it_does_not_have_is_one_clear_line(served: Served) -> None
     with pytest.raises(PolicyError, match="HTTP 400") as caught:
         OpenAIPolicy("other", served.url).reply(CHAT)
     assert "\n" not in str(caught.value)
-    with pytest.raises(PolicyError, match=r"most often ends in /v1"):
+    with pytest.raises(PolicyError, match=r"usually ends in /v1"):
         OpenAIPolicy(served.model, served.url.removesuffix("/v1")).reply(CHAT)
 
 

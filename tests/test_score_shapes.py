@@ -199,7 +199,7 @@ def test_a_score_is_refused_on_the_device_that_auto_means() -> None:
 
 
 def test_a_time_without_its_roofline_is_an_error() -> None:
-    with pytest.raises(ValueError, match="no fraction of the roofline here; choose a score"):
+    with pytest.raises(ValueError, match="no fraction of the roofline here; choose another score"):
         SCORES["roofline"](correct(2.0))
 
 

@@ -1,6 +1,4 @@
-"""What the trainers' adapters share: the judges of this process, and a second try when a judge
-fails.
-"""
+"""What the adapters share: the judges of this process, retries, and thread-safe tokenizers."""
 
 import asyncio
 import functools
@@ -17,9 +15,9 @@ from kevin_env.record import Reply, Turn
 
 @functools.cache
 def process_pool() -> JudgePool:
-    """The judges of this machine's devices, shared by all in this process and closed when it exits.
+    """The judges of this machine's devices, shared within this process and closed when it exits.
 
-    Every process finds its own, so that what is given no pool can be pickled.
+    Every process opens its own, so that adapters without a pool can be pickled.
     """
     from kevin_env.judge.pool import LocalPool
 

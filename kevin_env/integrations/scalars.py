@@ -1,16 +1,15 @@
-"""A batch of episodes, and the figures of a run, as flat names and numbers for a tracker of
-experiments.
+"""Scalars of a batch of episodes and of a run, for experiment trackers.
 
-Names are in kernel-rl's groups, and the same as there where they mean the same. Of a batch:
+Names follow kernel-rl's groups, and are the same where they mean the same. Of a batch:
 
-    Reward, RewardComponents   scores and returns of turns, and what the parts of the score paid on average
-    Kernel, Counts             what became of the turns, as shares and as numbers
+    Reward, RewardComponents   scores and returns of turns, and mean of the score's components
+    Kernel, Counts             outcomes of the turns, as shares and as numbers
     MultiTurn                  trajectories: solved, best speedup, improved; and each turn
-    PerLevel/LevelN            the same in short, by level
-    Batch, Timing              how much was played, and the seconds of each stage of a judgement
+    PerLevel/LevelN            the most important of these by level
+    Batch, Timing              size of the batch, and seconds of each stage of judging
     Advantage                  of the training samples
 
-Of a run: `Eval`, its figures without their intervals.
+Of a run: `Eval`, its metrics without intervals.
 """
 
 import math
@@ -36,13 +35,11 @@ _STAGES = ("queue", "build", "load", "verify", "time", "total")
 def batch_scalars(
     episodes: Sequence[Trajectory], advantages: Sequence[float] = ()
 ) -> dict[str, float]:
-    """The scalars of one batch by name, such as `Kernel/CorrectRate`. What the batch says nothing
-    of is left out.
+    """The scalars of one batch by name, such as `Kernel/CorrectRate`, without undefined ones.
 
     Args:
-        episodes: of any number of problems; turns and trajectories count alike. Those without a
-            turn are left out.
-        advantages: one per training sample, as the loop computed them.
+        episodes: of any number of problems, weighted equally. Those without a turn are left out.
+        advantages: one per training sample, as the training loop computed them.
 
     Raises:
         ValueError: if no episode has a turn.
@@ -64,9 +61,7 @@ def batch_scalars(
 def batch_distributions(
     episodes: Sequence[Trajectory], advantages: Sequence[float] = ()
 ) -> dict[str, list[float]]:
-    """All values of a batch by name, such as `Distributions/Rewards`, for histograms; only names
-    that have any.
-    """
+    """All values of a batch by name, such as `Distributions/Rewards`, for histograms."""
     turns = [turn for each in episodes for turn in each.turns]
     values = {
         "Rewards": [turn.score for turn in turns],
@@ -100,9 +95,9 @@ def _rewards(episodes: Sequence[Trajectory], turns: Sequence[Turn]) -> Named:
 
 
 def _parts(turn: Turn, episode: Trajectory) -> tuple[tuple[str, float], ...]:
-    """What each part of the score paid, `repeated` being what is taken off code that comes again.
+    """The components of a turn's score; `repeated` is what repeated code did not earn.
 
-    Nothing where the score has no name of ours.
+    Empty for scores that are not built in.
     """
     score = SCORES.get(str(episode.config.get("score", "kevin")))
     if score is None:

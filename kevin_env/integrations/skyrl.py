@@ -24,15 +24,15 @@ class KernelEnv(BaseTextEnv):
     """Plays one episode.
 
     Args:
-        env_config: settings of the episode by name, which come before those of `settings`.
-        extras: the row: `problem` (its id or path), and `max_turns`, which SkyRL sets and which
-            comes first.
+        env_config: settings of the episode by name, which override `settings`.
+        extras: the row: `problem` (ID or path), and `max_turns`, which SkyRL sets and
+            which overrides all others.
         settings: how episodes are played, for `skyrl_gym.register`.
-        pool: who judges; by default judges of this machine's devices.
+        pool: the judges; by default those of this machine's devices.
 
     Raises:
-        ProblemError: if the row names no problem that there is.
-        ValueError: for an unknown setting or a value out of its range.
+        ProblemError: if the problem of the row is unknown.
+        ValueError: for an unknown setting or a value out of range.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class KernelEnv(BaseTextEnv):
         self.max_turns = played.max_turns
 
     def init(self, prompt: ConversationType) -> tuple[ConversationType, dict[str, Any]]:
-        """The first chat, in the place of the row's own prompt.
+        """The first chat, which replaces the prompt of the row.
 
         Raises:
             ProblemError: if the problem's reference fails.
@@ -84,9 +84,7 @@ class KernelEnv(BaseTextEnv):
         )
 
     def get_metrics(self) -> dict[str, Any]:
-        """Of the episode so far: its turns, whether one was correct, the best of them, the return
-        of the first.
-        """
+        """Turns so far, whether one was correct, the best of them, and the return of the first."""
         turns = self._episode.turns
         if not turns:
             return {"turns": 0}

@@ -1,10 +1,9 @@
-"""What a training loop and an evaluation show in TensorBoard. Needs the extra `tensorboard`, and no
-torch.
+"""TensorBoard logs of training loops and evaluations. Needs the extra `tensorboard`, not torch.
 
 with TensorBoardLogger("runs/kevin") as logger:
     for step, episodes in enumerate(batches):
         logger.log_batch(step, episodes, advantages=..., timing={"train": 12.5},
-        optimizer={"learning_rate": 2e-6})
+                         optimizer={"learning_rate": 2e-6})
     logger.log_run(step, measure(held_out))
 """
 
@@ -26,13 +25,11 @@ from kevin_env.recorder import read_line
 
 
 class TensorBoardLogger:
-    """Writes event files. Every call is on disk when it returns. Not for use from several threads
-    at once.
+    """Writes event files; each call is flushed to disk. Not thread-safe.
 
     Args:
-        folder: made when missing; what was logged there before stays.
-        resume: what has a value at a step already, in the event files of the folder, is not logged
-            there again.
+        folder: created if missing; existing logs stay.
+        resume: whether to skip values whose step is already in the event files.
 
     Raises:
         ImportError: if TensorBoard is not installed.
@@ -54,15 +51,15 @@ class TensorBoardLogger:
         optimizer: Mapping[str, float] | None = None,
         progress: float | None = None,
     ) -> None:
-        """Logs one batch of a training loop: `kevin_env.integrations.scalars` says what.
+        """Logs one batch of a training loop, with the names of `kevin_env.integrations.scalars`.
 
         Args:
-            step: which batch.
-            episodes: what was played, at least one with a turn.
-            advantages: one per training sample, as the loop computed them.
-            timing: further seconds by name, such as `rollout` and `train`.
-            optimizer: whatever there is of it, by name, such as `learning_rate`.
-            progress: which share of the training is done, 0 to 1.
+            step: number of the batch.
+            episodes: the episodes, at least one of them with a turn.
+            advantages: one per training sample, as the training loop computed them.
+            timing: more seconds by name, such as `rollout` and `train`.
+            optimizer: values of the optimizer by name, such as `learning_rate`.
+            progress: finished share of the training, 0 to 1.
 
         Raises:
             ValueError: if no episode has a turn.
@@ -123,10 +120,10 @@ class TensorBoardLogger:
 
 
 def require_tensorboard() -> Any:
-    """What writes event files.
+    """The class that writes event files.
 
     Raises:
-        ImportError: saying what to install, if there is no TensorBoard.
+        ImportError: if TensorBoard is not installed; the message has the remedy.
     """
     try:
         from tensorboard.summary.writer.event_file_writer import EventFileWriter
@@ -138,9 +135,7 @@ def require_tensorboard() -> Any:
 
 
 def _logged(folder: Path) -> dict[int, set[str]]:
-    """The names that have a value, by step. What a kill left half-written at the end of a file has
-    none.
-    """
+    """The names with a value, by step, without half-written records at the end of a file."""
     from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 
     names: defaultdict[int, set[str]] = defaultdict(set)
@@ -162,18 +157,19 @@ _NOT_ENDED = frozenset({*AGAIN, "pruned"})
 
 
 class RunLog:
-    """Follows the trajectory file of a run. May be called from several threads.
+    """Follows the trajectory file of a run. Thread-safe.
 
-    An episode is a batch of its own, as `TensorBoardLogger.log_batch` has them. Those that are to
-    be taken up again wait until they are, those that a beam dropped are left out.
+    Each episode is a batch, as in `TensorBoardLogger.log_batch`, whose step is its number in the
+    file, from 1; the order never changes, so that a resumed run continues. Episodes to be resumed
+    wait, and those that a beam search pruned are left out.
 
     Args:
-        trajectories: the file; event files go into the folder `tensorboard` beside it.
-        episodes: how many there will be.
+        trajectories: the file; event files go to the folder `tensorboard` next to it.
+        episodes: expected number of episodes.
 
     Raises:
         ImportError: if TensorBoard is not installed.
-        OSError: if the folder cannot be written, as from every method.
+        OSError: if the folder cannot be written, also from every method.
     """
 
     def __init__(self, trajectories: Path, episodes: int) -> None:
@@ -203,9 +199,7 @@ class RunLog:
         self._logger.close()
 
     def _new(self) -> Iterator[Trajectory]:
-        """Episodes of the lines that were added. One that is being written is left for the next
-        time.
-        """
+        """Episodes of new lines; a half-written line waits for the next call."""
         if not self._file.exists():
             return
         with self._file.open("rb") as file:

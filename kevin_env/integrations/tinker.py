@@ -1,5 +1,4 @@
-"""Training with Tinker's cookbook (`pip install 'kevin-env[tinker]'`), each turn with its own
-discounted return.
+"""Training with Tinker's cookbook (`pip install 'kevin-env[tinker]'`), with one return per turn.
 
     from tinker_cookbook.rl import train
     config = train.Config(
@@ -7,10 +6,10 @@ discounted return.
         rollout_error_tolerance=PerTurnReturns(), remove_constant_reward_groups=True, ...
     )
 
-Left alone, the cookbook adds up the rewards of a trajectory and gives all of its turns one
-advantage. `PerTurnReturns` makes a trajectory of every turn, before groups with equal rewards are
-left out: a group is then Kevin's m x n turns. The cookbook subtracts the group's mean and does not
-divide: the baseline `flat` of `kevin_env.advantage`.
+By default, the cookbook sums the rewards of a trajectory and gives all of its turns one advantage.
+`PerTurnReturns` turns every turn into a trajectory before groups with equal rewards are removed, so
+that a group is Kevin's m x n turns. The cookbook subtracts the group's mean and does not divide:
+the baseline `flat` of `kevin_env.advantage`.
 """
 
 import asyncio
@@ -59,12 +58,11 @@ from kevin_env.settings import Settings
 
 
 class KernelEnv(Env):
-    """One episode. A reply that was cut off, or that cannot be read, is a turn like any other and
-    ends nothing.
+    """One episode. A reply that was cut off or cannot be parsed is a turn like any other.
 
     Args:
-        episode: not started yet.
-        renderer: between messages and tokens.
+        episode: an episode that was not started.
+        renderer: converts between messages and tokens.
     """
 
     def __init__(self, episode: Episode, renderer: Renderer) -> None:
@@ -123,21 +121,19 @@ class KernelEnv(Env):
 
 @dataclass(frozen=True)
 class KernelGroup(EnvGroupBuilder):
-    """The episodes of one problem that are compared with each other. Can be pickled if it has no
-    pool and no source.
-    """
+    """The episodes of one problem to compare. Can be pickled without a pool and a source."""
 
     problem: Problem
     group_size: int
     renderer: Renderer
     settings: Settings = field(default_factory=Settings)
     model: str = "tinker"
-    """What the record calls the policy."""
+    """Name of the policy for the record."""
     recorder: Recorder | None = None
     pool: JudgePool | None = None
     """By default judges of this machine's devices."""
     source: ProblemSource | None = None
-    """Is told how each episode went."""
+    """Gets the outcome of each episode."""
 
     async def make_envs(self) -> Sequence[KernelEnv]:
         """New episodes."""
@@ -195,15 +191,14 @@ __all__ = [
 
 
 class KernelDataset(RLDataset):
-    """Batches of problems: all of them in turn, shuffled anew each time round, or what a source
-    draws.
+    """Batches of problems, shuffled in each round, or drawn from a source.
 
     Args:
-        problems: what is trained on.
+        problems: the training problems.
         group: makes the group of a problem.
-        groups_per_batch: how many problems a batch has.
-        batches: how many batches there are.
-        seed: of the order.
+        groups_per_batch: problems per batch.
+        batches: number of batches.
+        seed: seed of the order.
     """
 
     def __init__(
@@ -234,8 +229,7 @@ class KernelDataset(RLDataset):
 
 @chz.chz
 class KernelDatasetBuilder(RLDatasetBuilder):
-    """What `train.Config` takes. The numbers are Kevin's (arXiv 2507.11948): 8 problems of 16
-    episodes of 4 turns.
+    """The dataset builder for `train.Config`, with Kevin's sizes (arXiv 2507.11948) as defaults.
 
     Raises (from the call):
         ProblemError: if a problem is unknown.
@@ -245,8 +239,8 @@ class KernelDatasetBuilder(RLDatasetBuilder):
     """Whose tokenizer is used."""
     renderer_name: str
     problems: Any = "train"
-    """As for `find_problems`, of a level only those that are not held out; or a `MixedDifficulty`,
-    or a `Curriculum`: that is told how episodes went if these run in this process.
+    """As for `find_problems`, without the held-out problems of levels; or a `MixedDifficulty` or
+    `Curriculum`, which gets the outcomes if episodes run in this process.
     """
     test_problems: Any = "held_out"
     """As for `find_problems`; None is no test."""
@@ -282,9 +276,7 @@ class KernelDatasetBuilder(RLDatasetBuilder):
 
 @dataclass(frozen=True)
 class PerTurnReturns(RolloutStrategy):
-    """Gives every turn as a trajectory of its own whose reward is the discounted return from that
-    turn on.
-    """
+    """Turns every turn into a trajectory whose reward is its discounted return."""
 
     inner: RolloutStrategy = field(default_factory=FailFast)
     """Plays the episodes: `RetryOnFailure()` and `MinViableGroup()` bear with judges that fail."""

@@ -1,8 +1,8 @@
 """Training with TRL's `GRPOTrainer` (`pip install 'kevin-env[trl]'`), in one of two ways.
 
 `TurnRollouts` trains as Kevin does (arXiv 2507.11948): each turn is a sample with its own prompt
-and its own discounted return, and is compared with all m x n turns of its problem. With
-`KernelEnvironment` TRL plays by tool calls: one growing chat and one reward an episode.
+and discounted return, compared with all m x n turns of its problem. With `KernelEnvironment`, TRL
+plays by tool calls, with one growing chat and one reward per episode.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NOTHING = FormatError(kind="no_code", message="Nothing was submitted.")
 
 
 class KernelEnvironment:
-    """An `environment_factory`: an episode that the policy plays by the tool `submit_kernel`.
+    """An `environment_factory`: an episode that the policy plays with the tool `submit_kernel`.
 
         GRPOTrainer(
             model, args=GRPOConfig(max_tool_calling_iterations=4, ...),
@@ -40,13 +40,13 @@ class KernelEnvironment:
             ]),
         )
 
-    The chat grows with every turn, reasoning included, and all of it gets one advantage. TRL's
-    trainer of this kind runs the tools of its rollouts one after the other.
+    The chat grows with every turn, reasoning included, and has one advantage. TRL runs the tools of
+    these rollouts one after the other.
 
     Args:
-        pool: who judges; by default judges of this machine's devices.
-        settings: how episodes are played. With `gamma=1` and `returns="max"` the reward is the best
-            score.
+        pool: the judges; by default those of this machine's devices.
+        settings: how episodes are played. With `gamma=1` and `returns="max"`, the reward is the
+            best score.
     """
 
     def __init__(self, pool: JudgePool | None = None, settings: Settings | None = None) -> None:
@@ -55,7 +55,7 @@ class KernelEnvironment:
         self._failed = False
 
     def reset(self, problem: str, **row: Any) -> str:
-        """Begins an episode and gives its task.
+        """Starts an episode and returns its task.
 
         Args:
             problem: its id or path, from the row's column of that name.
@@ -70,7 +70,10 @@ class KernelEnvironment:
         )
         self._failed = False
         task = "\n\n".join(message.content for message in self._episode.start())
-        return f"{task}\n\n# Tool\n\nGive the file to `submit_kernel` instead of writing it in a code block, once a turn."
+        tool = (
+            "Give the file to `submit_kernel` instead of writing it in a code block, once a turn."
+        )
+        return f"{task}\n\n# Tool\n\n{tool}"
 
     def submit_kernel(self, code: str) -> str:
         """Compiles, checks and times a kernel, and tells what came of it. Uses up one turn.
@@ -97,8 +100,7 @@ class KernelEnvironment:
         )
 
     def get_reward(self) -> float | None:
-        """The discounted return of the first turn; that of a reply without code if nothing was
-        submitted.
+        """The discounted return of the first turn, or that of a reply without code.
 
         None, which TRL leaves out, if the judge failed.
         """
@@ -125,19 +127,17 @@ class TurnRollouts:
         )
 
     `scale_rewards="group"` is Kevin's baseline, `flat_std` of `kevin_env.advantage`; `"none"` is
-    `flat`. Every batch has n turns of every episode: turns that an episode did not have, and all
+    `flat`. Every batch has n turns of every episode: turns after the end of an episode, and all
     turns of one whose judge failed, have no return, no tokens in the loss and no part in the
     baseline.
 
     Args:
-        problems: as for `find_problems`, of a level only those that are not held out; or a
-            `MixedDifficulty` or `Curriculum`, which is told how each episode of training went.
-        pool: who judges; by default judges of this machine's devices. It stays the caller's to
-            close.
-        settings: how episodes are played; `max_turns` is n. `context_tokens` are the policy's own
-            tokens, and have to leave room for `max_completion_length` in what the model can read.
-        recorder: writes the episodes to a trajectory file. Their model is called by its name and
-            step.
+        problems: as for `find_problems`, without the held-out problems of levels; or a
+            `MixedDifficulty` or `Curriculum`, which gets the outcomes of each training episode.
+        pool: the judges, closed by the caller; by default those of this machine's devices.
+        settings: how episodes are played; `max_turns` is n. `context_tokens` are tokens of the
+            policy, and must leave room for `max_completion_length` in the model's context.
+        recorder: writes the episodes to a trajectory file, with name and step as their model.
 
     Raises:
         ProblemError: if a problem is unknown.
@@ -158,12 +158,10 @@ class TurnRollouts:
         self._pool, self._recorder = pool, recorder
 
     def dataset(self) -> Dataset | IterableDataset:
-        """What to give as `train_dataset`: the problems by id, which the rollouts put their prompts
-        in the place of.
+        """The `train_dataset`: the problems by ID, which the rollouts replace by prompts.
 
-        A curriculum's never ends and is drawn from as training goes, a batch ahead: set
-        `max_steps`, and `shuffle_dataset=False`, or else TRL draws a thousand problems before the
-        first step.
+        A curriculum's dataset is endless and drawn one batch ahead: set `max_steps` and
+        `shuffle_dataset=False`, or TRL draws a thousand problems before the first step.
         """
         from datasets import Dataset, IterableDataset
 
@@ -172,7 +170,7 @@ class TurnRollouts:
         return Dataset.from_dict({"prompt": list(self._known)})
 
     def __call__(self, prompts: Sequence[str], trainer: Any) -> dict[str, list[Any] | None]:
-        """What TRL asks for: one row for each of `prompts`, each of which names a problem.
+        """One row for each of `prompts`, each of which names a problem.
 
         Raises:
             ValueError: if the rows of a problem cannot be divided into whole episodes.
@@ -198,8 +196,8 @@ class TurnRollouts:
         chunks = [prompts[at : at + turns] for at in range(0, len(prompts), turns)]
         if group % turns or any(len(chunk) < turns or len(set(chunk)) > 1 for chunk in chunks):
             raise ValueError(
-                f"num_generations is {group} and this process has {len(prompts)} rows; both must be multiples of the "
-                f"{turns} turns of an episode"
+                f"num_generations is {group} and this process has {len(prompts)} rows; "
+                f"both must be multiples of the {turns} turns of an episode"
             )
 
     def _begin(self, ids: Sequence[str], trainer: Any) -> list[Episode]:
@@ -221,7 +219,7 @@ class TurnRollouts:
         return episodes
 
     def _tell(self, episodes: Sequence[Episode]) -> None:
-        """Every process tells its curriculum of the episodes of all, so that all draw the same."""
+        """Records the episodes of all processes in each, so that all curricula draw alike."""
         if not isinstance(self._source, ProblemSource):
             return
         from accelerate.utils import gather_object
@@ -239,9 +237,7 @@ def turn_return(
     category: Sequence[str | None],
     **more: Any,
 ) -> list[float | None]:
-    """The reward function that goes with `TurnRollouts`. Logs the turns' mean score and the share
-    of correct ones.
-    """
+    """The reward function of `TurnRollouts`. Logs mean score and share of correct turns."""
     log_metric: Callable[[str, float], None] = more["log_metric"]
     if scores := [value for value in score if value is not None]:
         log_metric("kevin/score", fmean(scores))
@@ -263,15 +259,13 @@ class _Draws:
             yield {"prompt": problem.id}
 
     def __reduce__(self) -> tuple[type, tuple[()]]:
-        """Nothing, since `datasets` pickles what makes a dataset for no more than the name of a
-        cache.
-        """
+        """Pickles as nothing: `datasets` pickles the generator only to name a cache."""
         return object, ()
 
 
 @dataclass(frozen=True, slots=True)
 class _Round:
-    """What was generated in one turn of all episodes, in their order."""
+    """The generations of one turn in all episodes, in order."""
 
     prompt_ids: list[list[int]]
     completion_ids: list[list[int]]
@@ -279,9 +273,7 @@ class _Round:
 
 
 def _play(episodes: Sequence[Episode], trainer: Any) -> _Round:
-    """Takes one turn in all episodes. Those that have ended are asked, too: every batch has the
-    same shape.
-    """
+    """Takes one turn in all episodes, including ended ones, so that batches have the same shape."""
     chats = [[message.model_dump() for message in episode.messages] for episode in episodes]
     prompt_ids = trainer.processing_class.apply_chat_template(
         chats,
@@ -315,9 +307,7 @@ def _reply(prompt_ids: list[int], completion_ids: list[int], trainer: Any) -> Re
 
 
 def _rows(episodes: Sequence[Episode], rounds: Sequence[_Round]) -> dict[str, list[Any] | None]:
-    """The turns, episode by episode; of one that is no sample to train on, return, score and
-    category are None.
-    """
+    """The turns by episode; None for return, score and category of those not to train on."""
     known = [
         {sample.turn - 1: sample for sample in training_samples([each.trajectory])}
         for each in episodes

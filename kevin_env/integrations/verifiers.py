@@ -1,16 +1,15 @@
 """A taskset and an environment for verifiers 0.4 (`pip install 'kevin-env[verifiers]'`).
 
-verifiers finds them by the name of a module that exports both, such as one with these lines in
-`kevin_vf.py`:
+verifiers finds them by the name of a module that exports both, such as `kevin_vf.py`:
 
     from kevin_env.integrations.verifiers import KernelEnv, KernelTaskset
     __all__ = ["KernelEnv", "KernelTaskset"]
 
     vf-eval kevin-vf -m MODEL --client.base-url URL --env.taskset.problems L1
-    --env.settings.max-turns 4 --no-push
+        --env.settings.max-turns 4 --no-push
 
-Every turn is an agent run of its own, so that its trace has the prompt as it was sent, without
-earlier reasoning, and its own discounted return as its reward.
+Every turn is a separate agent run, so that its trace has the prompt as sent, without earlier
+reasoning, and its discounted return as its reward.
 """
 
 # pyright: reportMissingImports=false
@@ -41,8 +40,8 @@ class KernelTasksetConfig(vf.TasksetConfig):
     """Which problems there are."""
 
     problems: str = "train"
-    """As for `find_problems`: an id, a level (without its held-out problems), a side of the split,
-    a path.
+    """As for `find_problems`: an ID, a level (without held-out problems), a side of the split, a
+    path.
     """
 
 

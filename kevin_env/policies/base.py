@@ -1,4 +1,4 @@
-"""What a policy is, and the ways in which one fails to answer."""
+"""The policy interface and its errors, and a scripted policy."""
 
 import threading
 from collections import deque
@@ -33,9 +33,7 @@ class Listener(Protocol):
 
 
 class PolicyError(RuntimeError):
-    """A policy that gave no reply. It ends the episode with `stop_reason`; it is no turn and has no
-    score.
-    """
+    """A policy gave no reply. The episode ends with `stop_reason`, without a turn or score."""
 
     stop_reason: ClassVar[StopReason] = "model_error"
 
@@ -59,15 +57,15 @@ class Quit(PolicyError):
 
 
 class Policy(Protocol):
-    """Answers a chat. All of ours may be asked from several threads at once."""
+    """Answers chats. All policies of this package are thread-safe."""
 
     @property
     def name(self) -> str:
-        """What the record calls it, such as the model's name."""
+        """Name for the record, such as the model's."""
         ...
 
     def reply(self, messages: Sequence[Message], on_text: OnText | None = None) -> Reply:
-        """The reply to a chat; `on_text` hears it as it comes.
+        """The reply to a chat; `on_text` is called with each piece of it.
 
         Raises:
             PolicyError: if there is no reply.
@@ -77,17 +75,15 @@ class Policy(Protocol):
 
 @runtime_checkable
 class Seeded(Protocol):
-    """A policy that may have a seed."""
+    """A policy that can have a seed."""
 
     def for_sample(self, sample: int) -> Self:
-        """The same policy for one of several samples, from 0, with a seed of its own if it has one."""
+        """The policy for one of several samples, from 0, with a seed of its own if it has one."""
         ...
 
 
 def for_sample(policy: Policy, sample: int) -> Policy:
-    """The policy as one of several samples of a problem should ask it. With one seed for all they
-    would be alike.
-    """
+    """The policy for one of several samples; with the same seed, all would be alike."""
     return policy.for_sample(sample) if isinstance(policy, Seeded) else policy
 
 

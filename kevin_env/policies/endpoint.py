@@ -1,6 +1,4 @@
-"""What the errors of an endpoint mean: too long a chat, a refusal, or what to put right, in a line
-without the key.
-"""
+"""Answers and errors of OpenAI-compatible endpoints, which need not keep to the protocol."""
 
 import json
 import math
@@ -27,7 +25,7 @@ _OVERFLOW_SAID = re.compile(
     "maximum context length"  # OpenAI, vLLM, SGLang, OpenRouter; most others by imitation
     "|model's context length|maximum allowed length"  # SGLang
     "|maximum model length|max_tokens must be at least 1, got"  # vLLM
-    "|available context size|context size has been exceeded",  # llama.cpp, and Ollama, which passes its words on
+    "|available context size|context size has been exceeded",  # llama.cpp, Ollama
     re.IGNORECASE,
 )
 _REFUSED = {"content_filter", "content_policy_violation"}  # Azure; OpenAI
@@ -41,13 +39,13 @@ _TITLE = re.compile(r"<title>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where a model is asked.
+    """The endpoint of a model.
 
     Args:
-        host: its name, without anything secret.
-        model: who is asked there.
-        timeout: seconds that are waited for it.
-        secrets: what no text may hold.
+        host: its name, without secrets.
+        model: the model.
+        timeout: seconds to wait for it.
+        secrets: strings to remove from all messages.
     """
 
     host: str
@@ -56,7 +54,7 @@ class Endpoint:
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
     def failure(self, error: Exception) -> PolicyError:
-        """What an error of the `openai` package, or of reading an answer, means."""
+        """The policy error for an error of the `openai` package or of reading an answer."""
         import openai
 
         if isinstance(error, openai.APIConnectionError) or type(error).__module__.startswith(
@@ -79,11 +77,11 @@ class Endpoint:
         )
 
     def told(self, body: object, status: int | None = None) -> PolicyError:
-        """What an error that the endpoint itself reports means.
+        """The policy error for an error that the endpoint reports.
 
         Args:
             body: the `error` object of its answer, or its text.
-            status: of HTTP, when the answer was nothing but an error.
+            status: the HTTP status, if the answer was an error.
         """
         names, text = _names(body), _text(body)
         if (
@@ -114,17 +112,19 @@ class Endpoint:
         match status:
             case None:
                 return f"{self.host} failed while it answered: {text}"
-            case 401:  # without the endpoint's words, which may quote a part of the key
-                return f"{self.host} does not accept the key (HTTP 401): set OPENAI_API_KEY to one that it gave out"
+            case 401:  # the endpoint's message could quote a part of the key
+                return f"{self.host} rejects the key (HTTP 401): check OPENAI_API_KEY"
             case 403:
                 return f"{self.host} does not let this key use {self.model} (HTTP 403): {text}"
             case 404:
                 return (
-                    f"{self.host} has no model {self.model!r}, or no chat completions at this address (HTTP 404): "
-                    f"check --model, and --base-url, which most often ends in /v1. It says: {text}"
+                    f"{self.host} has no model {self.model!r} or no chat completions (HTTP 404): "
+                    f"check --model, and --base-url, which usually ends in /v1. {text}"
                 )
             case 429:
-                return f"{self.host} takes no more requests for now (HTTP 429): wait, or ask less at once. {text}"
+                return (
+                    f"{self.host} limits requests (HTTP 429): wait, or send fewer at once. {text}"
+                )
             case _:
                 return f"{self.host} answers with HTTP {status}: {text}"
 
@@ -132,12 +132,12 @@ class Endpoint:
         why = str(cause) or type(cause).__name__
         if not cannot_connect(cause):
             if "Timeout" in type(cause).__name__:
-                return f"{self.host} gave no answer within {self.timeout:g} s; a longer --timeout waits longer"
+                return f"{self.host} gave no answer within {self.timeout:g} s; raise --timeout"
             return f"the connection to {self.host} broke: {why}"
         if "certificate" in why.lower():
-            return f"{self.host} has no certificate that can be trusted; SSL_CERT_FILE names further ones ({why})"
+            return f"{self.host} has no trusted certificate; SSL_CERT_FILE adds some ({why})"
         if "ssl" in why.lower():
-            return f"{self.host} speaks no TLS here; if it is a plain server, write http:// in --base-url ({why})"
+            return f"{self.host} does not speak TLS; try http:// in --base-url ({why})"
         return f"cannot reach {self.host}: check --base-url, and whether the server runs ({why})"
 
 
@@ -172,9 +172,7 @@ def pause_before_retry(error: Exception, attempt: int) -> float | None:
 
 
 def cannot_connect(cause: BaseException | None) -> bool:
-    """Whether there never was a connection: the HTTP library, whichever the package has, names its
-    classes so.
-    """
+    """Whether there was no connection, by the class names of the HTTP library."""
     return type(cause).__name__ in (
         "ConnectError",
         "ConnectTimeout",
@@ -200,9 +198,7 @@ def _metadata(body: object) -> dict[str, Any]:
 
 
 def _text(body: object) -> str:
-    """What an error says: its message, with what OpenRouter passes on of the provider behind it, or
-    all of it.
-    """
+    """The message of an error, with that of the provider behind OpenRouter."""
     if isinstance(body, dict):
         message = body.get("message")
         raw = _metadata(body).get("raw")
@@ -215,9 +211,7 @@ def _text(body: object) -> str:
 
 
 LONGEST = 4 * 2**20
-"""Characters of content and reasoning that are read; a reply that is longer is cut off. A million
-tokens fit.
-"""
+"""Limit of content and reasoning in characters; room for about a million tokens."""
 
 
 class _Part(BaseModel):
@@ -259,7 +253,7 @@ class Answer:
         """Whether anything has come."""
         self.finish: str | None = None
         self.error: Any = None
-        """What the endpoint says of a failure in the middle of an answer."""
+        """The endpoint's message on a failure in the middle of an answer."""
         self.refusal = ""
         self.thought = ""
         """The reasoning in the last piece."""
@@ -279,7 +273,7 @@ class Answer:
         return self._length >= LONGEST
 
     def add(self, body: object) -> str:
-        """Takes a whole answer, or a piece of a stream, and gives the content in it.
+        """Adds a whole answer, or a piece of a stream, and returns its content.
 
         Raises:
             pydantic.ValidationError: if it is neither.
@@ -299,7 +293,7 @@ class Answer:
         return self._take(self._content, part.content or "")
 
     def reply(self) -> Reply:
-        """What came, with the reasoning apart."""
+        """The content, with the reasoning apart."""
         cut = self.finish == "length" or self.full
         return make_reply(self.content, "".join(self._reasoning), truncated=cut, usage=self._usage)
 
@@ -311,9 +305,7 @@ class Answer:
 
 
 def _usage(told: Any) -> Usage | None:
-    """What can be made of an endpoint's account; a figure that is none is left out, for the reply
-    is worth more.
-    """
+    """The valid figures of an endpoint's usage; invalid ones are dropped rather than the reply."""
     if not isinstance(told, dict):
         return None
     cost = told.get("cost")

@@ -16,7 +16,10 @@ from kevin_env.outcome import printable
 from kevin_env.policies.base import OnText, Quit
 from kevin_env.record import Message, Reply
 
-_ASK = "\nGive the path of a .py file, `edit` for an editor, or the reply itself and then a line with one dot.\n"
+_ASK = (
+    "\nGive the path of a .py file, `edit` for an editor, "
+    "or the reply itself and then a line with one dot.\n"
+)
 
 
 class HumanPolicy:
@@ -75,11 +78,10 @@ def _fenced(code: str) -> str:
 
 
 def edited(draft: str) -> str:
-    """What a person makes of the draft in $VISUAL or $EDITOR, else vi. The terminal has to be free
-    for it.
+    """Lets a person edit the draft in $VISUAL or $EDITOR, by default vi, on a free terminal.
 
     Raises:
-        OSError: if the editor cannot be run or fails, or leaves no text that can be read.
+        OSError: if the editor cannot be run, fails, or leaves no readable text.
     """
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     with tempfile.TemporaryDirectory(prefix="kevin-env-") as folder:

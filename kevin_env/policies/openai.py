@@ -1,9 +1,7 @@
-"""Any OpenAI-compatible endpoint as a policy: OpenAI, vLLM, SGLang, llama.cpp, Ollama, OpenRouter
-and others.
+"""A policy for OpenAI-compatible endpoints: OpenAI, vLLM, SGLang, llama.cpp, Ollama, OpenRouter.
 
-Reasoning is kept apart from the answer and never sent back, whether the endpoint gives it in a
-field of its own or the model writes it in `<think>` tags. The key is in no error, no
-representation, no log and no record.
+Reasoning is kept apart from the answer and never sent back, whether it comes in a separate field or
+in `<think>` tags. The key appears in no error, representation, log or record.
 """
 
 import copy
@@ -32,31 +30,29 @@ _RETRIES = 5
 _CONNECT_SECONDS = 10.0
 _NO_KEY = "EMPTY"
 _OURS = frozenset({"model", "messages", "stream", "stream_options", "n"})
-"""Fields of a request that `extra_body` may not set."""
+"""Fields of a request that `extra_body` must not set."""
 
 
 class OpenAIPolicy:
-    """A model behind an OpenAI-compatible endpoint. Safe to be asked from several threads at once.
+    """A model behind an OpenAI-compatible endpoint. Thread-safe.
 
-    A reply is streamed when somebody listens, and comes in one piece otherwise.
+    Replies are streamed if there is a listener.
 
     Args:
         model: its name at the endpoint.
-        base_url: the endpoint; by default $OPENAI_BASE_URL, then OpenAI's own.
-        api_key: by default $OPENAI_API_KEY; endpoints other than OpenAI's own need none.
-        timeout: seconds without an answer, or without the next piece of one, after which a request
-            is given up.
-        temperature: as the four below sent only when given, since some models reject it.
-        top_p: share of the probability that is sampled from.
-        max_tokens: most tokens of one reply; sent as `max_completion_tokens` to models that ask for
-            that.
-        seed: best effort at the endpoint. `for_sample` gives each of several samples its own.
-        extra_body: further fields of the request, such as `{"reasoning_effort": "high"}` or
+        base_url: the endpoint; by default $OPENAI_BASE_URL, then OpenAI's.
+        api_key: by default $OPENAI_API_KEY; optional for endpoints other than OpenAI's.
+        timeout: seconds without an answer, or the next piece of one, before a request fails.
+        temperature: sampling temperature. This and the next four are sent only if given, since some
+            models reject them.
+        top_p: nucleus sampling probability.
+        max_tokens: limit of a reply in tokens; `max_completion_tokens` for models that need it.
+        seed: sampling seed. `for_sample` gives each of several samples its own.
+        extra_body: more fields of the request, such as `{"reasoning_effort": "high"}` or
             `{"top_k": 20}`.
 
     Raises:
-        PolicyError: for a URL that is none, a key that cannot be sent, or none where OpenAI's own
-            endpoint is meant.
+        PolicyError: for an invalid URL or key, or a missing key for OpenAI's endpoint.
     """
 
     def __init__(
@@ -95,9 +91,7 @@ class OpenAIPolicy:
         return f"OpenAIPolicy({self.name!r} at {self._endpoint.host})"
 
     def for_sample(self, sample: int) -> Self:
-        """The same model for one of several samples, from 0: with a seed, each has its own, or all
-        would be alike.
-        """
+        """The model for one of several samples, from 0, with a seed of its own if it has one."""
         other = copy.copy(self)
         if "seed" in self._parameters:
             other._parameters = self._parameters | {"seed": self._parameters["seed"] + sample}
@@ -126,9 +120,7 @@ class OpenAIPolicy:
     def _pieces(
         self, messages: Sequence[Message], answer: Answer, on_text: OnText | None
     ) -> Iterator[str]:
-        """Fills in the answer, piece by piece. The boundary to the endpoint: what fails in here is
-        a PolicyError.
-        """
+        """Fills in the answer piece by piece. Everything that fails here becomes a PolicyError."""
         try:
             self._reach()
             if on_text is None:
@@ -143,9 +135,9 @@ class OpenAIPolicy:
                 return
         except PolicyError:
             raise
-        except Exception as error:  # a broken stream raises what the HTTP library raises, which the package leaves open
+        except Exception as error:  # a broken stream raises errors of the HTTP library
             failure = self._endpoint.failure(error)
-        raise failure  # out here it has no context: an exception of the package holds the request, key included
+        raise failure  # here it has no context, which would hold the request and the key
 
     def _retried(
         self, messages: Sequence[Message], on_text: OnText | None = None, **how: Any
@@ -184,9 +176,7 @@ class OpenAIPolicy:
         return self._create(messages, **how)
 
     def _take(self, answer: Answer, piece: Any) -> str:
-        """Adds what the package made of an answer: its model, which checks nothing, or what was
-        there instead.
-        """
+        """Adds an unvalidated answer of the package."""
         if isinstance(piece, str):
             raise self._endpoint.no_json(piece)
         return answer.add(
@@ -194,9 +184,7 @@ class OpenAIPolicy:
         )
 
     def _reach(self) -> None:
-        """Finds out at once that nobody is there; the retries of a real request take a quarter of a
-        minute for that.
-        """
+        """Fails fast if nothing listens there; the retries of a real request take 15 seconds."""
         import openai
 
         if self._reached:
@@ -248,7 +236,7 @@ def _key(key: str, url: SplitResult) -> str:
     key = key.strip()
     if not key and url.hostname == urlsplit(_OPENAI_URL).hostname:
         raise PolicyError(
-            "no key for api.openai.com: set OPENAI_API_KEY, or give the --base-url of another endpoint"
+            "no key for api.openai.com: set OPENAI_API_KEY, or give another --base-url"
         )
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise PolicyError(

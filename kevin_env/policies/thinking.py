@@ -1,6 +1,4 @@
-"""Keeps what a model writes in reasoning tags apart from its answer, also while both are still
-coming.
-"""
+"""Separates reasoning in tags from the answer, in whole replies and in streams."""
 
 from kevin_env.extract import (
     CLOSING_TAGS,
@@ -18,11 +16,11 @@ _LONGEST_CLOSING = max(map(len, CLOSING_TAGS))
 def make_reply(
     content: str, reasoning: str = "", truncated: bool = False, usage: Usage | None = None
 ) -> Reply:
-    """A reply from what a model wrote: reasoning in tags is moved from `content` to `reasoning`.
+    """A reply from generated text: reasoning in tags moves from `content` to `reasoning`.
 
-    A model that never stops reasoning has been cut off, whatever its endpoint says. An answer that
-    speaks of the tags itself is left whole: `extract` leaves the reasoning out of every content,
-    and must not do so twice.
+    A model that never closes its reasoning was cut off, whatever the endpoint reports. An answer
+    that mentions the tags itself stays whole: `extract` removes reasoning from every content, and
+    must not do so twice.
     """
     answer, thoughts, unfinished = part_reasoning(content)
     if part_reasoning(answer)[0] != answer:
@@ -36,14 +34,14 @@ def make_reply(
 
 
 class Spoken:
-    """Passes on a reply that comes in pieces, without what stands in reasoning tags.
+    """Passes on a stream without the reasoning in tags.
 
-    What may become a tag is held back until it is known. Reasoning whose opening tag is missing
-    can't be told from the answer before its end, and is passed on.
+    Text that could become a tag is held back until that is known. Reasoning without an opening tag
+    cannot be recognized in a stream, and is passed on.
 
     Args:
-        listener: hears the answer.
-        thinking: the prompt has opened the reasoning already.
+        listener: gets the answer.
+        thinking: whether the prompt has already opened the reasoning.
     """
 
     def __init__(self, listener: OnText, thinking: bool = False) -> None:
@@ -75,7 +73,7 @@ class Spoken:
         return closed is not None
 
     def _speak(self) -> bool:
-        """Passes on a line, or as much of it as can be no tag; whether there may be more to do."""
+        """Passes on a line, or the part that cannot be a tag; returns whether to go on."""
         if self._line_start and (opened := REASONING_OPENS.match(self._held)):
             self._held, self._thinking = self._held[opened.end() :], True
             return True

@@ -1,6 +1,4 @@
-"""A local model in this process as a policy, by Hugging Face's transformers (`pip install
-'kevin-env[local]'`).
-"""
+"""A local model in this process, with transformers (`pip install 'kevin-env[local]'`)."""
 
 import contextlib
 import copy
@@ -22,26 +20,23 @@ DEFAULT_NEW_TOKENS = 16_384
 
 _LONGEST_REASON = 300
 _NO_LIMIT = 10**9
-"""Tokenizers that know no limit of the context say that it is larger than this."""
+"""Tokenizers without a context limit report more than this."""
 
 
 class TransformersPolicy:
-    """A chat model that runs in this process. Asked from several threads, it answers one after the
-    other.
+    """A chat model in this process. Thread-safe; it answers one chat at a time.
 
-    Python code that comes with the model is not run. On the judge's own GPU the model takes memory
-    from the kernels, and the judge repeats the measurements that it disturbs: give it another GPU
-    where there is one.
+    Python code of the model is not run. On the judge's GPU, the model takes memory from kernels and
+    disturbs measurements, which the judge repeats: use another GPU if there is one.
 
     Args:
-        model: a folder, or a name at the Hugging Face Hub.
-        device: such as `"cpu"` or `"cuda:1"`; `"auto"` is a GPU when there is one.
-        dtype: such as `"bfloat16"`; `"auto"` is what the weights are stored in.
-        temperature: 0 takes the likeliest token; as the model's own settings have it when left out.
-        top_p: share of the probability that is sampled from; likewise.
-        max_new_tokens: most tokens of a reply.
-        seed: makes replies reproducible: the same chat gets the same one. `for_sample` gives each
-            sample its own.
+        model: a folder, or a name on the Hugging Face Hub.
+        device: such as `"cpu"` or `"cuda:1"`; `"auto"` is a GPU if there is one.
+        dtype: such as `"bfloat16"`; `"auto"` is that of the weights.
+        temperature: 0 takes the likeliest token; by default as in the model's generation config.
+        top_p: nucleus sampling probability; likewise.
+        max_new_tokens: limit of a reply in tokens.
+        seed: makes replies reproducible. `for_sample` gives each sample its own.
 
     Raises:
         PolicyError: if transformers is not installed, or the model cannot be loaded or has no chat
@@ -70,9 +65,7 @@ class TransformersPolicy:
         return f"TransformersPolicy({self.name.removeprefix('local:')!r} on {self._model.device})"
 
     def for_sample(self, sample: int) -> Self:
-        """The same model, loaded once, for one of several samples, from 0: with a seed, each has
-        its own.
-        """
+        """The same loaded model for one of several samples, from 0, with its own seed if any."""
         other = copy.copy(self)
         other._seed = None if self._seed is None else self._seed + sample
         return other
@@ -174,7 +167,7 @@ def _load(model: str, device: str, dtype: str) -> tuple[Any, Any]:
 
 
 def _sampling(model: Any, tokenizer: Any, temperature: float | None, top_p: float | None) -> Any:
-    """The model's own settings of generation, with what was asked for instead."""
+    """The model's generation config with the requested changes."""
     config = copy.deepcopy(model.generation_config)
     if config.eos_token_id is None:
         config.eos_token_id = tokenizer.eos_token_id
@@ -191,7 +184,7 @@ def _sampling(model: Any, tokenizer: Any, temperature: float | None, top_p: floa
 
 
 def _context_length(model: Any, tokenizer: Any) -> int:
-    """Tokens of prompt and reply together; very many where nobody says."""
+    """Limit of prompt and reply in tokens; a very large number if unknown."""
     told = getattr(model.config.get_text_config(), "max_position_embeddings", None)
     return told or min(tokenizer.model_max_length, _NO_LIMIT)
 
@@ -204,9 +197,7 @@ def _ends(config: Any) -> set[int]:
 
 @contextlib.contextmanager
 def _seeded(seed: int | None, device: "torch.device") -> Iterator[None]:
-    """Lets torch draw from a seed while the block runs, and go on afterwards as if nothing had been
-    drawn.
-    """
+    """Seeds torch's random numbers in the block and restores their state afterwards."""
     import torch
 
     if seed is None:

@@ -1,6 +1,4 @@
-"""Kernels for modules like the task's, from an index, to be shown in the first prompt. Needs the
-extra `retrieval`.
+"""Retrieval of kernels for similar references, for the first prompt. Needs the extra `retrieval`.
 
-It lies below `kevin_env.context`, which asks it for what to show; what it needs is imported where
-it is used, so that everything else works without the extra.
+Modules of the extra are imported where they are used, so that everything else works without it.
 """

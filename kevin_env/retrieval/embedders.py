@@ -1,6 +1,4 @@
-"""From a reference to a vector: by a sentence-transformers model, or, for tests and without a
-model, by its words.
-"""
+"""Embeddings of references: by a sentence-transformers model, or by hashed words without one."""
 
 import ast
 import functools
@@ -21,9 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 DEFAULT_MODEL = "BAAI/bge-small-en-v1.5"
-"""As kernel-rl's retriever. A client embeds its task on the CPU, which this one does in a fraction
-of a second.
-"""
+"""Model of kernel-rl's retriever, which embeds a task on the CPU in a fraction of a second."""
 
 TOKEN_HASH = "token-hash"
 """The name of `TokenHashEmbedder` where a model's name stands."""
@@ -31,8 +27,7 @@ TOKEN_HASH = "token-hash"
 INSTALL = "pip install 'kevin-env[retrieval]'"
 
 _MOST = 8000
-"""Characters of a text that are embedded, as in kernel-rl; models cut at their own limit of tokens.
-"""
+"""Limit of an embedded text in characters, as in kernel-rl; models cut it at their own limit."""
 
 _NOT_THE_MODULE = {"get_inputs", "get_init_inputs"}
 
@@ -49,7 +44,7 @@ class Embedder(Protocol):
 
 
 class TokenHashEmbedder:
-    """Counts words at places that their hashes choose. The same in every process; knows no meaning."""
+    """Counts words at hashed positions, the same in every process."""
 
     name = TOKEN_HASH
 
@@ -114,11 +109,10 @@ def make_embedder(name: str, device: str = "cpu") -> Embedder:
 
 @functools.lru_cache(maxsize=65_536)
 def module_text(reference: str) -> str:
-    """What of a reference is embedded: its classes and functions, without comments, docstrings,
-    sizes and inputs.
+    """The classes and functions of a reference, without comments, docstrings, sizes and inputs.
 
     Raises:
-        RetrievalError: if it does not parse, or is nested too deeply to be read.
+        RetrievalError: if it does not parse, or is nested too deeply.
     """
     try:
         kept = [
@@ -139,7 +133,7 @@ def module_text(reference: str) -> str:
 
 @contextmanager
 def _without_progress() -> Iterator[None]:
-    """Keeps transformers from drawing a bar on stderr, where a screen may be."""
+    """Disables the progress bar of transformers, which would disturb a screen."""
     try:
         from transformers.utils import logging
     except ImportError:  # which `_load` tells of

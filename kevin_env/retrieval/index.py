@@ -1,11 +1,10 @@
-"""An index on disk: pairs as JSON lines, the vectors of their references as an array, and what both
-are.
+"""The index of kernels to retrieve: its files, and the search for similar references.
 
-    FOLDER/index.json     schema, embedding model, dimension, how many pairs
-    FOLDER/pairs.jsonl    a pair a line
+    FOLDER/index.json     schema, embedding model, dimension, number of pairs
+    FOLDER/pairs.jsonl    one pair per line
     FOLDER/vectors.npy    float32[pairs, dimension], rows of length 1; row i belongs to line i
 
-Nothing in it is code, and nothing is unpickled.
+It holds no code to run, and nothing is unpickled.
 """
 
 import functools
@@ -30,20 +29,20 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BUILD = "kevin-env index build solutions --out FOLDER"
-"""What makes a small index without other people's data."""
+"""Command that builds a small index from our own solutions."""
 
 LONGEST = 20_000
 """Characters of reference and kernel together; what is longer fits no prompt and is left out."""
 
 _TOGETHER = 256
-"""Texts that are embedded before progress is told."""
+"""Texts to embed between two reports of progress."""
 
 OnProgress = Callable[[int, int], None]
-"""Is told how many references are embedded, and how many there are."""
+"""Called with the number of embedded references and the total."""
 
 
 class Header(Frozen):
-    """What `index.json` says."""
+    """The content of `index.json`."""
 
     format: Literal["kevin-index/1"] = Field(default="kevin-index/1", alias="schema")
     model: str
@@ -68,16 +67,14 @@ class Index:
 
 @dataclass(frozen=True)
 class Kept:
-    """What of the sources an index holds, and why the rest was left out."""
+    """The pairs of an index by source, and the reasons for leaving others out."""
 
     pairs: tuple[Pair, ...]
     left_out: Counter[str]
 
 
 def keep(pairs: Iterable[Pair]) -> Kept:
-    """Of each reference and language the fastest kernel, the first of equals. The rest is counted
-    by its reason.
-    """
+    """The fastest kernel of each reference and language, and counts of what was left out."""
     best: dict[tuple[str, str], Pair] = {}
     left_out: Counter[str] = Counter()
     for pair in pairs:
@@ -200,14 +197,14 @@ class Found(Frozen):
 
 
 class Retriever:
-    """An index with the model that it was made with. May be asked from several threads.
+    """An index with its model. Thread-safe.
 
     Args:
-        index: what is looked through.
-        embedder: the one that it was built with.
+        index: the index.
+        embedder: the embedder that it was built with.
 
     Raises:
-        RetrievalError: if FAISS is not installed, or the embedder makes other vectors.
+        RetrievalError: if FAISS is not installed, or the embedder's vectors differ in size.
     """
 
     def __init__(self, index: Index, embedder: Embedder) -> None:
@@ -252,7 +249,8 @@ class Retriever:
             if not len(rows):
                 there = ", ".join(sorted({pair.language for pair in self._index.pairs}))
                 raise RetrievalError(
-                    f"the index has no kernels in {language}, only in {there}; add a source that has"
+                    f"the index has no kernels in {language}, only in {there}; "
+                    "add a source that has"
                 )
             searcher = self._faiss.IndexFlatIP(self._index.vectors.shape[1])
             searcher.add(self._index.vectors[rows])
@@ -271,11 +269,10 @@ class Retriever:
 
 
 def open_retriever(folder: str) -> Retriever:
-    """The retriever of an index on disk; opened once in a process, and anew when it was built anew.
+    """The retriever of an index on disk, cached until the index is built again.
 
     Raises:
-        RetrievalError: if no folder is given, there is no index in it, or the extra is not
-            installed.
+        RetrievalError: if no folder is given, it has no index, or the extra is not installed.
     """
     if not folder:
         raise RetrievalError(
@@ -294,9 +291,7 @@ def _opened(path: Path, changed: int) -> Retriever:
 
 
 def _answers_held_out(pair: Pair, theirs: tuple[str, ...]) -> bool:
-    """Whether a pair is for a held-out problem: as its level and number tell, else as its
-    operations do.
-    """
+    """Whether a pair is for a held-out problem, by its level and number or by its operations."""
     ours = next((each for each in _ours() if _same_task(pair, each)), None)
     if ours is not None:
         return is_held_out(ours)
@@ -311,9 +306,7 @@ def _ours() -> tuple[Problem, ...]:
 
 
 def _same_task(pair: Pair, problem: Problem) -> bool:
-    """Whether the pair is for this very problem: ours up to level 3 are KernelBench's, by level and
-    number.
-    """
+    """Whether the pair is for this problem; ours up to level 3 are KernelBench's, by number."""
     if pair.level is None or (pair.level, pair.number) != (problem.level, problem.number):
         return False
     return pair.origin == "solutions" or pair.level <= _KERNELBENCH_LEVELS

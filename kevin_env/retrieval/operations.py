@@ -1,7 +1,6 @@
-"""What a reference computes: its operations in order, whatever its names, its layout and its
-constants are.
+"""The operations of a reference in order, regardless of names, layout and constants.
 
-Only text is read here; nothing of it runs.
+Only text is read here; nothing is run.
 """
 
 import ast
@@ -17,40 +16,40 @@ from kevin_env.outcome import Frozen
 from kevin_env.parsing import parse
 
 SYNONYMS = {
-    "mm": "matmul", "bmm": "matmul", "addmm": "linear", "baddbmm": "linear",
-    "multiply": "mul", "divide": "div", "truedivide": "div", "subtract": "sub", "absolute": "abs", "negative": "neg",
-    "swish": "silu", "power": "pow", "concat": "cat", "concatenate": "cat", "greater": "gt", "less": "lt",
-    "crossentropyloss": "crossentropy", "mseloss": "mse", "nllloss": "nll", "kldivloss": "kldiv",
+    "mm": "matmul", "bmm": "matmul", "addmm": "linear", "baddbmm": "linear", "multiply": "mul",
+    "divide": "div", "truedivide": "div", "subtract": "sub", "absolute": "abs", "negative": "neg",
+    "swish": "silu", "power": "pow", "concat": "cat", "concatenate": "cat", "greater": "gt",
+    "less": "lt", "crossentropyloss": "crossentropy", "mseloss": "mse", "nllloss": "nll",
+    "kldivloss": "kldiv",
 }  # fmt: skip
 """Different names of one operation, as `operation` spells them."""
 
-NOT_COMPUTING = frozenset({
-    "view", "viewas", "reshape", "reshapeas", "transpose", "permute", "t", "movedim", "moveaxis", "swapaxes",
-    "swapdims", "flatten", "unflatten", "squeeze", "unsqueeze", "expand", "expandas", "broadcastto",
-    "broadcasttensors", "contiguous", "narrow", "chunk", "split", "unbind", "select", "detach", "clone", "to",
-    "type", "typeas", "float", "half", "double", "bfloat16", "int", "long", "short", "bool", "cuda", "cpu",
-    "tolist", "item", "size", "dim", "ndim", "numel", "stride", "shape", "promotetypes", "empty", "emptylike",
-    "zeros", "zeroslike", "ones", "oneslike", "full", "fulllike", "newzeros", "newempty", "newones", "newfull",
-    "newtensor", "tensor", "astensor", "arange", "eye", "identity", "dropout", "dropout1d", "dropout2d",
-    "dropout3d", "sequential", "modulelist", "moduledict", "parameter", "parameterlist", "registerbuffer", "append",
-    "extend", "items", "keys", "values", "get", "format", "join", "apply", "super", "device", "dtype", "nograd",
-})  # fmt: skip
-"""What only views, places, makes or names tensors, and what does nothing when a model is used."""
+_NOT_COMPUTING = """
+view viewas reshape reshapeas transpose permute t movedim moveaxis swapaxes swapdims flatten
+unflatten squeeze unsqueeze expand expandas broadcastto broadcasttensors contiguous narrow chunk
+split unbind select detach clone to type typeas float half double bfloat16 int long short bool
+cuda cpu tolist item size dim ndim numel stride shape promotetypes empty emptylike zeros
+zeroslike ones oneslike full fulllike newzeros newempty newones newfull newtensor tensor
+astensor arange eye identity dropout dropout1d dropout2d dropout3d sequential modulelist
+moduledict parameter parameterlist registerbuffer append extend items keys values get format
+join apply super device dtype nograd
+"""
+
+NOT_COMPUTING = frozenset(_NOT_COMPUTING.split())
+"""Operations that only view, place, create or name tensors, or do nothing in evaluation."""
 
 OPERATORS: dict[type[ast.AST], str] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "floordivide",
     ast.Mod: "remainder", ast.Pow: "pow", ast.MatMult: "matmul", ast.LShift: "bitwiseleftshift",
-    ast.RShift: "bitwiserightshift", ast.BitOr: "bitwiseor", ast.BitXor: "bitwisexor", ast.BitAnd: "bitwiseand",
-    ast.USub: "neg", ast.Invert: "bitwisenot", ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le",
-    ast.Gt: "gt", ast.GtE: "ge",
+    ast.RShift: "bitwiserightshift", ast.BitOr: "bitwiseor", ast.BitXor: "bitwisexor",
+    ast.BitAnd: "bitwiseand", ast.USub: "neg", ast.Invert: "bitwisenot", ast.Eq: "eq",
+    ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge",
 }  # fmt: skip
 """Python's operators as torch calls them."""
 
 
 def operation(name: str) -> str:
-    """One spelling of `nn.LayerNorm`, `F.layer_norm`, `relu` and `relu_`; empty for what computes
-    nothing.
-    """
+    """One name for `nn.LayerNorm` and `F.layer_norm`, `relu` and `relu_`; empty for views etc."""
     word = re.sub(r"norm[123]d$", "norm", name.replace("_", "").lower())
     word = SYNONYMS.get(word, word)
     return "" if word in NOT_COMPUTING else word
@@ -61,15 +60,11 @@ Origin = Literal["solutions", "kernelbook", "archive", "examples"]
 
 
 class RetrievalError(ValueError):
-    """An index, a source or a model that cannot be used. The message is one line that says what to
-    do.
-    """
+    """An index, a source or a model that cannot be used. The message has the remedy."""
 
 
 class Pair(Frozen):
-    """A reference and a kernel for it. Nobody judged the kernels of other people's collections
-    here.
-    """
+    """A reference and a kernel for it; other people's kernels were not judged here."""
 
     id: str
     """Such as `L1_23_Softmax.triton`, `kernelbook:17`, `archive:L1_23/softmax_warp_reduce`."""
@@ -83,45 +78,41 @@ class Pair(Frozen):
     """Source: Python, or CUDA C++ in the archive."""
     level: int | None = None
     number: int | None = None
-    """Of the KernelBench problem that it solves, where the collection tells, or of ours."""
+    """The KernelBench problem, or the problem of ours, that it solves, if known."""
     speedup: float | None = None
     """As the collection has it."""
 
     @property
     def lexer(self) -> Literal["python", "cpp"]:
-        """What the kernel is written in, as a fence names it."""
+        """The kernel's language, as in a fence."""
         return "cpp" if self.origin == "archive" else "python"
 
 
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
-"""What reading a text as Python may raise; ValueError is for a null byte."""
+"""Errors of parsing a text as Python; ValueError is for a null byte."""
 
 Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 NEAR = 0.9
-"""From this likeness of their operations on, a reference counts as a copy of another: one operation
-in ten differs.
-"""
+"""Similarity from which a reference is a copy of another: one operation in ten differs."""
 
 _UNKNOWN = "call"
-"""An operation whose name is the author's own."""
+"""Stands for an operation with a name of the author's."""
 
 _MOST = 2000
-"""Operations, and functions, that are read of one reference; helpers that call helpers can unfold
-to any number.
-"""
+"""Limit of operations and functions per reference, since nested helpers can unfold without end."""
 
 
 @functools.lru_cache(maxsize=65_536)
 def operations(source: str, entry: str = "Model") -> tuple[str, ...]:
-    """What `entry.forward` computes, in the order of evaluation, helpers and submodules unfolded,
-    loops read once.
+    """The operations of `entry.forward` in evaluation order.
 
-    `torch.softmax(x, 1)`, `x.softmax(1)`, `F.softmax(x, 1)` and `nn.Softmax(1)(x)` are one
-    operation. Views, casts and allocations are none.
+    Helpers and submodules are unfolded, loops read once. `torch.softmax(x, 1)`, `x.softmax(1)`,
+    `F.softmax(x, 1)` and `nn.Softmax(1)(x)` are the same operation. Views, casts and allocations
+    are not operations.
 
     Raises:
-        RetrievalError: if the source does not parse, or is nested too deeply to be read.
+        RetrievalError: if the source does not parse, or is nested too deeply.
     """
     try:
         reader = _Reader(parse(source))
@@ -134,9 +125,7 @@ def operations(source: str, entry: str = "Model") -> tuple[str, ...]:
 
 
 def near_copies(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Whether two references compute the same, or nearly: what solves the one gives the answer to
-    the other away.
-    """
+    """Whether two references are so similar that a solution of one is nearly one of the other."""
     if one == other:
         return True
     matcher = difflib.SequenceMatcher(None, one, other, autojunk=False)
@@ -168,7 +157,7 @@ class _Reader(ast.NodeVisitor):
         self._read = 0
 
     def read(self, definition: Definition, owner: ast.ClassDef | None = None) -> None:
-        """Notes what a function does, or the `forward` of a class, unless it is being read already."""
+        """Reads a function, or the `forward` of a class, unless it is being read already."""
         if isinstance(definition, ast.ClassDef):
             method = self._method(definition, "forward")
             if method is not None:
@@ -207,9 +196,7 @@ class _Reader(ast.NodeVisitor):
             self._call_name(function.id)
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
-        """A submodule that is mentioned, as in a loop over `self.layers`, is taken to be called
-        there.
-        """
+        """Treats a mentioned submodule, as in a loop over `self.layers`, as called there."""
         if self._is_self(node.value):
             self._construct(self._member(node.attr))
         else:
@@ -307,7 +294,7 @@ class _Reader(ast.NodeVisitor):
         return next(own, None) or next((method for method in inherited if method), None)
 
     def _member(self, name: str) -> ast.expr | None:
-        """What the constructor assigns to `self.name`."""
+        """The values that the constructor assigns to `self.name`."""
         constructor = self._owner and self._method(self._owner, "__init__")
         if constructor is None or not constructor.args.args:
             return None

@@ -1,7 +1,6 @@
-"""Where pairs come from: our own solutions, KernelBook, and the archive of the AI CUDA Engineer.
+"""Sources of pairs: our own solutions, KernelBook, and the archive of the AI CUDA Engineer.
 
-A collection is read from parquet files by pyarrow, or from the Hugging Face Hub by the package
-`datasets`.
+Collections are read from parquet files with pyarrow, or from the Hugging Face Hub with `datasets`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,9 +15,7 @@ from kevin_env.retrieval.operations import Language, Pair, RetrievalError
 Row = Mapping[str, Any]
 
 IMPLAUSIBLE = 10.0
-"""From this speedup on a kernel of the archive is left out: its harness was exploited, and the
-fastest are shown.
-"""
+"""Speedup from which kernels of the archive are left out, since its harness was exploited."""
 
 _LANGUAGES: tuple[Language, ...] = ("triton", "cuda", "cpp")
 
@@ -45,9 +42,7 @@ ARCHIVE = Collection(
         *("Correct", "CUDA_Speedup_Native"),
     ),
 )
-"""CUDA kernels that a model wrote for KernelBench's levels 1 to 3. Only those are read that it
-calls correct.
-"""
+"""Generated CUDA kernels for KernelBench's levels 1 to 3, those that the archive calls correct."""
 
 
 def read_source(words: str) -> Iterator[Pair]:
@@ -58,8 +53,7 @@ def read_source(words: str) -> Iterator[Pair]:
             with a parquet file or a folder of them, as in `kernelbook:FILE`.
 
     Raises:
-        RetrievalError: if there is no such source, file or column, or what reads it is not
-            installed.
+        RetrievalError: if there is no such source, file or column, or a package is missing.
     """
     name, _, place = words.partition(":")
     if words == "solutions":
@@ -69,7 +63,8 @@ def read_source(words: str) -> Iterator[Pair]:
     if name == "archive":
         return _archive(_rows(ARCHIVE, place))
     raise RetrievalError(
-        f"unknown source {words!r}: give solutions, kernelbook, archive, kernelbook:PARQUET or archive:PARQUET"
+        f"unknown source {words!r}: give solutions, kernelbook, archive, kernelbook:PARQUET "
+        "or archive:PARQUET"
     )
 
 
@@ -80,9 +75,14 @@ def _solutions() -> Iterator[Pair]:
             path = folder / f"{problem.id}.{language}.py"
             if path.is_file():
                 yield Pair(
-                    id=f"{problem.id}.{language}", origin="solutions", language=language, reference=problem.source,
-                    kernel=path.read_text(encoding="utf-8"), level=problem.level, number=problem.number,
-                )  # fmt: skip
+                    id=f"{problem.id}.{language}",
+                    origin="solutions",
+                    language=language,
+                    reference=problem.source,
+                    kernel=path.read_text(encoding="utf-8"),
+                    level=problem.level,
+                    number=problem.number,
+                )
 
 
 def _kernelbook(rows: Iterator[Row]) -> Iterator[Pair]:
@@ -90,9 +90,13 @@ def _kernelbook(rows: Iterator[Row]) -> Iterator[Pair]:
         reference, kernel, entry = (row[column] for column in KERNELBOOK.columns)
         if reference and kernel:
             yield Pair(
-                id=f"kernelbook:{number}", origin="kernelbook", language="triton",
-                reference=reference, kernel=kernel, entry=entry or "Model",
-            )  # fmt: skip
+                id=f"kernelbook:{number}",
+                origin="kernelbook",
+                language="triton",
+                reference=reference,
+                kernel=kernel,
+                entry=entry or "Model",
+            )
 
 
 def _archive(rows: Iterator[Row]) -> Iterator[Pair]:
@@ -102,9 +106,15 @@ def _archive(rows: Iterator[Row]) -> Iterator[Pair]:
         )
         if reference and kernel and correct and (speedup or 0) < IMPLAUSIBLE:
             yield Pair(
-                id=f"archive:L{level}_{number}/{name}", origin="archive", language="cuda",
-                reference=reference, kernel=kernel, level=level, number=number, speedup=speedup,
-            )  # fmt: skip
+                id=f"archive:L{level}_{number}/{name}",
+                origin="archive",
+                language="cuda",
+                reference=reference,
+                kernel=kernel,
+                level=level,
+                number=number,
+                speedup=speedup,
+            )
 
 
 def _rows(collection: Collection, place: str) -> Iterator[Row]:

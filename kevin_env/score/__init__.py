@@ -1,11 +1,11 @@
-"""What a turn is worth, and what the turns of an episode return.
+"""Scores of turns and returns of episodes.
 
-A score is a name in `SCORES`, any function of an outcome, or a `WeightedSum` of components:
+A score is a name in `SCORES`, a function of an outcome, or a `WeightedSum` of components:
 
     WeightedSum(((0.3, CORRECTNESS), (1.0, capped(SPEED, 3.0))))
 
-Feedback, category and score agree: every component reads the outcome's type, never a text. What is
-not known is not paid, and a hack is paid no more than any other failure.
+Components read the type of the outcome, never a text. Unknown values pay nothing, and a hack is
+paid no more than any other failure.
 """
 
 from kevin_env.score.components import (

@@ -1,5 +1,6 @@
-"""What can be paid for. Kinds of failure and of success come from the outcome's type, lengths are
-in tokens.
+"""Components of scores and their weighted sums.
+
+Components depend on the type of the outcome, and on lengths in tokens.
 """
 
 import math
@@ -20,9 +21,7 @@ from kevin_env.outcome import (
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """What a score may look at: how a turn ended, and how long the answer was. None is not known,
-    and pays nothing.
-    """
+    """What a score can depend on. Values that are None pay nothing."""
 
     outcome: Outcome
     code_tokens: float | None = None
@@ -33,10 +32,10 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """One thing that is paid for.
+    """One component of a score.
 
-    `function` gives any number; what lies outside of `low` to `high` is cut off. A module's
-    function can be pickled with the score, a lambda cannot.
+    The result of `function` is clipped to `low` and `high`. A module's function can be pickled with
+    the score, a lambda cannot.
     """
 
     name: str
@@ -44,14 +43,13 @@ class Component:
     low: float = 0.0
     high: float = 1.0
     needs: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """The settings without which it pays nothing, by name, each with the words its value may begin
-    with.
+    """Settings that it needs to pay anything: each name with the prefixes that its value can have.
     """
     told: str = ""
-    """What it pays for, as the prompt says it; else its name."""
+    """Its name in the prompt; by default `name`."""
 
     def __call__(self, scored: Scored) -> float:
-        """What is paid, within `low` to `high`."""
+        """The component's value, within `low` to `high`."""
         return min(max(self.function(scored), self.low), self.high)
 
 
@@ -62,7 +60,7 @@ def capped(component: Component, high: float) -> Component:
 
 @dataclass(frozen=True, slots=True)
 class WeightedSum:
-    """A score: components, each times its weight, and their sum cut off outside of `low` to `high`.
+    """A score: the weighted sum of components, clipped to `low` and `high`.
 
     Whatever the components say, a hack gets the low end of the range: no other failure is paid
     less.
@@ -88,19 +86,17 @@ class WeightedSum:
 
     @property
     def range(self) -> tuple[float, float]:
-        """The least and the most that it can pay; the most may be infinite."""
+        """The least and the most that it can pay; the most can be infinite."""
         ends = [sorted((weight * part.low, weight * part.high)) for weight, part in self.terms]
         return self._cut(sum(low for low, _ in ends)), self._cut(sum(high for _, high in ends))
 
     def __call__(self, scored: Scored | Outcome) -> float:
-        """What it pays. Of an outcome alone, what depends on the reply is not known."""
+        """The score. For an outcome alone, lengths are unknown."""
         scored = scored if isinstance(scored, Scored) else Scored(scored)
         return self._cut(sum(value for _, value in self.parts(scored)))
 
     def parts(self, scored: Scored) -> tuple[tuple[str, float], ...]:
-        """What each component pays, weighted, with its name, before the sum is cut off. A hack has
-        one part, `hack`.
-        """
+        """Name and weighted value of each component before clipping; `hack` alone for a hack."""
         if is_hack(scored.outcome):
             return (("hack", self.range[0]),)
         return tuple(
@@ -160,15 +156,13 @@ def _coverage(scored: Scored) -> float:
 
 
 def _roofline(scored: Scored) -> float:
-    """A whole run without any pay for speed would go unnoticed, so a time without its fraction is
-    an error.
-    """
+    """Raises for a time without its fraction, or a whole run could go without pay for speed."""
     if speedup_of(scored.outcome) is None:
         return 0.0
     held = held_roofline(scored.outcome)
     if held is None:
         raise ValueError(
-            "the judge measured no fraction of the roofline here; choose a score that does not need it"
+            "the judge measured no fraction of the roofline here; choose another score"
         )
     return held.fraction
 
@@ -208,17 +202,15 @@ FORMAT = Component("format", _format, told="a reply with code")
 COMPILE = Component("compile", _compile, told="code that builds")
 """1 for what was built, whether or not it then ran."""
 CORRECTNESS = Component("correctness", _correctness, told="correct outputs on every input set")
-"""1 for a correct kernel. Nothing for parts of it: a judgement ends at the first wrong output, so
-what else would have been right is not known.
+"""1 for a correct kernel. There is no partial credit, since a judgement ends at the first wrong
+output.
 """
 SPEED = Component("speed", _speed, high=math.inf, told="the speedup")
 """The speedup of a correct kernel."""
 GAIN = Component("gain", _gain, high=math.inf, told="the speedup above 1")
 """Speedup - 1 of a kernel that is faster than the reference."""
 LOG_SPEED = Component("log_speed", _log_speed, high=math.inf, told="log2(1 + speedup)")
-"""log2(1 + speedup) of a correct kernel: 1 at the reference's speed, as `SPEED`, and above 0 at
-any.
-"""
+"""log2(1 + speedup) of a correct kernel: 1 at the reference's speed and positive at any speed."""
 DOUBLINGS = Component(
     "doublings", _doublings, high=math.inf, told="log2(speedup) above a speedup of 1"
 )
@@ -229,43 +221,45 @@ COVERAGE = Component(
     "coverage", _coverage, needs=(("profile", ("ncu",)), ("device", ("auto", "cuda"))),
     told="the share of device time in your own kernels",
 )  # fmt: skip
-"""The share of device time that a correct kernel's own kernels take, 0 to 1 (Dr. Kernel, arXiv
-2602.05885). Nothing where Nsight Compute could not tell.
+"""Share of device time in a correct kernel's own kernels, 0 to 1 (Dr. Kernel, arXiv 2602.05885); 0
+if Nsight Compute could not measure it.
 """
 ROOFLINE = Component(
     "roofline", _roofline, told="the fraction of the device's limit that it reaches"
 )
-"""The fraction of the device's roofline that a correct kernel reaches, 0 to 1: what lies above it
-is paid as 1.
+"""Fraction of the device's roofline that a correct kernel reaches, clipped to 1.
 
-Raises ValueError for a timed kernel of which it was not measured."""
+Raises ValueError for a timed kernel without a measured fraction.
+"""
 MILESTONES = Component(
     "milestones", _milestones, low=-1.0, high=3.0, needs=(("baseline", ("compile",)),),
     told=f"correct outputs on every input set and a speedup above {_MILESTONE}",
 )  # fmt: skip
 """-1 for a failure, 1 for a correct kernel, 3 for one more than 5 % faster than torch.compile (CUDA
-Agent, arXiv 2602.24286). The paper's 2, for one that is faster than eager alone, would take a
-second baseline.
+Agent, arXiv 2602.24286). The paper's 2, for faster than eager only, would need a second baseline.
 """
 KERNRL = Component(
     "kernrl", _kernrl, low=-0.5, high=2.0, told="code that builds, correct outputs and the speedup"
 )
-"""-0.5 for what was not built, -0.25 for what failed or was wrong, else speedup - 1 up to 2, halved
-below 0.
+"""-0.5 if it did not build, -0.25 if it was not correct, else speedup - 1, halved below 0, up to 2.
 
-Not below -0.2: kernrl's own pays a correct kernel of less than half the reference's speed less than
-a wrong one. A time that is not believed is paid as the slowest.
+The minimum for a correct kernel is -0.2: kernrl itself pays a kernel of less than half the
+reference's speed less than a wrong one. An implausible time is paid like the slowest.
 """
 LENGTH = Component(
-    "length", _length, told=f"short code (paid in full up to {_SHORT_CODE} tokens, not at all from {_LONG_CODE})"
-)  # fmt: skip
+    "length",
+    _length,
+    told=f"short code (paid in full up to {_SHORT_CODE} tokens, not at all from {_LONG_CODE})",
+)
 """1 for correct code of up to 125 tokens, falling to 0 at 2000 (kernel-rl: 500 and 8000 characters,
-four a token).
+at four per token).
 """
 THINKING = Component(
-    "thinking", _thinking, told=f"short reasoning (paid in full up to {_LONG_THOUGHT} tokens, to {_THOUGHT_FLOOR:.0%} "
+    "thinking",
+    _thinking,
+    told=f"short reasoning (paid in full up to {_LONG_THOUGHT} tokens, to {_THOUGHT_FLOOR:.0%} "
     f"from {_LONGEST_THOUGHT} and to {_NO_THOUGHT:.0%} without any)",
-)  # fmt: skip
-"""Of a correct kernel's reasoning: 1 up to 500 tokens, falling to 0.7 at 1000; 0.5 where there was
-none (kernel-rl: 2000 and 4000 characters, four a token).
+)
+"""For the reasoning of a correct kernel: 1 up to 500 tokens, falling to 0.7 at 1000; 0.5 without
+any (kernel-rl: 2000 and 4000 characters, at four per token).
 """

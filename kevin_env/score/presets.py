@@ -20,7 +20,7 @@ from kevin_env.score.components import (
 )
 
 CORRECT_SHARE = 0.3
-"""What Kevin's score pays for a correct kernel besides its speedup."""
+"""What Kevin's score pays for correctness."""
 
 kevin = WeightedSum(((CORRECT_SHARE, CORRECTNESS), (1.0, SPEED)))
 """Kevin's score (arXiv 2507.11948, 3.2): 0.3 plus the speedup for a correct kernel, else 0.
@@ -43,7 +43,7 @@ _KERNEL_RL_WEIGHTS = {
     "kernel_rl_sparse": (0, 0, 1.0, 0, 0, 0.5, 0),
     "kernel_rl_sparse_2025": (0, 0, 1.0, 0, 0, 0, 0.5 / 2),
 }
-"""Weights of the components above. kernel-rl clamps 0.5 log2(speedup) to 1: half of `_DOUBLINGS`."""
+"""Weights of these components. kernel-rl clamps 0.5 log2(speedup) to 1: half of `_DOUBLINGS`."""
 
 
 def _kernel_rl(weights: tuple[float, ...]) -> WeightedSum:

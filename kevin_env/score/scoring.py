@@ -10,19 +10,14 @@ from kevin_env.score.components import Scored, WeightedSum
 from kevin_env.score.presets import SCORES
 
 Score = Callable[[Outcome], float]
-"""What one turn is worth: a function of its outcome that gives a finite number. A `WeightedSum`
-sees the reply, too.
-"""
+"""A function from an outcome to a finite number. A `WeightedSum` also sees the reply."""
 
 Bound = Literal["median", "lower"]
-"""What of a speedup is paid: the median of its pairs, or the lower end of its interval, which noise
-cannot raise.
+"""The end of the speedup's interval to pay: the median, or the lower end, which noise cannot raise.
 """
 
 Noisy = Literal["lower", "retry", "floor"]
-"""What a speedup with a wide interval is paid by: its lower end; the same, after the judge has
-measured again; or nothing, so that the kernel is paid for being correct alone.
-"""
+"""How to pay a speedup with a wide interval: by its lower end; likewise, after retries; or not."""
 
 
 def resolve_score(score: str | Score) -> Score:
@@ -41,8 +36,7 @@ def resolve_score(score: str | Score) -> Score:
 
 
 def require_payable(score: str | Score, settings: Mapping[str, Any]) -> None:
-    """Refuses a score with a component that pays nothing under these settings, whatever the
-    submission.
+    """Rejects a score with a component that can never pay anything under these settings.
 
     Args:
         score: by name, or itself.
@@ -58,8 +52,9 @@ def require_payable(score: str | Score, settings: Mapping[str, Any]) -> None:
         for name, allowed in component.needs:
             if not str(settings[name]).startswith(allowed):
                 raise ValueError(
-                    f"score {score_name(score)} pays for {component.name}, which is measured only with "
-                    f"{name}={' or '.join(map(repr, allowed))}, not {settings[name]!r}; set it, or choose another score"
+                    f"score {score_name(score)} pays for {component.name}, which is measured only "
+                    f"with {name}={' or '.join(map(repr, allowed))}, not {settings[name]!r}; "
+                    "set it, or choose another score"
                 )
 
 
@@ -76,10 +71,9 @@ def score_name(score: str | Score) -> str:
 
 
 def at_bound(outcome: Outcome, bound: Bound = "median", noisy: Noisy = "lower") -> Outcome:
-    """The outcome with the speedup that counts: its median or lower end, or none. As it is where it
-    has no interval.
+    """The outcome with the speedup that counts: the median, the lower end, or none.
 
-    The fraction of the roofline goes with it.
+    The fraction of the roofline is scaled alike. Outcomes without an interval stay as they are.
     """
     if not isinstance(outcome, Correct) or not outcome.speedup or not outcome.speedup_interval:
         return outcome
@@ -94,15 +88,14 @@ def at_bound(outcome: Outcome, bound: Bound = "median", noisy: Noisy = "lower") 
 
 
 def earned(score: float, before: float | None) -> float:
-    """What a turn earns whose code an earlier turn of the episode gave, comments and layout aside.
+    """The score of a turn, less what the same code has earned in earlier turns.
 
-    The same code is paid once: what exceeds its score so far, if it was measured anew, else
-    nothing. A negative score stays, or a failure that is repeated would cost nothing.
+    Repeated code earns only what exceeds its score so far, if it was measured again. A negative
+    score stays, so that repeating a failure has a cost.
 
     Args:
-        score: what the score gives for the turn.
-        before: what this code has earned in earlier turns; None for new code, which earns all of
-            `score`.
+        score: the score of the turn by itself.
+        before: what this code has earned so far; None for new code.
     """
     return score if before is None else min(score, max(score - before, 0.0))
 
@@ -110,7 +103,7 @@ def earned(score: float, before: float | None) -> float:
 def score_of(
     scored: Scored | Outcome, score: Score, bound: Bound = "median", noisy: Noisy = "lower"
 ) -> float:
-    """What `score` gives for a turn with the speedup that `at_bound` gives.
+    """The score of a turn, with the speedup that `at_bound` selects.
 
     Raises:
         ValueError: if that is not a finite number.
@@ -124,7 +117,8 @@ def score_of(
     )
     if not math.isfinite(value):
         raise ValueError(
-            f"score {score_name(score)} gave {value} for {outcome.category}/{outcome.kind}, not a number"
+            f"score {score_name(score)} gave {value} for {outcome.category}/{outcome.kind}, "
+            "not a number"
         )
     return value
 

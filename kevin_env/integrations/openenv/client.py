@@ -1,4 +1,4 @@
-"""The client: an OpenEnv client that waits as long as the server may take."""
+"""The client, with the timeouts of the server, and its messages."""
 
 from typing import Any, ClassVar
 
@@ -11,9 +11,7 @@ from websockets.exceptions import ConnectionClosed
 from kevin_env.outcome import Category
 
 MOST = 10.3
-"""What a reward is clipped to where its score has no upper end: with the default score, ten times
-as fast.
-"""
+"""Upper end of a reward without one: with the default score, ten times as fast."""
 
 
 class KevinAction(Action):
@@ -22,13 +20,12 @@ class KevinAction(Action):
     model_config: ClassVar[ConfigDict] = ConfigDict(use_attribute_docstrings=True)
 
     code: str
-    """The reply as the model wrote it, or a Python file alone. The file's class may be called
-    `ModelNew` or `Model`.
+    """The reply as the model wrote it, or a Python file alone with a class `ModelNew` or `Model`.
     """
 
 
 class KevinObservation(Observation):
-    """What the policy is told: the task, how the last turn ended, and the chat to send next.
+    """The task, the outcome of the last turn, and the chat to send next.
 
     `reward` is the turn's score, clipped to `reward_range`; None after a reset.
     """
@@ -37,7 +34,7 @@ class KevinObservation(Observation):
 
     problem_id: str
     problem_description: str
-    """What is computed, with formula and shapes."""
+    """The computation, with formula and shapes."""
     reference_code: str
     """The PyTorch reference."""
     gpu_info: str
@@ -52,9 +49,9 @@ class KevinObservation(Observation):
     returns: list[float]
     """The discounted return of each turn so far; final when the episode is done."""
     feedback: str = ""
-    """What the policy is told of its last turn."""
+    """The feedback on the last turn."""
     category: Category | None = None
-    """How the last turn ended, None after a reset; `kind` says it more closely."""
+    """The outcome of the last turn, None after a reset; `kind` is more specific."""
     kind: str | None = None
     compilation_success: bool = False
     compilation_error: str | None = None
@@ -64,7 +61,7 @@ class KevinObservation(Observation):
     max_diff: float | None = None
     """The largest absolute error of an output that is wrong."""
     speedup: float | None = None
-    """Of a correct kernel; None when its time was too noisy to tell."""
+    """For a correct kernel, unless its time was too noisy."""
     speedup_interval: tuple[float, float] | None = None
     """95 % confidence interval of `speedup`."""
     reward_range: tuple[float, float]
@@ -96,30 +93,24 @@ class KevinState(State):
 
 
 MARGIN = 60.0
-"""Seconds that a client waits beyond the server's own limit, so that it is the server that tells of
-it.
-"""
+"""Extra seconds of a client's timeout, so that the server reports its own first."""
 FIRST_MESSAGE = 900.0 + MARGIN
-"""Seconds that it waits before it has heard the server's limit: as long as a server with the
-default one needs.
-"""
+"""Seconds to wait before the server's limit is known: enough for the default limit."""
 
 
 class KevinEnv(EnvClient[KevinAction, KevinObservation, KevinState]):
-    """A session with a server of kernels. Used with `with` it is synchronous, with `async with`
-    asynchronous.
+    """A session with a server. `with` makes it synchronous, `async with` asynchronous.
 
     Args:
-        base_url: where the server is, such as `http://localhost:8000`.
-        connect_timeout_s: seconds for making the connection.
-        message_timeout_s: seconds for one answer. None: as long as the server says that a step may
-            take, and a minute.
-        options: further keywords of OpenEnv's `EnvClient`.
+        base_url: address of the server, such as `http://localhost:8000`.
+        connect_timeout_s: seconds to connect.
+        message_timeout_s: seconds for one answer. None: the server's limit of a step, and a minute.
+        options: more keywords of OpenEnv's `EnvClient`.
 
     Raises:
         ConnectionError: if there is no server.
-        RuntimeError: from `reset` and `step`, for what the server refuses; the message is the
-            server's. Also when the server ended the session while it was being asked.
+        RuntimeError: from `reset` and `step`, with the server's message, if it refuses the
+            request or ends the session.
     """
 
     def __init__(
@@ -137,7 +128,7 @@ class KevinEnv(EnvClient[KevinAction, KevinObservation, KevinState]):
         try:
             return await super()._receive()
         except ConnectionClosed as error:
-            text = "the server ended this session, perhaps because nothing was said for too long: send reset first"
+            text = "the server ended this session, perhaps after a long silence: send reset first"
             raise RuntimeError(text) from error
 
     def _step_payload(self, action: KevinAction) -> dict[str, Any]:

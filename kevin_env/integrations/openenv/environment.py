@@ -25,7 +25,10 @@ from kevin_env.score import Score, WeightedSum, discounted_returns, resolve_scor
 from kevin_env.settings import Settings
 
 NAME = "kevin_env"
-DESCRIPTION = "Rewrite a PyTorch module as a GPU kernel over several turns, judged outside the kernel's own process."
+DESCRIPTION = (
+    "Rewrite a PyTorch module as a GPU kernel over several turns, "
+    "judged outside the kernel's own process."
+)
 
 
 _SOLVED = 1.05
@@ -35,13 +38,13 @@ _SOLVED = 1.05
 class KevinEnvironment(Environment[KevinAction, KevinObservation, KevinState]):
     """One session: one episode at a time, judged by a pool that all sessions share.
 
-    Cheap to make: nothing starts before the first `reset`.
+    Nothing starts before the first `reset`.
 
     Args:
-        pool: who judges. It stays the caller's to close.
-        tasks: the problems there are.
+        pool: the judges; the caller closes them.
+        tasks: the problems to offer.
         settings: how episodes are played.
-        limits: of these the times, which are published.
+        limits: the server's limits; the times are published.
     """
 
     SUPPORTS_CONCURRENT_SESSIONS = True
@@ -62,16 +65,16 @@ class KevinEnvironment(Environment[KevinAction, KevinObservation, KevinState]):
     def reset(
         self, seed: int | None = None, episode_id: str | None = None, **kwargs: Any
     ) -> KevinObservation:
-        """Begins an episode, and gives up the one before; that goes on if this fails.
+        """Starts an episode and drops the one before, unless this fails.
 
         Args:
-            seed: draws the problem, where none is named; the same seed draws the same. Held-out
-                problems are drawn only with `split="held_out"`.
-            episode_id: what the state will call the episode.
+            seed: draws the problem if none is named. Held-out problems are drawn only with
+                `split="held_out"`.
+            episode_id: ID of the episode in the state.
             kwargs: `problem_id`, or `split` with or without `index`.
 
         Raises:
-            ValueError: for an unknown name or a value that cannot be.
+            ValueError: for an unknown name or a value out of range.
             ProblemError: if the problem is unknown, or its reference fails.
             JudgeError: if the judge fails.
         """
@@ -104,9 +107,7 @@ class KevinEnvironment(Environment[KevinAction, KevinObservation, KevinState]):
     async def step_async(
         self, action: KevinAction, timeout_s: float | None = None, **kwargs: Any
     ) -> KevinObservation:
-        """`step` for the server. A client that leaves, or a session that is closed, ends what is
-        judged.
-        """
+        """`step` for the server. Judging is cancelled if the client or the session is gone."""
         judging = self._judging = await asyncio.to_thread(self._begin, action)
         budget = min(self._limits.step_timeout, timeout_s or self._limits.step_timeout)
         turn, leaving = (
@@ -141,7 +142,7 @@ class KevinEnvironment(Environment[KevinAction, KevinObservation, KevinState]):
         return state
 
     def get_metadata(self) -> EnvironmentMetadata:
-        """What `/metadata` and the web interface show."""
+        """Content of `/metadata` and the web interface."""
         readme = resources.files("kevin_env.integrations.openenv") / "README.md"
         return EnvironmentMetadata(
             name=NAME,
@@ -151,9 +152,7 @@ class KevinEnvironment(Environment[KevinAction, KevinObservation, KevinState]):
         )
 
     def close(self) -> None:
-        """Ends the session: its episode is dropped, what is judged is cancelled, and nothing begins
-        any more.
-        """
+        """Ends the session: drops the episode, cancels judging, and refuses further requests."""
         self._closed = True
         self._episode = None
         if self._judging is not None:
@@ -161,16 +160,14 @@ class KevinEnvironment(Environment[KevinAction, KevinObservation, KevinState]):
             self._judging = None
 
     def list_splits(self) -> list[str | dict[str, str]]:
-        """Task API: the names of the splits; of those held out also what OpenEnv calls such a
-        split.
-        """
+        """Task API: names of the splits, with OpenEnv's name for those held out."""
         return [
             {"name": name, "type": "test"} if name == "held_out" else name
             for name in self._tasks.splits()
         ]
 
     def list_tasks(self, split: str) -> list[dict[str, Any]]:
-        """Task API: what there is to tell of each task of a split; `id` is its problem_id."""
+        """Task API: the tasks of a split; `id` is the problem_id."""
         return self._tasks.rows(split)
 
     def num_tasks(self, split: str) -> int:
@@ -239,9 +236,9 @@ class KevinEnvironment(Environment[KevinAction, KevinObservation, KevinState]):
 
 
 def reward_range(score: str | Score) -> tuple[float, float]:
-    """The least and the most that a reward can be; what has no upper end is cut off at `MOST`.
+    """The least and the most reward; an infinite end is clipped to `MOST`.
 
-    Of a function that is no `WeightedSum` nobody knows: 0 to `MOST`.
+    0 to `MOST` for functions that are not a `WeightedSum`.
     """
     known = resolve_score(score)
     low, high = known.range if isinstance(known, WeightedSum) else (0.0, MOST)
@@ -249,7 +246,7 @@ def reward_range(score: str | Score) -> tuple[float, float]:
 
 
 def _verdict(turn: Turn) -> dict[str, Any]:
-    """The fields of an observation that tell how a turn ended."""
+    """The fields of an observation that describe the outcome."""
     outcome = turn.outcome
     built = outcome.category in ("runtime", "correctness", "correct")
     return {
@@ -283,11 +280,10 @@ _MODEL_NEW = re.compile(r"^class ModelNew\b", re.MULTILINE)
 
 
 def as_reply(text: str) -> str:
-    """`text` as a reply: a Python file gets a fence round it and its class `Model` the name
-    `ModelNew`.
+    """`text` as a reply: a Python file gets a fence, and its class `Model` becomes `ModelNew`.
 
-    A file that does not parse is one all the same when a line of it begins such a class, so that
-    its error is told. What is no file is left alone.
+    A file that does not parse counts if one of its lines begins such a class, so that its error is
+    reported. Other text is unchanged.
     """
     code = text.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
     tree = _parse(code)
@@ -301,7 +297,7 @@ def as_reply(text: str) -> str:
 
 
 def _renamed(code: str, tree: ast.Module) -> str:
-    """The code with its top-level class `Model` called `ModelNew`, unless it has one of that name."""
+    """The code with its top-level class `Model` renamed to `ModelNew`, unless that exists."""
     names = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
     if "ModelNew" in names or "Model" not in names:
         return code
@@ -313,10 +309,9 @@ def _renamed(code: str, tree: ast.Module) -> str:
 
 
 def _mentions(tree: ast.Module, lines: list[bytes]) -> Iterator[tuple[int, int]]:
-    """Line and column in bytes of each `Model` that means the class: where it is defined and where
-    it is named.
+    """Line and byte column of each `Model` that refers to the class.
 
-    Python 3.11 misplaces what stands in an f-string, so that each place is looked at.
+    Python 3.11 misplaces names in f-strings, so each place is checked.
     """
     for node in ast.walk(tree):
         match node:

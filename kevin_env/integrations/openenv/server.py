@@ -45,10 +45,10 @@ def make_app(
     """The ASGI application.
 
     Args:
-        pool: who judges, for all sessions. It stays the caller's to close.
-        settings: how episodes are played; the defaults when left out.
-        problems: what is offered; all of ours when left out.
-        limits: of sessions, messages and times.
+        pool: the judges of all sessions; the caller closes them.
+        settings: how episodes are played.
+        problems: the problems to offer; by default all of ours.
+        limits: limits of sessions, messages and times.
     """
     limits = limits or ServerLimits()
     tasks = Tasks(tuple(list_problems() if problems is None else problems), our_sides())
@@ -73,10 +73,10 @@ def make_app(
 
 
 class RequireSandbox:
-    """A pool that refuses (`JudgeError`) to judge where a protection of the sandbox is missing.
+    """A pool that raises `JudgeError` if a protection of the sandbox is missing.
 
     Args:
-        pool: who judges. It stays the caller's to close.
+        pool: the judges; the caller closes them.
     """
 
     def __init__(self, pool: JudgePool) -> None:
@@ -105,14 +105,13 @@ class RequireSandbox:
 def make_server(
     app: Any, limits: ServerLimits | None = None, before_stop: Callable[[], None] | None = None
 ) -> uvicorn.Server:
-    """A server for `app` that keeps to the size of messages; `run(sockets=[listen(host, port)])`
-    serves.
+    """A server for `app` that limits message sizes; `run(sockets=[listen(host, port)])` serves.
 
     Args:
         app: any ASGI application.
-        limits: those that `app` was made with.
-        before_stop: called once when the server is told to stop, before it waits for what it is
-            busy with. Closing the pool there ends the steps that it would wait for.
+        limits: the limits of `app`.
+        before_stop: called once when the server is asked to stop, before it waits for running
+            requests. Closing the pool there ends running steps.
     """
     limits = limits or ServerLimits()
     config = uvicorn.Config(
@@ -153,9 +152,7 @@ def _refuse(_: Request, error: Exception) -> JSONResponse:
 
 
 def __getattr__(name: str) -> Any:
-    """`app`, as `openenv.yaml` names it for whoever starts uvicorn: made when asked for, with
-    judges of its own.
-    """
+    """The `app` of `openenv.yaml` for uvicorn, made on demand with its own judges."""
     if name != "app":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from kevin_env.judge.pool import LocalPool

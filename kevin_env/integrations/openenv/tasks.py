@@ -22,13 +22,11 @@ ALL = "all"
 
 
 class ResetRequest(Frozen):
-    """What a client asks for with `reset`. Without any of it, a problem is drawn that is not held
-    out.
-    """
+    """The options of a client's `reset`. By default, a problem that is not held out is drawn."""
 
     seed: int | None = Field(default=None, ge=0)
-    """Draws the problem where none is named. Inputs never follow from it: their answers could be
-    known beforehand.
+    """Draws the problem if none is named. Inputs do not depend on it, or answers could be
+    precomputed.
     """
     episode_id: str | None = Field(default=None, max_length=255, pattern=r"^[\x20-\x7e]+$")
     problem_id: str | None = None
@@ -56,18 +54,14 @@ class ResetRequest(Frozen):
 
 @dataclass(frozen=True)
 class Tasks:
-    """The problems of a server. Nothing but their ids leads to them: no path that a client names is
-    read.
-    """
+    """The problems of a server. Clients name them by ID; no path that a client names is read."""
 
     problems: Sequence[Problem]
     sides: Mapping[str, Side]
     """Which of our problems are held out, by id."""
 
     def splits(self) -> dict[str, list[Problem]]:
-        """The problems of each split, in order: all of them, those to train on, those held out, and
-        each level.
-        """
+        """The problems of each split in order: all, train, held out, and each level."""
         found: dict[str, list[Problem]] = {ALL: list(self.problems)}
         for side in SIDES:
             found[side] = [
@@ -91,7 +85,7 @@ class Tasks:
         return splits[split]
 
     def rows(self, split: str) -> list[dict[str, Any]]:
-        """What the task API tells of each problem of a split."""
+        """What the task API returns for each problem of a split."""
         return [
             {
                 "id": problem.id,
@@ -106,14 +100,13 @@ class Tasks:
         ]
 
     def choose(self, request: ResetRequest, source: random.Random) -> Problem:
-        """The problem that is asked for, or one drawn from `source`.
+        """The named problem, or one drawn from `source`.
 
-        One that is held out is drawn from the split `held_out` alone, or where nothing else is
-        served.
+        Held-out problems are drawn only from the split `held_out`, or if nothing else is served.
 
         Raises:
             ProblemError: if it is unknown.
-            ValueError: for an unknown split, an index that is not in it, or a problem named twice.
+            ValueError: for an unknown split, an index out of range, or a problem named twice.
         """
         if request.problem_id is not None:
             if request.split is not None or request.index is not None:
@@ -127,7 +120,8 @@ class Tasks:
             return source.choice(free or problems)
         if not 0 <= request.index < len(problems):
             raise ValueError(
-                f"split {request.split} has {len(problems)} tasks; there is no index {request.index}"
+                f"split {request.split} has {len(problems)} tasks; "
+                f"there is no index {request.index}"
             )
         return problems[request.index]
 
@@ -148,23 +142,20 @@ class ServerLimits(Frozen):
     """The limits of one server. Times in seconds, sizes in bytes."""
 
     sessions: int = Field(default=32, ge=1)
-    """Sessions at once; one more is told so and closed."""
+    """Limit of concurrent sessions; further clients get an error."""
     step_timeout: float = Field(default=900.0, gt=0)
-    """For one step, waiting for the device included. What takes longer is an error, and the turn
-    has not happened.
-    """
+    """Limit of one step, waiting for the device included. A longer step fails, without a turn."""
     idle_timeout: float = Field(default=1800.0, gt=0)
-    """How long a session may be silent before it is ended."""
+    """Limit of a session's silence."""
     message_bytes: int = Field(default=1 << 20, ge=1024)
     """Of one message, and of the body of one request."""
 
 
 class SocketMiddleware:
-    """ASGI middleware for WebSockets: whom it lets in, and when they are over.
+    """ASGI middleware for WebSockets: checks origins and ends idle sessions.
 
-    Silence of `seconds` is a disconnect. While a step is taken nobody waits for a message, so that
-    its time does not count. A browser that comes from a page of another origin is refused: it would
-    let any page that a user looks at run code on the user's own server.
+    Silence of `seconds` is a disconnect; the time of a step does not count. Browsers from pages of
+    another origin are refused, or any page could run code on the user's server.
     """
 
     def __init__(self, app: ASGIApp, seconds: float) -> None:
