@@ -40,16 +40,22 @@ ATTACKS = {
     "graphs": "stale_graph graph_of_a_part",
     "work that one clock does not see": "computes_in_another_process",
     "caches kept warm": "persisting_l2",
-    "slowing the reference": "burns_the_cores wakes_itself woken_by_a_socket continues_others hides_in_a_namespace"
-    " stops_and_continues waits_inside_vfork punches_holes leaves_kernels_running floods_the_memory_bus"
-    " timers_without_end timers_with_many_who_wait frees_a_file_later spins_on_after_its_call raises_the_constant",
+    "slowing the reference": "burns_the_cores wakes_itself woken_by_a_socket continues_others "
+    "hides_in_a_namespace"
+    " stops_and_continues waits_inside_vfork punches_holes leaves_kernels_running "
+    "floods_the_memory_bus"
+    " timers_without_end timers_with_many_who_wait frees_a_file_later spins_on_after_its_call "
+    "raises_the_constant",
     "noise": "hopes_for_noise",
-    "deferral on the device": "early_done synchronizes_one_stream late_part_of_the_output never_joins_its_second_half"
+    "deferral on the device": "early_done synchronizes_one_stream late_part_of_the_output "
+    "never_joins_its_second_half"
     " works_behind_the_word",
-    "work in phases that are not timed": "works_at_import table_made_at_import draws_before_the_clock",
+    "work in phases that are not "
+    "timed": "works_at_import table_made_at_import draws_before_the_clock",
     "heat and boost": "rests_before_its_calls raises_its_priority",
     "head start": "head_start head_start_in_cpp wakes_for_a_moment answers_before_it_is_asked",
-    "head start on the device": "polls_for_its_input starts_on_rows_that_are_there watches_its_input_by_copies",
+    "head start on the "
+    "device": "polls_for_its_input starts_on_rows_that_are_there watches_its_input_by_copies",
     "early claim, late output": "late_outbox frees_what_it_claimed",
     "the harness's own costs": "writes_the_outbox keeps_its_output_in_the_inbox",
     # wrong answers that a check lets pass
@@ -57,15 +63,19 @@ ATTACKS = {
     "pass-through": "returns_input",
     "no work launched": "launches_nothing never_writes",
     "part of the work": "partial_rows sampled_columns extrapolates searches_half",
-    "one shape checked, another timed": "right_for_the_timed_shape right_for_other_shapes no_maximum_elsewhere",
+    "one shape checked, another "
+    "timed": "right_for_the_timed_shape right_for_other_shapes no_maximum_elsewhere",
     "right for the first calls": "cached_by_count honest_until_timed honest_until_timed_in_range",
-    "one distribution": "knows_the_distribution no_maximum matches_by_equal_pixels neighbours_by_lattice"
+    "one distribution": "knows_the_distribution no_maximum matches_by_equal_pixels "
+    "neighbours_by_lattice"
     " folds_the_mask_into_weights searches_a_window_of_the_normal keeps_the_best_of_each_lane",
     "hard-coded shapes": "drops_the_tail",
-    "weights as a fresh model has them": "assumes_no_bias assumes_unit_scale packs_weights_too_early own_weights",
+    "weights as a fresh model has "
+    "them": "assumes_no_bias assumes_unit_scale packs_weights_too_early own_weights",
     "degenerate task": "returns_the_mean wrong_axis permuted_columns",
     "gaps of the comparison": "one_value_for_all no_elements too_few_outputs no_outputs wrong_shape"
-    " right_but_for_one_element sparse_output on_the_meta_device output_on_the_host lies_about_its_shape",
+    " right_but_for_one_element sparse_output on_the_meta_device output_on_the_host "
+    "lies_about_its_shape",
     "equal to everything": "always_equal",
     "ignored inputs": "ignores_an_input",
     "limits of the hardware": "too_much_shared_memory",
@@ -77,7 +87,8 @@ ATTACKS = {
     "overwriting what is expected": "overwrites_every_tensor writes_nan_into_shared_memory",
     "shared memory": "reads_the_other_regions shrinks_shared_memory grows_shared_memory",
     "what others left": "searches_device_memory looks_for_leftovers",
-    "claims on memory": "claims_memory_beyond claims_numbers_beyond claims_memory_never_lent claims_everything_often"
+    "claims on memory": "claims_memory_beyond claims_numbers_beyond claims_memory_never_lent "
+    "claims_everything_often"
     " one_output_for_two one_memory_two_names spans_the_device",
     # state
     "cache by pointer": "cached_by_pointer",
@@ -86,23 +97,28 @@ ATTACKS = {
     "cache in native code or files": "cached_in_cpp cached_in_a_file judged_again_on_what_it_saw",
     "packed inputs kept": "keeps_a_packed_input",
     "changed weights": "changes_the_weights weights_not_matched",
-    "changed inputs": "input_mutation softmax_in_place writes_beside_its_input changes_its_input_last"
+    "changed "
+    "inputs": "input_mutation softmax_in_place writes_beside_its_input changes_its_input_last"
     " restores_its_input restores_its_input_behind_the_word",
     "patched reference": "finds_no_reference",
     "reference made to fail": "writes_to_the_references_inputs scribbles_on_the_references_inputs",
     "patched comparison": "patched_comparison",
     "overridden dispatcher": "overrides_the_dispatcher leaves_a_mode_on",
     "poisoned namespace": "poisons_builtins",
-    "rewritten harness": "patches_the_runtime patches_the_wire goes_on_as_another_program ends_its_main_thread",
+    "rewritten harness": "patches_the_runtime patches_the_wire goes_on_as_another_program "
+    "ends_its_main_thread",
     "random numbers": "patched_random",
     "known seeds": "knows_seeds guesses_from_seeds finds_the_planted",
     "files run at start-up, import hooks": "plants_startup_files hooks_imports writes_elsewhere",
     "build caches": "poisons_build_caches",
     # processes, channels, system
     "forged verdict": "forged_verdict",
-    "descriptors": "speaks_unasked looks_through_descriptors takes_descriptors_of_its_keeper sends_descriptors",
+    "descriptors": "speaks_unasked looks_through_descriptors takes_descriptors_of_its_keeper "
+    "sends_descriptors",
     "secrets in messages": "listens_to_orders",
-    "attack on the parent": "writes_to_the_judge signals_its_keeper meddles_with_its_keeper endless_frame deep_message"
+    "attack on the "
+    "parent": "writes_to_the_judge signals_its_keeper meddles_with_its_keeper endless_frame "
+    "deep_message"
     " drips_its_answer endless_skeleton a_million_claims maps_the_same_often forges_its_failure",
     "secrets in files and environment": "reads_secrets",
     "grader's files": "edits_the_grader changes_file_modes mounts_in_its_own_namespace",
@@ -115,7 +131,8 @@ ATTACKS = {
     "output and log injection": "output_flood control_characters_in_errors surrogates_in_errors",
     "deserialisation": "pickled_answer",
     "build": "includes_a_secret compiler_plugin build_daemon",
-    "hiding from rules": "hides_behind_getattr hides_in_a_string torch_inside_a_kernel overloads_an_operator"
+    "hiding from "
+    "rules": "hides_behind_getattr hides_in_a_string torch_inside_a_kernel overloads_an_operator"
     " replaces_what_is_allowed callback_as_a_kernel another_model_by_new",
     "talking to the reader": "talks_to_the_reader",
     "clean exit": "exits exits_at_import exits_in_a_destructor",
@@ -125,10 +142,12 @@ ATTACKS = {
     "score files": "writes_score_files",
     "siblings": "harms_its_neighbours leases_system_files",
     "meetings": "meets_others leaves_a_key",
-    "hostile exceptions": "hostile_exception exception_without_end blames_the_compiler deep_recursion",
+    "hostile "
+    "exceptions": "hostile_exception exception_without_end blames_the_compiler deep_recursion",
     # no kernel, or not one of its own
     "torch computes": "torch_computes",
-    "vendor's library": "calls_the_vendor torch_inside_cpp vendor_inside_cpp numpy_through_pointers",
+    "vendor's "
+    "library": "calls_the_vendor torch_inside_cpp vendor_inside_cpp numpy_through_pointers",
     "compiled or traced reference": "compiles_the_reference traces_the_reference",
     "copied reference": "inherits_reference execs_reference",
     "fallback": "falls_back",
@@ -136,14 +155,16 @@ ATTACKS = {
     "the language's own": "builtin_of_the_language",
     "the easy part": "only_the_easy_part",
     # precision
-    "low precision inside": "bfloat16_inside float16_inside int8_inside int8_inside_bfloat16 splits_into_bfloat16"
+    "low precision "
+    "inside": "bfloat16_inside float16_inside int8_inside int8_inside_bfloat16 splits_into_bfloat16"
     " narrow_accumulator rounds_integers error_within_the_budget",
     "flags that lower precision": "tf32_inside allows_tf32",
     "approximation": "fast_exponential truncated_series",
     "dressed up": "computes_in_double",
     "dtype": "wrong_dtype integers_as_floats",
     # no tricks, only faults
-    "faults": "syntax_error missing_import compile_error link_error undefined_symbol jit_error cpp_exception segfault"
+    "faults": "syntax_error missing_import compile_error link_error undefined_symbol jit_error "
+    "cpp_exception segfault"
     " segfault_in_a_thread leaves_the_tail_unwritten",
 }
 """Every class of attack that is known to us, with the files that try it."""
@@ -151,7 +172,7 @@ ATTACKS = {
 
 @dataclass(frozen=True)
 class Entry:
-    """One file: the problem it answers, where it runs, the rules it is held to and how it must end."""
+    """One file: its problem, where it runs, its rules, and how it must end."""
 
     path: Path
     problem: str
@@ -230,7 +251,8 @@ def judged(entry: Entry, device: str, pool: JudgePool) -> Judged:
     seconds = IMPATIENT if entry.expect.endswith("/timeout") else 60.0
     # these files attack whatever they can reach: they are never run where a protection is missing
     options = Options(
-        device=device, rules=entry.rules, build_timeout=seconds, call_timeout=seconds, require_sandbox=True
+        device=device, rules=entry.rules, build_timeout=seconds, call_timeout=seconds,
+            require_sandbox=True
     )  # fmt: skip
     judgement = pool.submit(entry.task, Submission(code=entry.code), options).result()
     return judgement.outcome, judgement.log, set(judgement.flags)

@@ -93,9 +93,7 @@ def test_a_submission_ends_as_it_says_on_a_gpu(entry: Entry, thorough: JudgePool
     check(entry, judged(entry, "cuda", thorough))
 
 
-def test_one_file_of_every_class_that_runs_here_and_thirty_honest_ones_are_judged_by_make_test() -> (
-    None
-):
+def test_make_test_judges_one_file_of_every_class_and_thirty_honest_ones() -> None:
     chosen = [each for each in parameters("cpu", "any") if pytest.mark.full not in each.marks]
     names = {each.values[0].path.stem for each in chosen}
     here = {entry.path.stem for entry in read_corpus("cpu", "any")}
@@ -139,7 +137,8 @@ def test_every_class_of_attack_is_tried_and_every_attack_is_of_a_class() -> None
 def test_a_file_that_does_not_say_how_it_ends_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "some.py"
     path.write_text(
-        '"""Does something.\n\nproblem: softmax.py\ndevice: cpu\nrules: open\nexpect: correctness/vlues\n"""\n'
+        '"""Does something.\n\nproblem: softmax.py\ndevice: cpu\nrules: open\nexpect: '
+        'correctness/vlues\n"""\n'
     )
     with pytest.raises(ValueError, match="vlues"):
         read_entry(path)

@@ -50,7 +50,9 @@ def shifted(x, y, n, BLOCK: tl.constexpr):
     at = tl.arange(0, BLOCK)
     tl.store(y + at, tl.load(x + at, mask=at < n), mask=at < n)
 
-@triton.autotune([triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 128}, num_warps=8)], ["n"], cache_results=True)
+CONFIGS = [triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 128}, num_warps=8)]
+
+@triton.autotune(CONFIGS, ["n"], cache_results=True)
 @triton.jit
 def tuned(x, y, n, BLOCK: tl.constexpr):
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -60,7 +62,8 @@ def tuned(x, y, n, BLOCK: tl.constexpr):
 @triton.jit
 def guessed(x, y, n, scale, BLOCK: tl.constexpr, EVEN: tl.constexpr):
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    tl.store(y + at, tl.load(x + at) * scale if EVEN else tl.load(x + at, mask=at < n), mask=EVEN or at < n)
+    value = tl.load(x + at) * scale if EVEN else tl.load(x + at, mask=at < n)
+    tl.store(y + at, value, mask=EVEN or at < n)
 
 def launch(x, y):
     grid = lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)

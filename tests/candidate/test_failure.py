@@ -62,7 +62,10 @@ def lines(told: dict) -> list[int]:
 
 
 def test_each_line_of_a_recursion_is_told_once_and_the_last_one_last(tmp_path: Path) -> None:
-    code = "def f(n):\n    return g(n)\ndef g(n):\n    return f(n) if n else 1 / 0\nf(sum(range(9)) and 0 or 9999)\n"
+    code = (
+        "def f(n):\n    return g(n)\ndef g(n):\n    return f(n) if n else 1 / 0\n"
+        "f(sum(range(9)) and 0 or 9999)\n"
+    )
     first, *others = lines(describe(*raised(tmp_path, code), None))
     assert first == 5 and sorted(others) == [2, 4]  # which is last depends on the stack's depth
     short = code.replace("9999", "5").replace(
@@ -72,7 +75,10 @@ def test_each_line_of_a_recursion_is_told_once_and_the_last_one_last(tmp_path: P
 
 
 def test_a_kernel_that_fails_in_the_interpreter_tells_its_own_line(tmp_path: Path) -> None:
-    code = "class InterpreterError(Exception): pass\ndef kernel():\n    1 / 0\ndef run():\n    try:\n        kernel()\n"
+    code = (
+        "class InterpreterError(Exception): pass\ndef kernel():\n    1 / 0\ndef run():\n    "
+        "try:\n        kernel()\n"
+    )
     code += "    except Exception as e:\n        raise InterpreterError(repr(e)) from e\nrun()\n"
     told = describe(*raised(tmp_path, code), None)
     assert (told["type"], told["message"]) == ("ZeroDivisionError", "division by zero") and lines(

@@ -48,43 +48,81 @@ BODIES = {
 SOURCES = {
     "typedef": "typedef torch::nn::Module other;\nint g(int n) {\n  return sizeof(other); // !\n}",
     "alias": "using other = at::IValue;\nint g(int n) {\n  return sizeof(other); // !\n}",
-    "alias of an alias": "using some = c10::IValue;\nusing other = some;\nint g(int n) {\n  return sizeof(other); // !\n}",
-    "using": "using c10::irange;\nint g(int n) {\n  for (auto i : irange(n)) n += i; // !\n  return n;\n}",
-    "macro": "#define LENGTH(x) at::numel(x)\nint g(int n) {\n  return LENGTH(at::ones({n})); // !\n}",
-    "macro in small letters": "#define each c10::irange\nint g(int n) {\n  for (int i : each(n)) n += i; // !\n  return n;\n}",
-    "macro by the name of a variable": "#define y (int)at::ones({3}).sum().item<int>()\nint g(int n) {\n  return y; // !\n}",
-    "macro in lines": "#define SUM(x) \\\n  at::sum(x)\nint g(int n) {\n  return SUM(at::ones({n})).item<int>(); // !\n}",
-    "macro that glues": "#define GLUE(a, b) a##b\nint g(int n) {\n  return sizeof(GLUE(Py, Object)); // !\n}",
-    "member": "struct Own { c10::IValue value; };\nint g(int n) {\n  Own own;\n  return own.value.isNone(); // !\n}",
+    "alias of an alias": "using some = c10::IValue;\nusing other = some;\nint g(int n) {\n  return "
+    "sizeof(other); // !\n}",
+    "using": "using c10::irange;\nint g(int n) {\n  for (auto i : irange(n)) n += i; // !\n  "
+    "return n;\n}",
+    "macro": "#define LENGTH(x) at::numel(x)\nint g(int n) {\n  return LENGTH(at::ones({n})); "
+    "// !\n}",
+    "macro in small "
+    "letters": "#define each c10::irange\nint g(int n) {\n  for (int i : each(n)) n += i; // !\n"
+    "  return n;\n}",
+    "macro by the name of a "
+    "variable": "#define y (int)at::ones({3}).sum().item<int>()\nint g(int n) {\n  return y; // "
+    "!\n}",
+    "macro in lines": "#define SUM(x) \\\n  at::sum(x)\nint g(int n) {\n  return "
+    "SUM(at::ones({n})).item<int>(); // !\n}",
+    "macro that "
+    "glues": "#define GLUE(a, b) a##b\nint g(int n) {\n  return sizeof(GLUE(Py, Object)); // !\n}",
+    "member": "struct Own { c10::IValue value; };\nint g(int n) {\n  Own own;\n  return "
+    "own.value.isNone(); // !\n}",
     "global": "static c10::IValue value;\nint g(int n) {\n  return value.isNone(); // !\n}",
-    "two globals": "struct Own { c10::IValue a; } value, other;\nint g(int n) {\n  return other.a.isNone(); // !\n}",
-    "constant": "constexpr auto last = at::ScalarType::NumOptions;\nint g(int n) {\n  return static_cast<int>(last); // !\n}",
-    "enumerator": "enum { last = static_cast<int>(at::kQInt8) };\nint g(int n) {\n  return last; // !\n}",
-    "function": "auto made(int n) { return at::ones({n}).sum(); }\nint g(int n) {\n  return made(n).item<int>(); // !\n}",
-    "operator": "struct Own {};\nat::IValue operator+(Own, Own) { return {}; }\nint g(int n) {\n  return (Own() + Own()).isNone(); // !\n}",
-    "conversion": "struct Own { operator c10::IValue() { return {}; } };\nint g(int n) {\n  Own own;\n  return static_cast<c10::IValue>(own).isNone(); // !\n}",
-    "base": "struct Own : torch::CustomClassHolder {};\nint g(int n) {\n  Own own;\n  return sizeof(own); // !\n}",
-    "template": "template <typename T> int g(T n) {\n  return at::numel(n); // !\n}\nint h(at::Tensor x) { return g(x); }",
-    "own template": "template <typename T> T same(T n) { return n; }\nint g(int n) {\n  return same(c10::IValue(n)).toInt(); // !\n}",
-    "lambda": "int g(int n) {\n  auto f = [](auto x) { return x.isNone(); };\n  return f(c10::IValue()); // !\n}",
-    "member function": "struct Own {\n  int g(int n) {\n    return value.isNone(); // !\n  }\n  c10::IValue value;\n};",
-    "condition": "#ifndef TORCH_VERSION\nusing some = int;\n#else\nusing some = at::IValue;\n#endif\nint g(int n) {\n  return some().isNone(); // !\n}",
+    "two globals": "struct Own { c10::IValue a; } value, other;\nint g(int n) {\n  return "
+    "other.a.isNone(); // !\n}",
+    "constant": "constexpr auto last = at::ScalarType::NumOptions;\nint g(int n) {\n  return "
+    "static_cast<int>(last); // !\n}",
+    "enumerator": "enum { last = static_cast<int>(at::kQInt8) };\nint g(int n) {\n  return "
+    "last; // !\n}",
+    "function": "auto made(int n) { return at::ones({n}).sum(); }\nint g(int n) {\n  return "
+    "made(n).item<int>(); // !\n}",
+    "operator": "struct Own {};\nat::IValue operator+(Own, Own) { return {}; }\nint g(int n) {\n"
+    "  return (Own() + Own()).isNone(); // !\n}",
+    "conversion": "struct Own { operator c10::IValue() { return {}; } };\nint g(int n) {\n  Own "
+    "own;\n  return static_cast<c10::IValue>(own).isNone(); // !\n}",
+    "base": "struct Own : torch::CustomClassHolder {};\nint g(int n) {\n  Own own;\n  return "
+    "sizeof(own); // !\n}",
+    "template": "template <typename T> int g(T n) {\n  return at::numel(n); // !\n}\nint "
+    "h(at::Tensor x) { return g(x); }",
+    "own template": "template <typename T> T same(T n) { return n; }\nint g(int n) {\n  return "
+    "same(c10::IValue(n)).toInt(); // !\n}",
+    "lambda": "int g(int n) {\n  auto f = [](auto x) { return x.isNone(); };\n  return "
+    "f(c10::IValue()); // !\n}",
+    "member function": "struct Own {\n  int g(int n) {\n    return value.isNone(); // !\n  }\n  "
+    "c10::IValue value;\n};",
+    "condition": "#ifndef TORCH_VERSION\nusing some = int;\n#else\nusing some = at::IValue;\n"
+    "#endif\nint g(int n) {\n  return some().isNone(); // !\n}",
     "condition inside": "int g(int n) {\n#ifdef assert\n  n += 1;\n#endif\n  return 1; // !\n}",
-    "a comment that goes on": '// some \\\n int f(int n) { /* "\nint g(int n) {\n  return n; // !\n}\n// */ }',
-    "a comment that goes on and hides": "// some \\\n/*\n#define each c10::irange\n// */\nint g(int n) {\n  for (int i : each(n)) n += i; // !\n  return n;\n}",
-    "a raw string that hides": 'const char* a = (R"(")" "/*");\n#define each c10::irange\n// */ ;\nint g(int n) {\n  for (int i : each(n)) n += i; // !\n  return n;\n}',
-    "raw string": 'const char* a = R"(")"; using T = at::IValue; const char* b = R"(")";\nint g(int n) {\n  return T().isNone(); // !\n}',
+    "a comment that goes "
+    "on": '// some \\\n int f(int n) { /* "\nint g(int n) {\n  return n; // !\n}\n// */ }',
+    "a comment that goes on and "
+    "hides": "// some \\\n/*\n#define each c10::irange\n// */\nint g(int n) {\n  for (int i : "
+    "each(n)) n += i; // !\n  return n;\n}",
+    "a raw string that "
+    "hides": 'const char* a = (R"(")" "/*");\n#define each c10::irange\n// */ ;\nint g(int n) '
+    "{\n  for (int i : each(n)) n += i; // !\n  return n;\n}",
+    "raw string": 'const char* a = R"(")"; using T = at::IValue; const char* b = R"(")";\nint '
+    "g(int n) {\n  return T().isNone(); // !\n}",
     "another line": "#line 100\nint g(int n) {\n  return n; // !\n}",
     "poison": "#pragma GCC poison n\nint g(int m) {\n  return m; // !\n}",
-    "a header of its own": '#include "own.h"\nint g(int n) {\n  return own_value().isNone(); // !\n}',
-    "a namespace": "namespace a { using namespace at; }\nusing namespace a;\nint g(int n) {\n  return IValue().isNone(); // !\n}",
-    "a namespace's function": "namespace a { inline c10::IValue f() { return {}; } }\nint g(int n) {\n  return a::f().isNone(); // !\n}",
-    "extern C": 'extern "C" {\ntypedef PyTypeObject some;\n}\nint g(int n) {\n  return sizeof(some); // !\n}',
-    "on the line of another": "int g(int n) {\n  return n;\n} int h() { return at::ones({1}).numel(); } // !",
-    "of two on a line": "int h() {\n return 1; } int g(int n) {\n  return c10::IValue(n).toInt(); } // !",
-    "hidden elsewhere": "int g(int n) {\n  { float errno_ = 0, time = 1; n += time + errno_; }\n  return time(nullptr); // !\n}",
+    "a header of its "
+    "own": '#include "own.h"\nint g(int n) {\n  return own_value().isNone(); // !\n}',
+    "a namespace": "namespace a { using namespace at; }\nusing namespace a;\nint g(int n) {\n  "
+    "return IValue().isNone(); // !\n}",
+    "a namespace's "
+    "function": "namespace a { inline c10::IValue f() { return {}; } }\nint g(int n) {\n  "
+    "return a::f().isNone(); // !\n}",
+    "extern "
+    "C": 'extern "C" {\ntypedef PyTypeObject some;\n}\nint g(int n) {\n  return sizeof(some); '
+    "// !\n}",
+    "on the line of "
+    "another": "int g(int n) {\n  return n;\n} int h() { return at::ones({1}).numel(); } // !",
+    "of two on a "
+    "line": "int h() {\n return 1; } int g(int n) {\n  return c10::IValue(n).toInt(); } // !",
+    "hidden elsewhere": "int g(int n) {\n  { float errno_ = 0, time = 1; n += time + errno_; }\n  "
+    "return time(nullptr); // !\n}",
     "a digraph": "int h() <% return at::ones({1}).numel(); %>\nint g(int n) {\n  return n; // !\n}",
-    "a suffix": 'c10::IValue operator""_v(unsigned long long n) { return c10::IValue(int64_t(n)); }\nint g(int n) {\n  return (3_v).toInt(); // !\n}',
+    "a suffix": 'c10::IValue operator""_v(unsigned long long n) { return '
+    "c10::IValue(int64_t(n)); }\nint g(int n) {\n  return (3_v).toInt(); // !\n}",
 }
 """Behind the header; with `own.h` beside."""
 OWN = "#include <ATen/core/ivalue.h>\ninline c10::IValue own_value() { return {}; }\n"

@@ -1,7 +1,7 @@
 """Names that torch's full headers declare globally: what `kevin_env/extension/names.txt`
 is made from.
 
-    python tests/extension/global_names.py    # adds the names that this machine's headers have and the file lacks
+    python tests/extension/global_names.py    # adds names of this machine's headers
 
 Headers are preprocessed, not compiled, and their text is cut into declarations at global scope.
 What the file has was found with torch 2.11 and 2.13 and nvcc 13.0. That nothing is missed was once
@@ -41,8 +41,10 @@ LIBRARIES = (
 """Headers that may lack; their names have forms that are doubtful anyway."""
 BASE = '#include "short/types.h"\n'
 """Which all short headers include: what it declares, torch's own declare as well."""
-NEWER = {"arc4random", "arc4random_buf", "arc4random_uniform", "c8rtomb", "free_aligned_sized", "free_sized", "mbrtoc8",
-         "memalignment", "memset_explicit", "strlcat", "strlcpy", "timespec_getres", "wcslcat", "wcslcpy"}  # fmt: skip
+NEWER = {"arc4random", "arc4random_buf", "arc4random_uniform", "c8rtomb", "free_aligned_sized",
+    "free_sized", "mbrtoc8",
+         "memalignment", "memset_explicit", "strlcat", "strlcpy", "timespec_getres", "wcslcat",
+         "wcslcpy"}  # fmt: skip
 """Of C libraries that are newer than the one the file was made with."""
 _TOKEN = re.compile(
     r'^[ \t]*#.*$|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|\w+|::|->|[^\s\w]', re.MULTILINE
@@ -50,8 +52,10 @@ _TOKEN = re.compile(
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _KINDS = {"struct", "class", "union", "enum"}
 _BEFORE_BODY = {")", "const", "noexcept", "volatile"}
-_NO_NAMES = {"const", "noexcept", "decltype", "alignas", "throw", "asm", "__asm__", "__attribute__", "__attribute",
-             "requires", "int", "unsigned", "long", "char", "__extension__", "__restrict", "void"}  # fmt: skip
+_NO_NAMES = {"const", "noexcept", "decltype", "alignas", "throw", "asm", "__asm__",
+    "__attribute__", "__attribute",
+             "requires", "int", "unsigned", "long", "char", "__extension__", "__restrict",
+             "void"}  # fmt: skip
 
 
 def full(cuda: bool) -> str:

@@ -183,7 +183,8 @@ def test_what_the_short_headers_lack_is_built_by_torch(
         ("extern void nowhere(); int f() { nowhere(); return 1; }", "f"),
         ("int f(torch::Tensor x) { return *x.data_ptr<long long>(); }", "f"),
         (
-            'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", [] {}); m.def("f", [](int) {}); }',
+            'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", [] {}); m.def("f", [](int) '
+            "{}); }",
             None,
         ),
     ],
@@ -238,8 +239,10 @@ def test_files_with_headers_of_their_own(path: ShortPath, tmp_path: Path) -> Non
         "#pragma once\n#include <torch/types.h>\ntorch::Tensor doubled(const torch::Tensor& x);\n"
     )
     (tmp_path / "own.cpp").write_text(
-        '#include "own.h"\ntorch::Tensor doubled(const torch::Tensor& x) { auto y = torch::empty_like(x);\n'
-        "for (int64_t i = 0; i < x.numel(); ++i) y.data_ptr<float>()[i] = 2 * x.data_ptr<float>()[i]; return y; }\n"
+        '#include "own.h"\ntorch::Tensor doubled(const torch::Tensor& x) { auto y = '
+        "torch::empty_like(x);\n"
+        "for (int64_t i = 0; i < x.numel(); ++i) y.data_ptr<float>()[i] = 2 * "
+        "x.data_ptr<float>()[i]; return y; }\n"
     )
     (tmp_path / "bind.cpp").write_text(
         '#include <torch/extension.h>\n#include "own.h"\n'

@@ -31,14 +31,16 @@ CUDA = """#include <torch/extension.h>
 constexpr int WARPS = 4;
 struct Pair { float value; int index; };
 __device__ __forceinline__ Pair better(Pair a, Pair b) { return a.value > b.value ? a : b; }
-__global__ void __launch_bounds__(256) most(const float* __restrict__ x, float* __restrict__ out, int64_t n) {
+__global__ void __launch_bounds__(256) most(const float* __restrict__ x, float* __restrict__ out,
+                                            int64_t n) {
     extern __shared__ float shared[];
     __shared__ float tile[TILE][TILE + 1];
     const int64_t index = blockIdx.x * int64_t(blockDim.x) + threadIdx.x;
     Pair all = {-FLT_MAX, 0};
     float4 v = reinterpret_cast<const float4*>(x)[index];
     #pragma unroll
-    for (int d = 16; d; d /= 2) all.value = fmaxf(all.value, __shfl_xor_sync(0xffffffff, all.value, d));
+    for (int d = 16; d; d /= 2)
+        all.value = fmaxf(all.value, __shfl_xor_sync(0xffffffff, all.value, d));
     float sum = expf(v.x - INFINITY) + exp(x[0]) + __ldg(x + 1) + tile[0][0] * WARPS;
     if (index < n) atomicAdd(out, sum);
     __syncthreads();
@@ -128,8 +130,12 @@ def test_errors_in_kernels_are_final(fault: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "fault",
     [
-        "__half h = 1;", "half2 h;", "c10::Half h = 1;", "sum = std::max(sum, 1.f);", "BLOCK_SIZE;", "nv_bfloat16 b;",
-        "cub::Sum s;", "sum = c10::cuda::compat::max(sum, 1.f);", "thrust::complex<float> c;", "assert(sum > 0);",
+        "__half h = "
+        "1;", "half2 "
+            "h;", "c10::Half h = 1;", "sum = std::max(sum, 1.f);", "BLOCK_SIZE;", "nv_bfloat16 b;",
+        "cub::Sum "
+        "s;", "sum = c10::cuda::compat::max(sum, "
+            "1.f);", "thrust::complex<float> c;", "assert(sum > 0);",
         "CUDA_KERNEL_LOOP(i, n) {}", "hexp(sum);", "sum = at::numeric_limits<float>::lowest();",
         "cuComplex c;", "INT_MAX;", "exp<float>(1.f);", "sum = ::exp;", "sum = 1_v;",
     ],
@@ -142,7 +148,8 @@ def test_names_that_headers_could_bring_are_not_final(fault: str, tmp_path: Path
     ("before", "fault"),
     [
         (
-            '#define CHECKED(c) do { if (!(c)) { printf("bad %s", #c); CUDA_KERNEL_ASSERT(0); } } while (0)',
+            '#define CHECKED(c) do { if (!(c)) { printf("bad %s", #c); CUDA_KERNEL_ASSERT(0); } '
+            "} while (0)",
             "CHECKED(1);",
         ),
         ('#define CHECKED(c) (note("bad" #c), assert(c))', "CHECKED(1);"),
@@ -175,7 +182,8 @@ def test_what_begins_on_a_functions_last_line_leaves_it_open(tmp_path: Path) -> 
         "FAILED: x.o\n{place}: warning: wrong\n",
         "FAILED: x.o\nFAILED: y.o\n{place}: error: wrong\n",
         "FAILED: x.o\n/elsewhere/{place}: error: wrong\n",
-        "FAILED: x.o\n{place}: error: wrong\n   line\n   ^\n    detected during instantiation of f\n",
+        "FAILED: x.o\n{place}: error: wrong\n   line\n   ^\n    detected during instantiation "
+        "of f\n",
         "FAILED: x.o\nptxas error   : wrong\n{place}: error: wrong\n",
         "FAILED: x.o\nnvcc fatal   : wrong\n{place}: error: wrong\n",
         "ninja: error: wrong\n",
@@ -243,7 +251,7 @@ def test_errors_in_templates_and_headers_are_not_final(tmp_path: Path) -> None:
         is None
     )
     (tmp_path / "own.cu").write_text(code)
-    output = f"FAILED: x.o\n{tmp_path / 'own.cu'}(19): error: wrong\n"
+    output = f"FAILED: x.o\n{tmp_path / 'own.cu'}(21): error: wrong\n"
     assert told(tmp_path / "k.cu", code, output=output) is None
 
 
@@ -254,7 +262,10 @@ def test_reading_ends_where_brackets_are_missing() -> None:
 
 def test_errors_that_full_headers_may_not_have_are_not_told(tmp_path: Path) -> None:
     code = CUDA.replace("FAULT", "nothing;")
-    output = "FAILED: x.o\n{place}: error: wrong\n  line\n\n{path}(23): error: short of it\n  line\n\n2 errors detected\n"
+    output = (
+        "FAILED: x.o\n{place}: error: wrong\n  line\n\n{path}(25): error: short of it\n  "
+        "line\n\n2 errors detected\n"
+    )
     text = told(tmp_path / "k.cu", code, output=output)
     assert text is not None and "wrong" in text and "short of it" not in text
 
@@ -308,7 +319,8 @@ def test_a_judge_tells_a_certain_error_like_any_other(pool: LocalPool) -> None:
         submission = f"""
 import torch
 from torch.utils.cpp_extension import load_inline
-built = load_inline("final_{headers}", "torch::Tensor f(torch::Tensor x);", '''{code}''', functions=["f"])
+declared = "torch::Tensor f(torch::Tensor x);"
+built = load_inline("final_{headers}", declared, '''{code}''', functions=["f"])
 class ModelNew(torch.nn.Module):
     def forward(self, x):
         return built.f(x)

@@ -119,7 +119,8 @@ PLACES = {
         "return Own()(x)",
     ),
     "an autograd function": (
-        "class Own(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n        return OP\n",
+        "class Own(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n     "
+        "   return OP\n",
         "return Own.apply(x)",
     ),
     "an autograd function that is kept": (
@@ -149,7 +150,8 @@ PLACES = {
         "return work(x)",
     ),
     "a function with a decorator of its own": (
-        "def same(f):\n    @functools.wraps(f)\n    def call(*a, **k):\n        return f(*a, **k)\n    return call\n"
+        "def same(f):\n    @functools.wraps(f)\n    def call(*a, **k):\n        return f(*a, "
+        "**k)\n    return call\n"
         "@same\ndef work(x):\n    return OP\n",
         "return work(x)",
     ),
@@ -176,13 +178,15 @@ def test_an_operation_is_found_wherever_forward_reaches_it(place):
 
 UNREACHED = {
     "backward": (
-        "class Own(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n        return ext.f(x)\n"
+        "class Own(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n     "
+        "   return ext.f(x)\n"
         "    @staticmethod\n    def backward(ctx, x):\n        return OP\n",
         "return Own.apply(x)",
     ),
     "a function that nobody calls": ("def work(x):\n    return OP\n", "return ext.f(x)"),
     "the main program": (
-        "if __name__ == '__main__':\n    from model import Model\n    x = torch.ones(3)\n    print(OP)\n",
+        "if __name__ == '__main__':\n    from model import Model\n    x = torch.ones(3)\n    "
+        "print(OP)\n",
         "return ext.f(x)",
     ),
     "module level": ("x = torch.ones(3)\nif x.numel():\n    y = OP\n", "return ext.f(x)"),
@@ -222,14 +226,22 @@ def test_what_may_not_run_is_left_to_what_runs(place):
 
 FALLBACKS = {
     "a handler": "try:\n    return ext.f(x)\nexcept Exception:  # HERE\n    return torch.relu(x)",
-    "a handler that logs": "try:\n    y = launch(x, x)\nexcept:  # HERE\n    print('failed')\n    y = x * 2\nreturn y",
-    "behind a handler that passes": "try:\n    return ext.f(x)\nexcept RuntimeError:  # HERE\n    pass\nreturn x @ x",
-    "a layer": "try:\n    return ext.f(x)\nexcept RuntimeError as e:  # HERE\n    return nn.ReLU()(x)",
-    "a handler in a loop": "while 1:\n    try:\n        y = ext.f(x)\n    except OSError:  # HERE\n        y = x.exp()",
+    "a handler that "
+    "logs": "try:\n    y = launch(x, x)\nexcept:  # HERE\n    print('failed')\n    y = x * 2\n"
+    "return y",
+    "behind a handler that "
+    "passes": "try:\n    return ext.f(x)\nexcept RuntimeError:  # HERE\n    pass\nreturn x @ x",
+    "a layer": "try:\n    return ext.f(x)\nexcept RuntimeError as e:  # HERE\n    return "
+    "nn.ReLU()(x)",
+    "a handler in a "
+    "loop": "while 1:\n    try:\n        y = ext.f(x)\n    except OSError:  # HERE\n        y = "
+    "x.exp()",
     "the second handler": (
-        "try:\n    return ext.f(x)\nexcept ValueError:\n    raise\nexcept Exception:  # HERE\n    return x.exp()"
+        "try:\n    return ext.f(x)\nexcept ValueError:\n    raise\nexcept Exception:  # HERE\n  "
+        "  return x.exp()"
     ),
-    "a launch in a function": "try:\n    return launch(x, x)\nexcept Exception:  # HERE\n    return x.cos()",
+    "a launch in a "
+    "function": "try:\n    return launch(x, x)\nexcept Exception:  # HERE\n    return x.cos()",
 }
 
 
@@ -244,13 +256,16 @@ def test_a_handler_that_computes_with_torch_falls_back(name):
 @pytest.mark.parametrize(
     "lines",
     [
-        "try:\n    return ext.f(x)\nexcept Exception as error:\n    raise RuntimeError(x.sum()) from error",
-        "try:\n    return ext.f(x)\nexcept Exception:\n    torch.cuda.synchronize()\n    return launch(x, x)",
+        "try:\n    return ext.f(x)\nexcept Exception as error:\n    raise RuntimeError(x.sum()) "
+        "from error",
+        "try:\n    return ext.f(x)\nexcept Exception:\n    torch.cuda.synchronize()\n    return "
+        "launch(x, x)",
         "try:\n    y = ext.f(x)\nexcept triton.OutOfResources:\n    y = ext.g(x)\nreturn y",
         "try:\n    return ext.f(x)\nexcept Exception:\n    n = x.sum()\n    raise RuntimeError(n)",
         "y = ext.f(x)\ntry:\n    import fancy\nexcept ImportError:\n    y = x.sum()\nreturn y",
         "try:\n    import fancy\nexcept ImportError:\n    fancy = None\nreturn ext.f(x)",
-        "try:\n    held = self.held[x.shape]\nexcept KeyError:\n    held = self.held[x.shape] = ext.g(x)\nreturn held",
+        "try:\n    held = self.held[x.shape]\nexcept KeyError:\n    held = self.held[x.shape] = "
+        "ext.g(x)\nreturn held",
         "try:\n    return ext.f(x)\nfinally:\n    torch.cuda.synchronize()",
     ],
 )
@@ -301,18 +316,21 @@ def test_what_may_be_small_is_left_to_what_runs_where_glue_is_admitted(lines, na
 @pytest.mark.parametrize(
     "lines",
     [
-        "if self.w is None:\n    self.w = torch.cat([self.q, self.k]).contiguous()\nreturn ext.f(x, self.w)",
+        "if self.w is None:\n    self.w = torch.cat([self.q, self.k]).contiguous()\nreturn "
+        "ext.f(x, self.w)",
         "w = F.pad(torch.stack([self.a, self.b]), (0, 3))\nreturn ext.f(x, w)",
         "seed = torch.randint(0, 2**31, (1,)).item()\nreturn ext.f(x, seed)",
         "h = torch.randn(2, x.size(0), 3, device=x.device)\nreturn ext.f(x, h)",
         "status = ext.f(x)\nreturn x if status + 1 > 2 else ext.g(x)",
         "count, y = ext.f(x)\nreturn ext.g(y, count * 2)",
-        "a, b = x.shape\nn, m = x.stride()\nreturn ext.f(x, a * b + n // m, len(x.shape) - 1, max(a, b) ** 2)",
+        "a, b = x.shape\nn, m = x.stride()\nreturn ext.f(x, a * b + n // m, len(x.shape) - 1, "
+        "max(a, b) ** 2)",
         "n = 0\nfor part in x.split(2):\n    n += part.numel()\nreturn ext.f(x, n)",
         "w = torch.empty(3)\nreturn ext.f(x) if w != None else ext.g(x)",
         "sizes = [t.numel() * 2 for t in (x, x)]\nreturn ext.f(x, sum(sizes))",
         "for i, t in enumerate([x, x]):\n    ext.f(t, i * 2 + 1)\nreturn x",
-        "ext.f(x, **{'n': x.numel() * 2, 'out': x})\nn, y = (lambda t: (t.numel(), t))(x)\nreturn ext.f(y, n * 2)",
+        "ext.f(x, **{'n': x.numel() * 2, 'out': x})\nn, y = (lambda t: (t.numel(), t))(x)\n"
+        "return ext.f(y, n * 2)",
     ],
 )
 def test_what_may_be_no_tensor_or_only_moves_weights_is_left_to_what_runs(lines):
@@ -327,7 +345,10 @@ def test_other_parameters_may_be_numbers_and_a_list_is_no_tensor():
         "self, n: int, x": "return ext.f(x, n * 2)",
         "self, x, scale=2.0": "return ext.f(x, scale * 2)",
     }.items():
-        model = f"class ModelNew(nn.Module):\n    def forward({parameters}):\n{textwrap.indent(lines, ' ' * 8)}\n"
+        model = (
+            f"class ModelNew(nn.Module):\n    def forward({parameters}):\n"
+            f"{textwrap.indent(lines, ' ' * 8)}\n"
+        )
         assert _checked(model) is None, parameters
 
 
@@ -369,7 +390,10 @@ torch::Tensor f(torch::Tensor x) {{
     ],
 )
 def test_an_operation_in_cpp_is_named_with_its_line(statement, named):
-    before = f"SRC = r'''{SOURCE.format(statement)}'''\nmine = load_inline(name='mine', cpp_sources=SRC)\n"
+    before = (
+        f"SRC = r'''{SOURCE.format(statement)}'''\nmine = load_inline(name='mine', "
+        f"cpp_sources=SRC)\n"
+    )
     found = _checked(f"{before}{MODEL}        return mine.f(x)\n")
     assert isinstance(found, RulesViolation) and f"uses {named} in C++" in found.message, found
     assert "// HERE" in _line(before, found)
@@ -426,7 +450,8 @@ def test_what_could_keep_the_recorder_from_seeing_is_refused(code):
         "SRC = 'TORCH_LIBRARY_IMPL(mine, CUDA, m) { at::AutoDispatchBelowADInplaceOrView guard; }'",
         "lib = ctypes.CDLL('./libmine.so')",
         "# torch._C is not used here",
-        "if hasattr(torch._C, '_jit_set_nvfuser_enabled'):\n    torch._C._jit_set_nvfuser_enabled(True)",
+        "if hasattr(torch._C, '_jit_set_nvfuser_enabled'):\n    "
+        "torch._C._jit_set_nvfuser_enabled(True)",
     ],
 )
 def test_what_kernels_need_of_torchs_inside_is_no_interference(code):
@@ -483,8 +508,14 @@ def test_partial_admits_torch_beside_a_kernel_and_no_reference():
 
 
 def test_a_model_that_leaves_training_mode_may_compute_in_it():
-    init = "class ModelNew(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.eval()\n"
-    forward = "    def forward(self, x):\n        if self.training:\n            return F.relu(x)\n        return ext.f(x)\n"
+    init = (
+        "class ModelNew(nn.Module):\n    def __init__(self):\n        super().__init__()\n    "
+        "    self.eval()\n"
+    )
+    forward = (
+        "    def forward(self, x):\n        if self.training:\n            return F.relu(x)\n "
+        "       return ext.f(x)\n"
+    )
     assert _checked(init + forward) is None
     assert _checked(init.replace("self.eval()", "pass") + forward) is not None
 
@@ -507,7 +538,8 @@ def test_the_message_names_what_computes_and_every_other_place():
     start = HEAD.count("\n")
     assert found.line == start + 3
     assert found.message == (
-        "`forward`, or code that it calls, uses torch.nn.functional.relu, which counts as computing; also the tensor "
+        "`forward`, or code that it calls, uses torch.nn.functional.relu, which counts as "
+        "computing; also the tensor "
         f"method .softmax() (line {start + 4}), the operator @ on tensors (line {start + 5})."
     )
 
@@ -541,7 +573,10 @@ def test_code_without_the_class_is_a_format_error(code, mode):
 
 @pytest.mark.parametrize("mode", get_args(Rules))
 def test_a_model_without_forward_is_a_format_error(mode):
-    code = "class Base(nn.Module):\n def go(self, x):\n  return ext.f(x)\nclass ModelNew(Base):\n pass\n"
+    code = (
+        "class Base(nn.Module):\n def go(self, x):\n  return ext.f(x)\nclass ModelNew(Base):\n"
+        " pass\n"
+    )
     found = check_rules(code, mode)
     assert isinstance(found, FormatError) and found.kind == "no_forward"
     for more in (
@@ -562,8 +597,8 @@ def test_of_two_definitions_the_last_counts():
 def test_an_odd_escape_warns_nobody(recwarn):
     assert (
         check_rules(
-            HEAD
-            + "PATTERN = '\\d'\nclass ModelNew(nn.Module):\n def forward(self, x):\n  return ext.f(x)\n"
+            HEAD + "PATTERN = '\\d'\nclass ModelNew(nn.Module):\n def forward(self, x):\n  return "
+            "ext.f(x)\n"
         )
         is None
     )
@@ -592,7 +627,10 @@ def test_the_worked_examples_obey_the_rules(name):
 
 
 def test_reading_a_submission_takes_no_torch():
-    code = "import kevin_env.rules as r, sys; r.check_rules('class ModelNew: pass'); sys.exit('torch' in sys.modules)"
+    code = (
+        "import kevin_env.rules as r, sys; r.check_rules('class ModelNew: pass'); "
+        "sys.exit('torch' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
@@ -639,9 +677,12 @@ def test_code_that_calls_too_deeply_to_be_read_is_left_to_what_runs():
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize(
     "text",
-    ["/*" * 20_000, "at::a" * 20_000, "at::" * 30_000, "a::" * 30_000 + "(", "at::a<" * 20_000, "#if 0\n" * 20_000,
-     '"' * 40_001, "x." * 40_000, "cudnn" + "Forward" * 10_000, "cublasS" * 20_000, "void a (" * 20_000,
-     "\\\n" * 20_000, "torch::Tensor " * 20_000, "auto x = at::empty" * 10_000, "TORCH_LIBRARY_IMPL (" * 10_000],
+    ["/*" * 20_000, "at::a" * 20_000, "at::" * 30_000, "a::" * 30_000 + "(", "at::a<" * 20_000,
+    "#if 0\n" * 20_000,
+     '"' * 40_001, "x." * 40_000, "cudnn" + "Forward" * 10_000, "cublasS" * 20_000, "void a "
+         "(" * 20_000,
+     "\\\n" * 20_000, "torch::Tensor " * 20_000, "auto x = "
+         "at::empty" * 10_000, "TORCH_LIBRARY_IMPL (" * 10_000],
 )  # fmt: skip
 def test_sources_that_a_pattern_could_be_lost_in_take_no_time(text):
     assert isinstance(

@@ -137,8 +137,14 @@ def test_layers_that_are_reached_in_other_ways_are_found(used: str) -> None:
 
 @pytest.mark.parametrize("method", CALLS)
 def test_weights_of_a_layer_may_be_taken_behind_every_method(method: str) -> None:
-    made = f"self.m = nn.Conv2d(3, 4, 3){CALLS[method]}; self.n = nn.Sequential(nn.Linear(3, 4)){CALLS[method]}"
-    used = "ext.f(x, self.m.weight.view(-1), self.m.stride[0] * 2, self.n[0].weight.t(), self.n[0].in_features + 1)"
+    made = (
+        f"self.m = nn.Conv2d(3, 4, 3){CALLS[method]}; self.n = nn.Sequential(nn.Linear(3, "
+        f"4)){CALLS[method]}"
+    )
+    used = (
+        "ext.f(x, self.m.weight.view(-1), self.m.stride[0] * 2, self.n[0].weight.t(), "
+        "self.n[0].in_features + 1)"
+    )
     assert check_rules(HEAD + MODEL.format(before="", made=made, used=used)) is None
 
 
@@ -160,7 +166,8 @@ KERNELS = {
     "Triton, kept": ("", "self.k = kernel", "self.k[(1,)](x, x, x, 3)"),
     "Triton, from another file": ("import made_of_text", "pass", "made_of_text.k[(1,)](x)"),
     "autograd": (
-        "class F_(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n        return ext.f(x)",
+        "class F_(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n      "
+        "  return ext.f(x)",
         "pass",
         "F_.apply(x)",
     ),

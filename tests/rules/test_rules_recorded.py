@@ -68,7 +68,10 @@ def test_the_operation_on_most_elements_comes_first_and_others_are_named() -> No
 
 
 def test_no_operation_of_torch_that_computes_is_taken_for_harmless() -> None:
-    computing = "add mul mm addmm bmm _softmax sum mean relu cat stack sort where index gather exp conv2d _conj repeat"
+    computing = (
+        "add mul mm addmm bmm _softmax sum mean relu cat stack sort where index gather exp "
+        "conv2d _conj repeat"
+    )
     assert not {f"aten::{name}" for name in computing.split()} & harmless()
 
 
@@ -76,10 +79,14 @@ def test_no_operation_of_torch_that_computes_is_taken_for_harmless() -> None:
     ("symbol", "computes"),
     [
         ("cublasSgemm_v2", True), ("cublasCreate_v2", False), ("cublasSetStream_v2", False),
-        ("cudnnConvolutionForward", True), ("cudnnCreate", False), ("cudnnSetTensor4dDescriptor", False),
-        ("cufftExecC2C", True), ("sgemm_", True), ("cblas_sgemm", True), ("mkl_set_num_threads", False),
-        ("_ZN2at3cpu7softmaxERKNS_6TensorEl", True), ("_ZN2at4_ops7softmax4callE", False), ("vsExp", True),
-        ("_ZN2at4cuda20getCurrentCUDAStreamEa", False), ("cudaLaunchKernel", False), ("memcpy", False),
+        ("cudnnConvolutionForward", True), ("cudnnCreate", False), ("cudnnSetTensor4dDescriptor",
+        False),
+        ("cufftExecC2C", True), ("sgemm_", True), ("cblas_sgemm", True), ("mkl_set_num_threads",
+        False),
+        ("_ZN2at3cpu7softmaxERKNS_6TensorEl", True), ("_ZN2at4_ops7softmax4callE", False),
+        ("vsExp", True),
+        ("_ZN2at4cuda20getCurrentCUDAStreamEa", False), ("cudaLaunchKernel", False), ("memcpy",
+        False),
         ("aoti_torch_cuda_mm_out", True), ("aoti_torch_empty_strided", False), ("vsnprintf", False),
     ],
 )  # fmt: skip
@@ -90,10 +97,13 @@ def test_functions_of_vendors_that_compute(symbol: str, computes: bool) -> None:
 @pytest.mark.parametrize(
     "claim",
     [
-        {}, {"operations": [], "kernels": []}, {"operations": [], "kernels": ["k"] * 65, "symbols": []},
+        {}, {"operations": [], "kernels": []}, {"operations": [], "kernels": ["k"] * 65,
+        "symbols": []},
         {"operations": [], "kernels": ["k" * 161], "symbols": []},
-        {"operations": [{"name": "x", "line": -1, "weights": False, "elements": 1}], "kernels": [], "symbols": []},
-        {"operations": [{"name": "x", "line": 1, "weights": False, "elements": 1.5}], "kernels": [], "symbols": []},
+        {"operations": [{"name": "x", "line": -1, "weights": False, "elements": 1}],
+        "kernels": [], "symbols": []},
+        {"operations": [{"name": "x", "line": 1, "weights": False, "elements": 1.5}],
+        "kernels": [], "symbols": []},
     ],
 )  # fmt: skip
 def test_a_malformed_record_is_none(claim: dict[str, object]) -> None:
