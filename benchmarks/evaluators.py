@@ -19,7 +19,7 @@ from kevin_env.frozen import printable
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.inputs.cases import timed_case
 from kevin_env.judge.inputs.source import source_of
-from kevin_env.judge.workers.errors import Trouble
+from kevin_env.judge.workers.errors import CandidateError
 
 SECONDS = 120.0
 TOLD = 200
@@ -123,7 +123,7 @@ def evaluate(bench: Bench, entry: Entry, peer: Peer) -> Evaluation:
             "load", SECONDS, path=str(worker.folder / "peer.py"), code=code, entry="ModelNew"
         )
         failure = "it ended without one"
-    except Trouble as trouble:  # it ended with the attack; what it said before counts
+    except CandidateError as trouble:  # it ended with the attack; what it said before counts
         failure = " ".join(printable(str(trouble)).split())[:TOLD]
     finally:
         seconds = time.perf_counter() - start

@@ -293,7 +293,7 @@ def used_memory(pool: LocalPool) -> int:
     """Bytes in use on the device by whomever, once no candidate is being replaced: contexts are
     made one by one.
 
-    Partners let go of what they hold when others are lent. So a problem is judged before of which
+    Baselines let go of what they hold when others are lent. So a problem is judged before of which
     they hold little.
     """
     judged(pool, "honest/matmul_preallocated")

@@ -16,8 +16,8 @@ from kevin_env.judge.lease import Lease
 from kevin_env.judge.roofline.ceilings import CeilingStore
 from kevin_env.judge.roofline.roofline import Rooflines
 from kevin_env.judge.timing.calibration import stream_seconds
-from kevin_env.judge.workers.baselines import Partners
-from kevin_env.judge.workers.errors import Trouble
+from kevin_env.judge.workers.baselines import Baselines
+from kevin_env.judge.workers.errors import CandidateError
 from kevin_env.judge.workers.launcher import ForkServer
 from kevin_env.judge.workers.worker import Worker
 from kevin_env.problem import Problem
@@ -137,7 +137,9 @@ class Bench:
         self.candidates = WarmPool(
             device, info, self.memory, self.capacity.spares, self.lease, self.timing, server
         )
-        self.partners = Partners(self.candidates.take_trusted, self.capacity.partners, self.lease)
+        self.baselines = Baselines(
+            self.candidates.take_trusted, self.capacity.baselines, self.lease
+        )
 
     @cached_property
     def known_seconds(self) -> float:
@@ -159,12 +161,12 @@ class Bench:
         """Ends idle processes on a GPU, for a submission that takes most of its memory."""
         if self.device.type == "cuda":
             self.candidates.end_spares()
-            self.partners.end_free()
+            self.baselines.end_free()
 
     def close(self) -> None:
         """Ends every process."""
         self.profiler.close()
-        self.partners.close()
+        self.baselines.close()
         self.candidates.close()
 
     def hoards(self, worker: Worker) -> bool:
@@ -172,7 +174,7 @@ class Bench:
 
         It stays stopped from here on, so that it frees nothing meanwhile.
         """
-        with suppress(Trouble):
+        with suppress(CandidateError):
             worker.freeze(True)
         if self.device_memory is None:
             return False

@@ -7,7 +7,7 @@ import torch
 
 from kevin_env.judge.api import DeviceInfo, JudgeError
 from kevin_env.judge.lease import Lease
-from kevin_env.judge.workers.baselines import ours
+from kevin_env.judge.workers.baselines import as_judge_error
 from kevin_env.judge.workers.launcher import ForkServer
 from kevin_env.judge.workers.memory_watch import DeviceMemory, limit_of, nvml_usage
 from kevin_env.judge.workers.pauses import asleep
@@ -177,7 +177,7 @@ class WarmPool:
         except JudgeError:  # the fork server may have been ending
             worker = self._forked()
         try:
-            with ours():
+            with as_judge_error():
                 worker.prepare(self._info.processors)
         except BaseException:
             worker.close()

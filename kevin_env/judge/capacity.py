@@ -59,7 +59,7 @@ class Capacity:
         on_device: Places on the device. A large problem takes several.
         spares: Candidates that are kept warm.
         sessions: Submissions that are timed or about to be, each with its baselines.
-        partners: Baseline processes that are kept.
+        baselines: Baseline processes that are kept.
         place: Bytes of device memory per place.
     """
 
@@ -67,7 +67,7 @@ class Capacity:
     on_device: int
     spares: int
     sessions: int = 1
-    partners: int = PARTNERS
+    baselines: int = PARTNERS
     place: float = math.inf
 
     def places(self, call: int) -> int:
@@ -84,13 +84,13 @@ def capacity_of(machine: Machine) -> Capacity:
     if machine.device_memory is None:
         return Capacity(max(slots, 1), max(slots, 1), 1)
     contexts = int(machine.device_memory * DEVICE_SHARE / CONTEXT)
-    sessions, partners = (3, MOST_PARTNERS) if contexts >= ROOMY else (1, PARTNERS)
-    contexts -= partners
+    sessions, baselines = (3, MOST_PARTNERS) if contexts >= ROOMY else (1, PARTNERS)
+    contexts -= baselines
     spares = max(1, min(MOST_WARM, slots // WARM_SHARE, contexts // WARM_CONTEXTS))
     slots = max(1, min(slots, contexts - spares))
     on_device = min(slots, PLACES)
     place = (1 - DEVICE_SHARE) * machine.device_memory / on_device
-    return Capacity(slots, on_device, spares, sessions, partners, place)
+    return Capacity(slots, on_device, spares, sessions, baselines, place)
 
 
 def machine_of(judges: int, device_memory: int | None) -> Machine:

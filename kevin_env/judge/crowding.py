@@ -11,7 +11,7 @@ from kevin_env.judge.capacity import CONTEXT
 from kevin_env.judge.job import Stopwatch
 from kevin_env.judge.submission_run import SubmissionRun
 from kevin_env.judge.workers.errors import Failed
-from kevin_env.judge.workers.pauses import asleep, ended_on_trouble
+from kevin_env.judge.workers.pauses import asleep, ended_on_error
 from kevin_env.judge.workers.worker import Worker
 
 PATIENCE = 10.0
@@ -38,7 +38,7 @@ def stays_crowded(bench: Bench, worker: Worker) -> bool:
     """
     if not bench.crowded(worker):
         return False
-    bench.partners.rest()
+    bench.baselines.rest()
     end = time.monotonic() + PATIENCE
     while bench.crowded(worker):
         if time.monotonic() > end:
@@ -78,12 +78,12 @@ def leased(
 
 @contextmanager
 def ended_on_failure(run: SubmissionRun) -> Iterator[None]:
-    """As `ended_on_trouble`; memory is queried first, while the submission still holds its own.
+    """As `ended_on_error`; memory is queried first, while the submission still holds its own.
 
     Raises:
         ShortOfMemory: in place of a failure for lack of memory that others hold.
     """
-    with ended_on_trouble(run.worker):
+    with ended_on_error(run.worker):
         try:
             yield
         except Failed as failed:
@@ -102,5 +102,5 @@ def lacks_fair_share(run: SubmissionRun) -> bool:
         return False
     own = max(run.bench.candidates.held(run.worker), run.mapped_bytes)
     weights = sum(tensor.nbytes for tensor in run.case.model.state_dict().values())
-    fair = CONTEXT + FAIR * (run.gate.answer_bytes + weights)
+    fair = CONTEXT + FAIR * (run.handshake.answer_bytes + weights)
     return torch.cuda.mem_get_info(run.bench.device)[0] + own < fair

@@ -41,8 +41,8 @@ from kevin_env.judge.verdict import (
     verdict,
     without_paths,
 )
-from kevin_env.judge.workers.baselines import NoRoom
-from kevin_env.judge.workers.errors import Trouble
+from kevin_env.judge.workers.baselines import BaselineOutOfMemory
+from kevin_env.judge.workers.errors import CandidateError
 from kevin_env.judge.workers.launcher import ForkServer
 from kevin_env.judge.workers.pauses import asleep
 from kevin_env.judge.workers.worker import Worker
@@ -160,7 +160,10 @@ class Judge:
                 job.require_protection_by(worker)
                 outcome, crowded = self._outcome(run, job, alone, places)
                 ends = worker.shot, worker.limited  # afterwards it is stopped, and may be gone
-            except (torch.OutOfMemoryError, NoRoom):  # the judge's own: others may hold its memory
+            except (
+                torch.OutOfMemoryError,
+                BaselineOutOfMemory,
+            ):  # the judge's own: others may hold its memory
                 if alone:
                     raise
             finally:
@@ -205,11 +208,11 @@ class Judge:
                 run.build(job.submission.code)
             crowded = self._enter_device(run, watch, alone, places)
             return self._screened(run, watch, alone) or self._time(run, watch), crowded
-        except Trouble as trouble:
+        except CandidateError as error:
             worker = run.worker
-            outcome = verdict(trouble, run.place, str(worker.folder), worker.fault_line)
-            return outcome, crowded or isinstance(trouble, ShortOfMemory)
-        except (torch.OutOfMemoryError, NoRoom):
+            outcome = verdict(error, run.place, str(worker.folder), worker.fault_line)
+            return outcome, crowded or isinstance(error, ShortOfMemory)
+        except (torch.OutOfMemoryError, BaselineOutOfMemory):
             if alone and self.bench.hoards(run.worker):
                 return hoarding(run.place.input_set), crowded
             raise

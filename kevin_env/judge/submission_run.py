@@ -15,7 +15,7 @@ from kevin_env.judge.compare.check import Allowed, check_answer, unwritten
 from kevin_env.judge.device import finish, kept_memory
 from kevin_env.judge.handshake.answer import Answer
 from kevin_env.judge.handshake.claims import read_paired
-from kevin_env.judge.handshake.gate import Drawn, Gate, Player
+from kevin_env.judge.handshake.handshake import Drawn, Handshake, Player
 from kevin_env.judge.handshake.memory import Image, SharedRegion, image_size
 from kevin_env.judge.inputs.cases import (
     CaseProperties,
@@ -29,7 +29,7 @@ from kevin_env.judge.inputs.cases import (
 )
 from kevin_env.judge.inputs.distributions import add_outliers, has_outliers
 from kevin_env.judge.inputs.reference import Case, Expected, seed_from
-from kevin_env.judge.timing.chain import GpuGate
+from kevin_env.judge.timing.chain import GpuHandshake
 from kevin_env.judge.verdict import Place
 from kevin_env.judge.workers.errors import Broken, Ended, Failed, TimedOut
 from kevin_env.judge.workers.patience import Patience
@@ -71,8 +71,8 @@ class SubmissionRun:
         place: The last order that the submission was given.
         case: The current case; after screening, the timed one.
         outputs: Meta tensors of the shapes and dtypes of a right answer.
-        gate: The gate of the current case.
-        player: The submission at that gate.
+        handshake: The handshake of the current case.
+        player: The submission at that handshake.
         last_seconds: Duration of the last screened call.
         limits: Limits of the current case.
     """
@@ -95,7 +95,7 @@ class SubmissionRun:
         self.distributions: list[str] = []
         self.case: Case
         self.outputs: list[torch.Tensor]
-        self.gate: Gate
+        self.handshake: Handshake
         self.player: Player
         self.last_seconds = 0.0
         self.limits: Limits
@@ -114,14 +114,14 @@ class SubmissionRun:
     @property
     def mapped_bytes(self) -> int:
         """Bytes of the submission's memory that the judge maps."""
-        players = [each for each in self._open if isinstance(each, Player) and not each.ours]
+        players = [each for each in self._open if isinstance(each, Player) and not each.trusted]
         return sum(each.mappings.size for each in players)
 
     def load(self, code: str) -> None:
         """Imports the submission. Needs no lease.
 
         Raises:
-            Trouble: if it does not import.
+            CandidateError: if it does not import.
         """
         path, headers = self.worker.path, self.options.headers
         patience = Patience(self.options.build_timeout, self.options.build_timeout)
@@ -158,7 +158,7 @@ class SubmissionRun:
             The fault found in each step.
 
         Raises:
-            Trouble: if the submission fails.
+            CandidateError: if the submission fails.
             ProblemError: if the reference does.
         """
         self._pause = pause
@@ -216,7 +216,7 @@ class SubmissionRun:
         """Calls the submission once. Errors as `screening`."""
         first = not self._called
         answer = self.within_limits(
-            [drawn], lambda patience: self.gate.call(self.player, drawn, patience), first
+            [drawn], lambda patience: self.handshake.call(self.player, drawn, patience), first
         )
         if first:
             self._record = answer.claim.record
@@ -228,7 +228,7 @@ class SubmissionRun:
     ) -> T:
         """Calls the submission on input sets with a limit per call. Errors as `screening`."""
         self.place = Place("call", sets[0].input_set, self._passed_but(sets[0].input_set))
-        if max(drawn.image.end for drawn in sets) > self.gate.inbox.size:
+        if max(drawn.image.end for drawn in sets) > self.handshake.inbox.size:
             raise ProblemError(
                 f"{self.problem.id}: get_inputs draws inputs of other sizes than before"
             )
@@ -309,19 +309,19 @@ class SubmissionRun:
             record = recording(self.options.rules) if recorded else None
             return worker.ask("construct", timeout, **order, record=record)
 
-    def open_gate(self, inbox: int, outbox: int) -> Gate:
-        """A gate for so many bytes of inputs and outputs; closed with the run."""
+    def open_handshake(self, inbox: int, outbox: int) -> Handshake:
+        """A handshake for so many bytes of inputs and outputs; closed with the run."""
         regions: list[SharedRegion] = []
         for size in (inbox, outbox):
             slack = min(max(size // 4, SLACK[0]), SLACK[1])
             regions.append(SharedRegion(size + slack, self.bench.device))
             self._open.append(regions[-1])  # at once: the next allocation may fail
-        kind = GpuGate if self.bench.device.type == "cuda" else Gate
+        kind = GpuHandshake if self.bench.device.type == "cuda" else Handshake
         return kind(self.bench.device, regions[0], regions[1], self.bench.info.l2, outbox)
 
-    def admit(self, worker: Worker, gate: Gate, timeout: float | Patience) -> Player:
-        """Admits a worker to a gate; its mapped memory is unmapped with the run."""
-        player = gate.admit(worker, timeout, ours=worker is not self.worker)
+    def admit(self, worker: Worker, handshake: Handshake, timeout: float | Patience) -> Player:
+        """Admits a worker to a handshake; its mapped memory is unmapped with the run."""
+        player = handshake.admit(worker, timeout, trusted=worker is not self.worker)
         self._open.append(player)
         return player
 
@@ -344,7 +344,7 @@ class SubmissionRun:
             self.close()
 
     def enter(self, case: Case, recorded: bool = False) -> None:
-        """Constructs the submission in a case, with a gate for that case.
+        """Constructs the submission in a case, with a handshake for that case.
 
         Hold the lease; errors as `screening`. With `recorded`, its next call is recorded.
         """
@@ -359,12 +359,12 @@ class SubmissionRun:
         tensors = (*first.image.tensors, *model_tensors(case), *self.outputs)
         self._largest = max((t.numel() for t in tensors), default=0)
         self._recorded, self._record = recorded, None
-        self.gate = self.open_gate(first.image.end, image_size(self.outputs))
+        self.handshake = self.open_handshake(first.image.end, image_size(self.outputs))
         self.place, self._called = Place("construct", passed=self._passed_but()), False
         self.limits = self.options.limits(self._properties().seconds)
         construct = partial(self.construct, self.worker, recorded=recorded)
         self._paired = read_paired(self._within_limits(construct, first=True))
-        admit = partial(self.admit, self.worker, self.gate)
+        admit = partial(self.admit, self.worker, self.handshake)
         self.player = self._within_limits(admit, first=True)
 
     def _apply_properties(self, case: Case, drawn: Drawn) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from kevin_env.judge.workers.errors import Broken, Ended, Failed, Failure, TimedOut, Trouble
+from kevin_env.judge.workers.errors import Broken, CandidateError, Ended, Failed, Failure, TimedOut
 from kevin_env.outcome import CompileError, Correct, Outcome, RuntimeFailure
 
 Step = Literal["build", "construct", "call"]
@@ -29,21 +29,21 @@ class Place:
 
 
 def verdict(
-    trouble: Trouble, place: Place, folder: str, line: int | None = None
+    error: CandidateError, place: Place, folder: str, line: int | None = None
 ) -> CompileError | RuntimeFailure:
     """The outcome of a candidate that did not answer as it should.
 
     Args:
-        trouble: What happened.
+        error: What happened.
         place: The order it had been given.
         folder: The candidate's folder, which is removed from messages.
         line: The submission's line at which its process claims to have crashed or hung.
     """
-    match trouble:
+    match error:
         case Failed():
-            return _failed(trouble.failure, place, folder)
+            return _failed(error.failure, place, folder)
         case TimedOut():
-            text = f"{trouble.what or _DOING[place.step]} took longer than {trouble.seconds:g} s"
+            text = f"{error.what or _DOING[place.step]} took longer than {error.seconds:g} s"
             stopped = "" if line is None else f" (stopped at line {line})"
             return _ended(place, "timeout", text + stopped, line)
         case Ended(limit=str(limit)):
@@ -54,11 +54,11 @@ def verdict(
         case Ended(code=None):
             return _ended(place, "killed", "the process disappeared")
         case Ended():
-            return _ended(place, "exit", f"the process ended with exit code {trouble.code}")
+            return _ended(place, "exit", f"the process ended with exit code {error.code}")
         case Broken():
-            return _ended(place, "protocol", f"the process did not follow the protocol: {trouble}")
+            return _ended(place, "protocol", f"the process did not follow the protocol: {error}")
         case _:
-            raise AssertionError(f"no verdict for {trouble!r}")
+            raise AssertionError(f"no verdict for {error!r}")
 
 
 def hoarding(input_set: str | None) -> RuntimeFailure:

@@ -11,7 +11,7 @@ from loaded import MEMORY, SECONDS, Ran, Submit
 from kevin_env.judge.api import Pace
 from kevin_env.judge.judge import Clock, Judge
 from kevin_env.judge.sandbox.levels import LevelName
-from kevin_env.judge.workers.errors import Trouble
+from kevin_env.judge.workers.errors import CandidateError
 from kevin_env.judge.workers.launcher import ForkServer
 from kevin_env.judge.workers.worker import Worker
 
@@ -64,8 +64,8 @@ def submit(server: ForkServer, level: LevelName | None) -> Iterator[Submit]:
             ran.worker.ask(
                 "load", seconds, path=path, code=f"{code}\nclass ModelNew: pass\n", entry="ModelNew"
             )
-        except Trouble as trouble:
-            ran.end = trouble
+        except CandidateError as error:
+            ran.end = error
         ran.seconds = time.monotonic() - start
         return ran
 

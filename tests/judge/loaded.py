@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kevin_env.judge.workers.errors import Trouble
+from kevin_env.judge.workers.errors import CandidateError
 from kevin_env.judge.workers.worker import Worker
 
 MEMORY = 4 << 30
@@ -21,7 +21,7 @@ class Ran:
     """
 
     worker: Worker
-    end: Trouble | None = None
+    end: CandidateError | None = None
     seconds: float = 0.0
     log: str = ""
 

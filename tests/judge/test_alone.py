@@ -300,7 +300,7 @@ def test_where_a_partner_lacks_memory_the_submission_is_judged_again_alone(
         return f"{source_of(problem, case)}\n\nclass Model(Model):\n    def forward(self, x):\n        raise {lacking}"
 
     monkeypatch.setattr("kevin_env.judge.timing.session.source_of", failing_at_first)
-    monkeypatch.setattr(judge.bench.partners, "_taken", lambda key: None)
+    monkeypatch.setattr(judge.bench.baselines, "_taken", lambda key: None)
     if ends is None:
         with pytest.raises(JudgeError, match="a process of the judge's own failed: Failed"):
             judged(judge, RIGHT)

@@ -17,7 +17,7 @@ from loaded import MEMORY
 from kevin_env.judge import JudgeError
 from kevin_env.judge.handshake.memory import SharedRegion
 from kevin_env.judge.lease import Lease
-from kevin_env.judge.workers.baselines import Partners, ours
+from kevin_env.judge.workers.baselines import Baselines, as_judge_error
 from kevin_env.judge.workers.errors import Ended
 from kevin_env.judge.workers.idle import Idle
 from kevin_env.judge.workers.launcher import ForkServer
@@ -37,10 +37,10 @@ MOST = 3
 
 
 @contextmanager
-def lent(partners: Partners, key: str) -> Iterator[Worker]:
-    with partners.lent(key) as partner:
-        partner.load(CODE, "Model")
-        yield partner.worker
+def lent(baselines: Baselines, key: str) -> Iterator[Worker]:
+    with baselines.lent(key) as baseline:
+        baseline.load(CODE, "Model")
+        yield baseline.worker
 
 
 @pytest.fixture
@@ -49,93 +49,95 @@ def started() -> list[Worker]:
 
 
 @pytest.fixture
-def partners(server: ForkServer, started: list[Worker]) -> Iterator[Partners]:
+def baselines(server: ForkServer, started: list[Worker]) -> Iterator[Baselines]:
     def start() -> Worker:
         started.append(Worker(server, "cpu", MEMORY))
         return started[-1]
 
-    found = Partners(start, MOST, Lease("partners of a test"))
+    found = Baselines(start, MOST, Lease("baselines of a test"))
     yield found
     found.close()
     assert not any(each.waiting for each in started)
 
 
-def test_one_that_is_free_serves_again(partners: Partners, started: list[Worker]) -> None:
+def test_one_that_is_free_serves_again(baselines: Baselines, started: list[Worker]) -> None:
     for _ in range(2):
-        with lent(partners, "a") as first:
+        with lent(baselines, "a") as first:
             assert first is started[0] and first.waiting
-    with lent(partners, "b") as other:
+    with lent(baselines, "b") as other:
         assert other is started[1]
 
 
-def test_nobody_gets_one_that_is_in_use(partners: Partners, started: list[Worker]) -> None:
-    with lent(partners, "a") as first, lent(partners, "a") as second:
+def test_nobody_gets_one_that_is_in_use(baselines: Baselines, started: list[Worker]) -> None:
+    with lent(baselines, "a") as first, lent(baselines, "a") as second:
         assert first is not second
-    with lent(partners, "a"), lent(partners, "a"):
+    with lent(baselines, "a"), lent(baselines, "a"):
         assert len(started) == 2
 
 
-def test_it_is_ended_after_a_fault_of_the_judge(partners: Partners, started: list[Worker]) -> None:
-    with pytest.raises(JudgeError), lent(partners, "a"), ours():
+def test_it_is_ended_after_a_fault_of_the_judge(
+    baselines: Baselines, started: list[Worker]
+) -> None:
+    with pytest.raises(JudgeError), lent(baselines, "a"), as_judge_error():
         raise Ended
     assert not started[0].waiting
-    with lent(partners, "a"):
+    with lent(baselines, "a"):
         assert len(started) == 2
 
 
 def test_it_is_kept_after_a_fault_of_the_submission(
-    partners: Partners, started: list[Worker]
+    baselines: Baselines, started: list[Worker]
 ) -> None:
-    with pytest.raises(Ended), lent(partners, "a"):
+    with pytest.raises(Ended), lent(baselines, "a"):
         raise Ended
-    with lent(partners, "a") as again:
+    with lent(baselines, "a") as again:
         assert again is started[0] and again.waiting
 
 
 def test_the_one_used_longest_ago_loads_other_code_where_there_are_too_many(
-    partners: Partners, started: list[Worker]
+    baselines: Baselines, started: list[Worker]
 ) -> None:
     for key in ("a", "b", "a", "c"):
-        with lent(partners, key):
+        with lent(baselines, key):
             pass
-    with lent(partners, "d") as other:
+    with lent(baselines, "d") as other:
         assert other is started[1]  # b
-    with lent(partners, "a") as first, lent(partners, "c") as last:
+    with lent(baselines, "a") as first, lent(baselines, "c") as last:
         assert [first, last] == [started[0], started[2]]
     assert len(started) == MOST
 
 
 def test_one_that_was_to_load_something_and_did_not_is_not_taken_for_it(
-    partners: Partners, started: list[Worker]
+    baselines: Baselines, started: list[Worker]
 ) -> None:
-    with pytest.raises(Ended), partners.lent("a"):
+    with pytest.raises(Ended), baselines.lent("a"):
         raise Ended
-    with partners.lent("a") as again:
+    with baselines.lent("a") as again:
         assert not again.loaded
 
 
 def test_one_that_is_free_lets_go_when_it_is_asked_to(
-    partners: Partners, started: list[Worker]
+    baselines: Baselines, started: list[Worker]
 ) -> None:
     region = SharedRegion(1 << 20, torch.device("cpu"))
-    with lent(partners, "a") as first:
+    with lent(baselines, "a") as first:
         first.share("inbox", region, 10)
         held = maps(first)
-    with lent(partners, "b"):
-        partners.rest_now()
+    with lent(baselines, "b"):
+        baselines.rest_now()
         assert held and maps(first) < held
-    with lent(partners, "a") as again:
+    with lent(baselines, "a") as again:
         assert again is first and again.waiting
     region.close()
 
 
 def test_one_that_is_free_lets_go_once_none_was_in_use_for_a_while(
-    partners: Partners, started: list[Worker], monkeypatch: pytest.MonkeyPatch
+    baselines: Baselines, started: list[Worker], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(partners, "_idle", Idle(0.1, partners.rest))
+    monkeypatch.setattr(baselines, "_idle", Idle(0.1, baselines.rest))
     region = SharedRegion(1 << 20, torch.device("cpu"))
-    with lent(partners, "b"):
-        with lent(partners, "a") as first:
+    with lent(baselines, "b"):
+        with lent(baselines, "a") as first:
             first.share("inbox", region, 10)
             held = maps(first)
         time.sleep(0.5)
@@ -144,18 +146,18 @@ def test_one_that_is_free_lets_go_once_none_was_in_use_for_a_while(
     while maps(first) == held and time.monotonic() < deadline:
         time.sleep(0.01)
     assert maps(first) < held
-    with lent(partners, "a") as again:
+    with lent(baselines, "a") as again:
         assert again is first and again.waiting
     region.close()
 
 
-def test_they_let_go_while_nobody_is_timed(partners: Partners, started: list[Worker]) -> None:
+def test_they_let_go_while_nobody_is_timed(baselines: Baselines, started: list[Worker]) -> None:
     region = SharedRegion(1 << 20, torch.device("cpu"))
-    with lent(partners, "a") as first:
+    with lent(baselines, "a") as first:
         first.share("inbox", region, 10)
         held = maps(first)
-    with partners._lease.exclusive():
-        waiting = threading.Thread(target=partners.rest)
+    with baselines._lease.exclusive():
+        waiting = threading.Thread(target=baselines.rest)
         waiting.start()
         waiting.join(0.3)
         assert waiting.is_alive() and maps(first) == held
@@ -165,10 +167,10 @@ def test_they_let_go_while_nobody_is_timed(partners: Partners, started: list[Wor
 
 
 def test_one_that_lets_go_is_waited_for_instead_of_another_being_started(
-    partners: Partners, started: list[Worker], monkeypatch: pytest.MonkeyPatch
+    baselines: Baselines, started: list[Worker], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked, go_on, taken = threading.Event(), threading.Event(), list[Worker]()
-    with lent(partners, "a") as first:
+    with lent(baselines, "a") as first:
         pass
 
     def rest(*order: object) -> None:
@@ -176,11 +178,11 @@ def test_one_that_lets_go_is_waited_for_instead_of_another_being_started(
         go_on.wait(10)
 
     def take() -> None:
-        with lent(partners, "a") as again:
+        with lent(baselines, "a") as again:
             taken.append(again)
 
     monkeypatch.setattr(first, "ask", rest)
-    threads = [threading.Thread(target=each) for each in (partners.rest, take)]
+    threads = [threading.Thread(target=each) for each in (baselines.rest, take)]
     threads[0].start()
     assert asked.wait(10)
     threads[1].start()
@@ -193,34 +195,34 @@ def test_one_that_lets_go_is_waited_for_instead_of_another_being_started(
 
 
 def test_one_that_ended_while_it_was_free_is_not_lent(
-    partners: Partners, started: list[Worker]
+    baselines: Baselines, started: list[Worker]
 ) -> None:
-    with lent(partners, "a") as first:
+    with lent(baselines, "a") as first:
         pass
     for pid in descendants(first.pid):
         os.kill(pid, signal.SIGKILL)
     deadline = time.monotonic() + 10
     while first.waiting and time.monotonic() < deadline:
         time.sleep(0.01)
-    with lent(partners, "a") as again:
+    with lent(baselines, "a") as again:
         assert again is not first and again.waiting
 
 
 def test_one_that_is_in_use_at_the_end_is_ended_when_it_is_given_back(
-    partners: Partners, started: list[Worker]
+    baselines: Baselines, started: list[Worker]
 ) -> None:
-    with lent(partners, "a"):
-        partners.close()
+    with lent(baselines, "a"):
+        baselines.close()
         assert started[0].waiting
     assert not started[0].waiting
 
 
 def test_code_that_does_not_load_is_the_judges_failure(
-    partners: Partners, started: list[Worker]
+    baselines: Baselines, started: list[Worker]
 ) -> None:
     with (
         pytest.raises(JudgeError, match="a process of the judge's own failed"),
-        partners.lent("a") as partner,
+        baselines.lent("a") as baseline,
     ):
-        partner.load("1 / 0", "Model")
+        baseline.load("1 / 0", "Model")
     assert not started[0].waiting

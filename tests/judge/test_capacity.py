@@ -49,18 +49,18 @@ def test_a_judge_always_works_and_stays_within_its_shares(machine: Machine) -> N
     assert found.slots == 1 or found.slots * SUBMISSION <= HOST_SHARE * machine.memory
     if machine.device_memory is not None and found.slots > 1:
         assert (
-            found.partners + found.slots + found.spares
+            found.baselines + found.slots + found.spares
         ) * CONTEXT <= DEVICE_SHARE * machine.device_memory
 
 
 def test_what_is_scarce_decides() -> None:
     place = 0.6 * 139 * GIB / 8
     assert capacity_of(H200) == Capacity(
-        12, on_device=8, spares=6, sessions=3, partners=8, place=place
+        12, on_device=8, spares=6, sessions=3, baselines=8, place=place
     )  # cores
     place = 0.6 * 24 * GIB / 6
     assert capacity_of(CONSUMER) == Capacity(
-        6, on_device=6, spares=3, sessions=1, partners=3, place=place
+        6, on_device=6, spares=3, sessions=1, baselines=3, place=place
     )  # memories
     assert capacity_of(LAPTOP) == Capacity(slots=2, on_device=2, spares=1)  # host memory
     assert capacity_of(Machine(2, 20 * GIB)) == Capacity(slots=1, on_device=1, spares=1)

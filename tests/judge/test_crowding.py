@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from kevin_env.judge import crowding
-from kevin_env.judge.handshake.gate import Player
+from kevin_env.judge.handshake.handshake import Player
 from kevin_env.judge.job import Stopwatch
 from kevin_env.judge.submission_run import SubmissionRun
 
@@ -45,7 +45,7 @@ class Crowded:
 
     def __init__(self, looks: int) -> None:
         self.looks, self.asked, self.rested = looks, 0, 0
-        self.partners = SimpleNamespace(rest=self.rest)
+        self.baselines = SimpleNamespace(rest=self.rest)
 
     def rest(self) -> None:
         self.rested += 1
@@ -84,7 +84,7 @@ def test_others_have_time_to_give_memory_back_and_the_judges_own_partners_give_t
         "enough",
         "hoards it",
         "has let go of what is mapped",
-        "partners map it",
+        "baselines map it",
         "no device memory",
     ],
 )
@@ -108,6 +108,6 @@ def test_a_submission_must_have_room_for_its_outputs_and_weights_three_times(
         worker=None,
         mapped_bytes=SubmissionRun.mapped_bytes.fget(SimpleNamespace(_open=kept)),  # type: ignore[misc]
         case=SimpleNamespace(model=model),
-        gate=SimpleNamespace(answer_bytes=256 << 20),
+        handshake=SimpleNamespace(answer_bytes=256 << 20),
     )
     assert crowding.lacks_fair_share(run) is short

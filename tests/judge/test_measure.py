@@ -14,9 +14,9 @@ from kevin_env.judge.api import PACES, JudgeError, Options, Pace
 from kevin_env.judge.bench import CONSTANT_SPREAD
 from kevin_env.judge.handshake.answer import Answer
 from kevin_env.judge.handshake.claims import CallClaim
-from kevin_env.judge.handshake.gate import OFTEN, Player
+from kevin_env.judge.handshake.handshake import OFTEN, Player
 from kevin_env.judge.timing import measure
-from kevin_env.judge.timing.chain import GpuGate
+from kevin_env.judge.timing.chain import GpuHandshake
 from kevin_env.judge.timing.estimates import LEAST, Speedup
 from kevin_env.judge.timing.measure import (
     CHAIN_SECONDS,
@@ -60,8 +60,8 @@ def answer(seconds: float, writing: float = 0.0) -> Answer:
     return Answer(CallClaim(), [], [], seconds, writing=writing)
 
 
-class Links(GpuGate):
-    """A gate whose links take what a script says, by the player's name and how many links it has in
+class Links(GpuHandshake):
+    """A handshake whose links take what a script says, by the player's name and how many links it has in
     its chain.
 
     Attributes:
@@ -100,18 +100,18 @@ class Scripted(TimingSession):
     """A session whose calls take what a script says. Its inputs are numbers."""
 
     def __init__(
-        self, pace: Pace, gate: Any = None, seconds: Seconds = lambda name, count: 0.0, fitting: int = 99,
+        self, pace: Pace, handshake: Any = None, seconds: Seconds = lambda name, count: 0.0, fitting: int = 99,
         least: float = 1.0,
     ) -> None:  # fmt: skip
         sides = [Side(name) for name in ("submission", "reference", "null")]
-        own, reference, null = (Player(side, None, ours=False) for side in sides)  # type: ignore[arg-type]
+        own, reference, null = (Player(side, None, trusted=False) for side in sides)  # type: ignore[arg-type]
         bench = SimpleNamespace(
-            pace=pace, device=torch.device("cuda" if gate else "cpu"), known_seconds=KNOWN,
+            pace=pace, device=torch.device("cuda" if handshake else "cpu"), known_seconds=KNOWN,
             info=SimpleNamespace(processors=2), least_constant=self.least_constant,
         )  # fmt: skip
         self.least = least
         run: Any = SimpleNamespace(
-            bench=bench, worker=sides[0], player=own, gate=gate, case=SimpleNamespace(name="main"), last_seconds=1e-3,
+            bench=bench, worker=sides[0], player=own, handshake=handshake, case=SimpleNamespace(name="main"), last_seconds=1e-3,
             within_limits=lambda sets, told: told(None), much_slower=lambda seconds: seconds > 1.0,
             options=Options(),
         )  # fmt: skip
@@ -120,7 +120,7 @@ class Scripted(TimingSession):
         self._numbers, self._seconds = itertools.count(), seconds
         unverified: Any = SimpleNamespace(add=lambda answer, drawn: self.verified.append(drawn))
         supply: Any = SimpleNamespace(fitting=fitting, untimed=lambda: OTHER)
-        super().__init__(run, reference, null, unverified, supply, gate)  # type: ignore[arg-type]
+        super().__init__(run, reference, null, unverified, supply, handshake)  # type: ignore[arg-type]
 
     def least_constant(self, seen: float) -> float:
         self.least = min(self.least, seen)
@@ -155,7 +155,7 @@ PACE = PACES["cuda"]
 
 @pytest.mark.parametrize("reference", [1000 * US, 300 * US])
 def test_a_call_is_a_link_less_the_constant(reference: float) -> None:
-    session = Scripted(PACE, gate := Links(links(500 * US, reference)))
+    session = Scripted(PACE, handshake := Links(links(500 * US, reference)))
     outcome = Chains(session).outcome()
     assert (
         outcome.speedup == pytest.approx(reference / (500 * US))
@@ -167,7 +167,7 @@ def test_a_call_is_a_link_less_the_constant(reference: float) -> None:
     assert outcome.speedup_interval == (pytest.approx(outcome.speedup, rel=0.02),) * 2
     expected = [{"submission": 1}, {"submission": 1}, {"submission": 1 + LINKS, "null": 1 + LINKS}]
     expected += [{"reference": 1}, {"null": 1}, {"reference": LINKS, "null": LINKS}]
-    assert sorted(gate.chains, key=str) == sorted(expected, key=str)
+    assert sorted(handshake.chains, key=str) == sorted(expected, key=str)
 
 
 def test_every_answer_of_the_submission_is_compared_and_its_inputs_are_fresh() -> None:
@@ -208,8 +208,8 @@ def test_a_submission_cannot_raise_what_is_taken_from_its_links() -> None:
 
 
 def test_what_an_input_takes_longer_to_write_than_usual_is_a_part_of_the_call() -> None:
-    gate = Links(links(500 * US, 1000 * US), writing=WRITING + 500 * US)
-    assert Chains(Scripted(PACE, gate)).outcome().speedup == pytest.approx(1.0)
+    handshake = Links(links(500 * US, 1000 * US), writing=WRITING + 500 * US)
+    assert Chains(Scripted(PACE, handshake)).outcome().speedup == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(
@@ -218,19 +218,19 @@ def test_what_an_input_takes_longer_to_write_than_usual_is_a_part_of_the_call() 
 def test_a_chain_is_as_long_as_its_calls_and_the_memory_admit(
     call: float, fitting: int, count: int
 ) -> None:
-    session = Scripted(PACE, gate := Links(links(call, 1e-4)), fitting=fitting)
+    session = Scripted(PACE, handshake := Links(links(call, 1e-4)), fitting=fitting)
     Chains(session).outcome()
     assert count == 1 or count * call < CHAIN_SECONDS
-    assert max(chain.get("submission", 0) for chain in gate.chains) == count + (
+    assert max(chain.get("submission", 0) for chain in handshake.chains) == count + (
         count > 1
     )  # one on other inputs
 
 
 def test_links_that_their_own_queue_disturbs_are_queued_one_by_one() -> None:
-    session = Scripted(PACE, gate := Links(links(500 * US, 1000 * US, crowded=2.0)))
+    session = Scripted(PACE, handshake := Links(links(500 * US, 1000 * US, crowded=2.0)))
     outcome = Chains(session).outcome()
     assert outcome.speedup == pytest.approx(2.0) and outcome.queued
-    assert gate.chains.count({"submission": 1}) == 2 + 1 + LINKS and len(
+    assert handshake.chains.count({"submission": 1}) == 2 + 1 + LINKS and len(
         session.verified
     ) == 2 + 2 * (1 + LINKS)
 
@@ -242,27 +242,27 @@ def test_a_reference_whose_queue_disturbs_the_null_model_is_queued_one_by_one() 
     def seconds(name: str, count: int) -> float:
         return usual(name, count) + (2 * DISTURBED if name == "null" and count > 1 else 0.0)
 
-    session = Scripted(PACE, gate := Links(seconds))
+    session = Scripted(PACE, handshake := Links(seconds))
 
     assert Chains(session).outcome().speedup == pytest.approx(60.0, rel=0.01)
-    assert not any({"reference", "null"} <= {*chain} for chain in gate.chains[-3:])
+    assert not any({"reference", "null"} <= {*chain} for chain in handshake.chains[-3:])
 
 
 @pytest.mark.parametrize(("late", "queued"), [(OFTEN - 1, True), (OFTEN, False)])
 def test_calls_that_are_not_queued_in_time_are_driven_by_their_host(
     late: int, queued: bool
 ) -> None:
-    session = Scripted(PACE, gate := Links(links(500 * US, 1000 * US), {"submission": late}))
+    session = Scripted(PACE, handshake := Links(links(500 * US, 1000 * US), {"submission": late}))
     outcome = Chains(session).outcome()
     assert (outcome.speedup, outcome.queued) == (pytest.approx(2.0), queued)
-    assert gate.chains.count({"submission by its host": 1}) == (0 if queued else 2 + 1 + LINKS)
+    assert handshake.chains.count({"submission by its host": 1}) == (0 if queued else 2 + 1 + LINKS)
 
 
 def test_a_reference_that_its_host_drives_is_timed_against_the_same_constant() -> None:
-    session = Scripted(PACE, gate := Links(links(500 * US, 1000 * US), {"reference": OFTEN}))
+    session = Scripted(PACE, handshake := Links(links(500 * US, 1000 * US), {"reference": OFTEN}))
     outcome = Chains(session).outcome()
     assert outcome.speedup == pytest.approx(2.0) and outcome.queued
-    assert {"reference by its host": 1} in gate.chains and {"null": 1} in gate.chains
+    assert {"reference by its host": 1} in handshake.chains and {"null": 1} in handshake.chains
 
 
 def test_where_the_judges_own_calls_are_late_nothing_is_timed() -> None:
@@ -278,7 +278,7 @@ def test_who_slows_the_null_model_until_it_is_ended_ran_on_after_its_calls(guilt
         running = not (guilty and session.run.worker.closed)  # type: ignore[attr-defined]
         return seconds(name, count) + (2 * DISTURBED if name == "null" and running else 0.0)
 
-    session = Scripted(PACE, gate := Links(slowed))
+    session = Scripted(PACE, handshake := Links(slowed))
     if guilty:
         with pytest.raises(WrongAnswer) as wrong:
             Chains(session).outcome()
@@ -289,7 +289,7 @@ def test_who_slows_the_null_model_until_it_is_ended_ran_on_after_its_calls(guilt
     else:
         with pytest.raises(JudgeError, match="something else runs on this GPU"):
             Chains(session).outcome()
-    assert {"null": 1} in gate.chains[-2:]  # looked at again, beside the reference alone
+    assert {"null": 1} in handshake.chains[-2:]  # looked at again, beside the reference alone
 
 
 @pytest.mark.parametrize(
@@ -307,11 +307,11 @@ def test_chains_are_taken_until_the_interval_is_as_narrow_as_asked(
 ) -> None:  # fmt: skip
     session = Scripted(
         PACE.model_copy(update={"seconds": 60.0}),
-        gate := Links(links(500 * US, 1000 * US, noise=noise)),
+        handshake := Links(links(500 * US, 1000 * US, noise=noise)),
     )
     session.run.options = Options(precision=precision)
     Chains(session).outcome()
-    assert gate.chains.count({"submission": 1 + LINKS, "null": 1 + LINKS}) in pairs
+    assert handshake.chains.count({"submission": 1 + LINKS, "null": 1 + LINKS}) in pairs
 
 
 def found(ratio: float, half: float) -> Speedup:
@@ -404,8 +404,8 @@ def test_a_chain_in_which_others_make_a_context_is_taken_again() -> None:
     )  # the number of the second chain in which some are mixed
 
     def seconds(name: str, count: int) -> float:
-        return usual(name, count) + (150 * US if len(gate.chains) == shaken else 0.0)
+        return usual(name, count) + (150 * US if len(handshake.chains) == shaken else 0.0)
 
-    outcome = Chains(Scripted(PACE, gate := Links(seconds), least=CONSTANT)).outcome()
+    outcome = Chains(Scripted(PACE, handshake := Links(seconds), least=CONSTANT)).outcome()
     assert outcome.speedup == pytest.approx(2.0, rel=1e-3)
-    assert [len(each) for each in gate.chains] == [1, 1, 2, 1, 1, 2, 2]
+    assert [len(each) for each in handshake.chains] == [1, 1, 2, 1, 1, 2, 2]

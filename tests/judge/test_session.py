@@ -49,7 +49,7 @@ class Called:
         run: Any = SimpleNamespace(
             worker=self.sides["submission"],
             player=self.players["submission"],
-            gate=call,
+            handshake=call,
             call=self._note,
         )
         supply: Any = SimpleNamespace(

@@ -223,7 +223,7 @@ def test_partners_go_on_after_a_submission_that_ended_before_it_was_timed(
     with monkeypatch.context() as patch:
         patch.setattr(TimingSession, "prepare", killed)
         assert judge.judge(SOFTMAX, RIGHT, OPTIONS, lambda _: None).outcome.category == "runtime"
-    free = [worker for _, worker in judge.bench.partners._free]
+    free = [worker for _, worker in judge.bench.baselines._free]
     assert free and not any(state(pid) == "T" for worker in free for pid in descendants(worker.pid))
     assert judge.judge(SOFTMAX, RIGHT, OPTIONS, lambda _: None).outcome.category == "correct"
 

@@ -13,7 +13,7 @@ import torch
 from kevin_env.judge import Options, Submission
 from kevin_env.judge.api import Pace
 from kevin_env.judge.handshake.answer import Answer
-from kevin_env.judge.handshake.gate import Drawn, Gate, Player
+from kevin_env.judge.handshake.handshake import Drawn, Handshake, Player
 from kevin_env.judge.handshake.memory import Image, SharedRegion
 from kevin_env.judge.inputs.reference import Case
 from kevin_env.judge.judge import Judge
@@ -127,21 +127,21 @@ def test_others_are_timed_while_partners_warm_up_and_when_sets_were_drawn_ahead(
     before = stages[: stages.index("time")]
     assert (
         before[-5:] == ["load"] + ["queue"] * 4
-    )  # after each partner has warmed up, after drawing, and for all of it
+    )  # after each baseline has warmed up, after drawing, and for all of it
 
 
 def test_a_submission_is_shown_no_input_twice_whether_it_is_screened_or_timed(
     judge: Judge, monkeypatch
 ) -> None:
     shown: list[tuple[str, int, bytes]] = []
-    call = Gate.call
+    call = Handshake.call
 
-    def calling(gate: Gate, player: Player, drawn: Drawn, *given: Any) -> Answer:
-        if not player.ours:
+    def calling(handshake: Handshake, player: Player, drawn: Drawn, *given: Any) -> Answer:
+        if not player.trusted:
             shown.append((drawn.input_set, drawn.seed, drawn.image.bytes.numpy().tobytes()))
-        return call(gate, player, drawn, *given)
+        return call(handshake, player, drawn, *given)
 
-    monkeypatch.setattr(Gate, "call", calling)
+    monkeypatch.setattr(Handshake, "call", calling)
     outcome = judge.judge(
         SOFTMAX, Submission(code=RIGHT), Options(device="cpu"), lambda _: None
     ).outcome

@@ -3,7 +3,7 @@ import signal
 import pytest
 
 from kevin_env.judge.verdict import Place, Step, verdict
-from kevin_env.judge.workers.errors import Broken, Ended, Failed, Failure, TimedOut, Trouble
+from kevin_env.judge.workers.errors import Broken, CandidateError, Ended, Failed, Failure, TimedOut
 
 STEPS: tuple[Step, ...] = ("build", "construct", "call")
 GCC = "/tmp/kevin-x/extensions/k/main.cpp:3:1: error: expected ';'\n    3 | int x\n      | ^"
@@ -20,7 +20,7 @@ def failed(kind: str, **more: object) -> Failed:
 
 
 # what the submission did; and what that is while it is built, constructed and called
-ENDS: list[tuple[Trouble, str, str, str]] = [
+ENDS: list[tuple[CandidateError, str, str, str]] = [
     (failed("exception"), "compile/import", "runtime/exception", "runtime/exception"),
     (failed("compiler", output=GCC), "compile/compiler", "compile/compiler", "compile/compiler"),
     (
@@ -55,7 +55,7 @@ ENDS: list[tuple[Trouble, str, str, str]] = [
     ("trouble", *STEPS), ENDS, ids=lambda v: v if isinstance(v, str) else type(v).__name__
 )
 def test_the_stage_and_what_happened_decide(
-    trouble: Trouble, build: str, construct: str, call: str
+    trouble: CandidateError, build: str, construct: str, call: str
 ) -> None:
     for step, expected in zip(STEPS, (build, construct, call), strict=True):
         outcome = verdict(trouble, Place(step), "/tmp/kevin-x")
@@ -149,4 +149,4 @@ def test_escape_codes_reach_nobody() -> None:
 
 def test_a_new_kind_of_trouble_is_no_verdict() -> None:
     with pytest.raises(AssertionError):
-        verdict(Trouble("?"), Place("call"), "/f")
+        verdict(CandidateError("?"), Place("call"), "/f")

@@ -1,4 +1,4 @@
-"""What comes of one call at the gate."""
+"""What comes of one call at the handshake."""
 
 import time
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ class Answer:
 
     Attributes:
         claim: What it is said to have given.
-        outputs: Its outputs in memory of the judge's own; those of a partner where they are.
+        outputs: Its outputs in memory of the judge's own; those of a baseline where they are.
         placed: The outputs where the candidate has them; its next call may overwrite them.
         seconds: From when its inputs could be read until the judge had looked at an output.
         unchanged: Whether the inputs were left as they were.

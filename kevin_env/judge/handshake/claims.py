@@ -193,7 +193,7 @@ class Mappings:
     ago is unmapped then.
 
     Attributes:
-        inbox: Of the gate where they hold.
+        inbox: Of the handshake where they hold.
     """
 
     def __init__(

@@ -17,7 +17,7 @@ from kevin_env.judge.workers.worker import Worker
 _LAST = 0x7FFF_FFFF
 
 
-class Words:
+class LaunchFlags:
     """The pair of one player; nobody else has it mapped.
 
     Args:

@@ -260,7 +260,7 @@ def precompile(worker: Worker, cases: Sequence[ShapeSpec], left: float) -> None:
         left: Seconds that are left of the build time.
 
     Raises:
-        Trouble: if it ends meanwhile, or does not answer.
+        CandidateError: if it ends meanwhile, or does not answer.
     """
     seconds = min(SECONDS, max(0.0, left))
     try:

@@ -203,7 +203,7 @@ class ProcessState:
     """The settings of the process for one problem's code; enter it around all of that code.
 
     One thread at a time is inside, and may enter again at little cost. Not a generator, for the
-    reason given in `baselines.ours`.
+    reason given in `baselines.as_judge_error`.
     """
 
     def __init__(self) -> None:

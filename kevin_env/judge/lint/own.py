@@ -5,7 +5,7 @@ from kevin_env.judge.bench import Bench
 from kevin_env.judge.lint.target import SECRET
 from kevin_env.judge.submission_run import SubmissionRun
 from kevin_env.judge.verdict import verdict
-from kevin_env.judge.workers.errors import Trouble
+from kevin_env.judge.workers.errors import CandidateError
 from kevin_env.outcome import Outcome
 from kevin_env.parsing import as_submission
 from kevin_env.problem import Problem
@@ -30,7 +30,7 @@ def screen(bench: Bench, problem: Problem, code: str, options: Options) -> Outco
         run.build(code)
         with bench.lease.shared():
             return run.screen()
-    except Trouble as trouble:
-        return verdict(trouble, run.place, str(worker.folder), worker.fault_line)
+    except CandidateError as error:
+        return verdict(error, run.place, str(worker.folder), worker.fault_line)
     finally:
         run.end()

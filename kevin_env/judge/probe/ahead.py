@@ -11,7 +11,7 @@ from kevin_env.judge.probe import ncu
 from kevin_env.judge.probe.counting import NAME, START_SECONDS
 from kevin_env.judge.probe.target import Target
 from kevin_env.judge.probe.tools import find_tool
-from kevin_env.judge.workers.errors import Trouble
+from kevin_env.judge.workers.errors import CandidateError
 from kevin_env.judge.workers.worker import Worker
 
 
@@ -22,7 +22,7 @@ def take(bench: Bench, tool: str, options: Options) -> Target:
     with bench.profiler.beginning:  # what has begun is ready before one that begins now
         worker, missing = bench.profiler.take() or (None, None)
     if worker is not None:
-        with suppress(Trouble):
+        with suppress(CandidateError):
             worker.freeze(False)
             if missing == bench.profiler.missing_metrics:
                 return Target(bench.candidates.watched(worker), options, bench.info.processors)
@@ -66,7 +66,7 @@ def _begun(worker: Worker, bench: Bench, tool: str, options: Options) -> Target:
             ncu.command(tool, report_of(target), target.holding, bench.profiler.missing_metrics),
             {},
         )
-    except Trouble:
+    except CandidateError:
         bench.candidates.retire(worker)
         raise
     return target
@@ -80,14 +80,17 @@ def _prepare(bench: Bench, tool: str, options: Options) -> None:
             bench.candidates.take_for_tools(),
         )
         target = _begun(worker, bench, tool, options)
-        with suppress(Trouble):
+        with suppress(CandidateError):
             if target.reach(NAME, START_SECONDS, "", "ready") is None:
                 worker.freeze(True)
                 if not bench.profiler.keep(worker, missing):
                     bench.candidates.retire(worker)
                 return
         bench.candidates.retire(worker)
-    except (JudgeError, Trouble):  # whoever needs one next meets the error where it can be raised
+    except (
+        JudgeError,
+        CandidateError,
+    ):  # whoever needs one next meets the error where it can be raised
         return
     finally:
         bench.profiler.beginning.release()

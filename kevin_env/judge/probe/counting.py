@@ -17,7 +17,7 @@ from kevin_env.judge.probe.refusals import refusal
 from kevin_env.judge.probe.tables import hot_lines
 from kevin_env.judge.probe.target import Target
 from kevin_env.judge.probe.tools import Ran, Runner
-from kevin_env.judge.workers.pauses import asleep, ended_on_trouble
+from kevin_env.judge.workers.pauses import asleep, ended_on_error
 from kevin_env.profile import NcuDigest
 
 NCU_SECONDS = 30.0
@@ -76,14 +76,14 @@ def run_parts(target: Target, parts: Iterable[Part]) -> Ran | str:
     before its lease is given back, and so is a candidate that does not answer.
 
     Raises:
-        Trouble: when the candidate does not.
+        CandidateError: when the candidate does not.
     """
     with ExitStack() as held:
         for part in parts:
             with asleep(target.worker):
                 held.close()
                 held.enter_context(part.lease())
-            with ended_on_trouble(target.worker):
+            with ended_on_error(target.worker):
                 ran = _run(target, part)
             if ran is None:
                 continue

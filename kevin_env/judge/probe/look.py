@@ -114,7 +114,7 @@ class Look:
         device = self.bench.device
         run.enter(Case(self.problem, timed_case(self.problem, device), device))
         drawn = run.draw("own")
-        drawn.image.write_to(run.gate.inbox)
+        drawn.image.write_to(run.handshake.inbox)
         finish(device)
         seconds, worker = run.limits.first, run.worker
         worker.ask(

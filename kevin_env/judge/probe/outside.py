@@ -17,7 +17,7 @@ from kevin_env.judge.probe.counting import CALLS, parts_of, read_tables, run_par
 from kevin_env.judge.probe.refusals import TRUSTED, refusal
 from kevin_env.judge.probe.target import DIFFERENT, Step, Target
 from kevin_env.judge.probe.tools import Ran, Runner, ToolName, find_tool, run
-from kevin_env.judge.workers.errors import Trouble
+from kevin_env.judge.workers.errors import CandidateError
 from kevin_env.outcome import Incorrect, Outcome, RuntimeFailure
 from kevin_env.problem import Problem
 from kevin_env.profile import NcuDigest, SanitizerDigest
@@ -187,7 +187,7 @@ class Outside:
                         return refusal(ran.output) or refusal(target.read(report))
                     self.bench.profiler.missing_metrics = known | missing
                 return ""
-        except Trouble:
+        except CandidateError:
             return ""
         finally:
             self.bench.candidates.retire(target.worker)

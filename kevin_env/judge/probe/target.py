@@ -86,7 +86,7 @@ class Target:
             admitted: The distributions that the case admits, as far as they are known.
 
         Raises:
-            Trouble: when the candidate does not do as it is told.
+            CandidateError: when the candidate does not do as it is told.
             ProblemError: when the reference fails.
         """
         case.draw_weights(seed)

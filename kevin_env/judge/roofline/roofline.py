@@ -23,7 +23,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
 from kevin_env.candidate import tree
-from kevin_env.judge.handshake.gate import Drawn
+from kevin_env.judge.handshake.handshake import Drawn
 from kevin_env.judge.inputs.reference import Case
 from kevin_env.judge.lease import Lease
 from kevin_env.judge.roofline.ceilings import CeilingStore

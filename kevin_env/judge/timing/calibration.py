@@ -10,8 +10,8 @@ import torch
 
 from kevin_env.candidate import null as model
 from kevin_env.candidate import tree
-from kevin_env.judge.handshake.gate import FLUSH_FACTOR
-from kevin_env.judge.workers.baselines import PARTNER_SECONDS
+from kevin_env.judge.handshake.handshake import FLUSH_FACTOR
+from kevin_env.judge.workers.baselines import BASELINE_SECONDS
 from kevin_env.judge.workers.worker import Worker
 
 BYTES = 64 << 20
@@ -34,7 +34,7 @@ def construct_null(null: Worker, on_gpu: bool) -> None:
     """Constructs the null model; on a CPU it streams nothing."""
     init = tree.take_apart([BYTES if on_gpu else 0])[0]
     null.ask(
-        "construct", PARTNER_SECONDS, init=init, tensors=[], state={}, parameters=[], seed=0,
+        "construct", BASELINE_SECONDS, init=init, tensors=[], state={}, parameters=[], seed=0,
         compiled=False, precision="ieee",
     )  # fmt: skip
 

@@ -59,9 +59,9 @@ from kevin_env.candidate import cuda
 from kevin_env.judge.device import finish
 from kevin_env.judge.handshake.answer import Answer
 from kevin_env.judge.handshake.claims import CallClaim, Output, require_skeletons
-from kevin_env.judge.handshake.gate import QUEUE_SECONDS, Drawn, Gate, Player, seeds_of
-from kevin_env.judge.timing.link import Link, words_of
-from kevin_env.judge.workers.baselines import ours
+from kevin_env.judge.handshake.handshake import QUEUE_SECONDS, Drawn, Handshake, Player, seeds_of
+from kevin_env.judge.timing.link import Link, flags_of
+from kevin_env.judge.workers.baselines import as_judge_error
 from kevin_env.judge.workers.errors import Broken
 from kevin_env.judge.workers.patience import Patience
 
@@ -81,21 +81,21 @@ HELD = 0.5
 """Seconds after which the judge's queue starts even if links are missing, which may wait for it."""
 
 
-class GpuGate(Gate):
-    """The gate on a GPU."""
+class GpuHandshake(Handshake):
+    """The handshake on a GPU."""
 
-    def __init__(self, *gate: Any) -> None:
-        super().__init__(*gate)
+    def __init__(self, *handshake: Any) -> None:
+        super().__init__(*handshake)
         self._chains = 0
         self._ready = torch.zeros(1, dtype=torch.int32, device=self.device)
         """How many chains may begin, in device memory."""
         self._side = torch.cuda.Stream(self.device)
 
     def call(self, player: Player, drawn: Drawn, timeout: float | Patience) -> Answer:
-        """One call, timed roughly; the device may be shared meanwhile. Errors as `Gate.call`."""
+        """One call, timed roughly; the device may be shared meanwhile. Errors as `Handshake.call`."""
         if player.unordered:
             return self.host_driven(player, drawn, timeout)
-        (number,) = words_of(player).numbers(1)
+        (number,) = flags_of(player).numbers(1)
         link = Link(self, player, drawn, number)
         self.stage(player, drawn, timeout)
 
@@ -118,10 +118,10 @@ class GpuGate(Gate):
         return self._finished(player, link, answer, timeout)
 
     def host_driven(self, player: Player, drawn: Drawn, timeout: float | Patience) -> Answer:
-        """One call, timed while its process runs. Hold the device alone; errors as `Gate.call`."""
+        """One call, timed while its process runs. Hold the device alone; errors as `Handshake.call`."""
         if player.unordered:
             return self._unordered(player, drawn, timeout)
-        (number,) = words_of(player).numbers(1)
+        (number,) = flags_of(player).numbers(1)
         link = Link(self, player, drawn, number)
         self.stage(player, drawn, timeout)
         link.expect(self._foreseen(player))
@@ -176,7 +176,7 @@ class GpuGate(Gate):
     ) -> list[list[Answer]] | None:
         """Calls of several players, mixed at random, while their processes are stopped.
 
-        Hold the device alone; errors as `Gate.call`, of trusted code as `JudgeError`.
+        Hold the device alone; errors as `Handshake.call`, of trusted code as `JudgeError`.
 
         Args:
             calls: Players and their inputs, which have one form.
@@ -211,15 +211,15 @@ class GpuGate(Gate):
         """Resumes a process, which waits until everything that it has queued is done."""
         with trusted(player):
             player.worker.freeze(False)
-            player.worker.ask("finish", WARM_SECONDS if player.ours else timeout)
+            player.worker.ask("finish", WARM_SECONDS if player.trusted else timeout)
 
     def _queued(self, player: Player, sets: Sequence[Drawn], timeout: float | Patience) -> "_Row":
         """Calls that wait for W, and where their outputs will be; no claims if they were late."""
-        numbers = words_of(player).numbers(len(sets))
+        numbers = flags_of(player).numbers(len(sets))
         links = [
             Link(self, player, drawn, number) for drawn, number in zip(sets, numbers, strict=True)
         ]
-        timeout = WARM_SECONDS if player.ours else timeout
+        timeout = WARM_SECONDS if player.trusted else timeout
         self.stage(player, sets[0], timeout)
 
         def unless_late() -> None:
@@ -301,7 +301,7 @@ class GpuGate(Gate):
             yield
         except BaseException:
             for player in players:
-                words_of(player).release()
+                flags_of(player).release()
             finish(self.device)
             raise
 
@@ -322,7 +322,7 @@ class _Row:
 
 def trusted(player: Player) -> AbstractContextManager[None]:
     """Inside, a failure of one of the judge's own processes is a failure of the judge."""
-    return ours() if player.ours else nullcontext()
+    return as_judge_error() if player.trusted else nullcontext()
 
 
 def places_of(claim: CallClaim) -> list[tuple[str | None, int, int]]:

@@ -8,23 +8,28 @@ import torch
 from kevin_env.candidate import cuda
 from kevin_env.judge.handshake.answer import Answer
 from kevin_env.judge.handshake.claims import CallClaim, Output
-from kevin_env.judge.handshake.gate import Drawn, Gate, Player
-from kevin_env.judge.handshake.launch_flags import Words
+from kevin_env.judge.handshake.handshake import Drawn, Handshake, Player
+from kevin_env.judge.handshake.launch_flags import LaunchFlags
 
 
 class Link:
     """One call, as the judge queues it; `chain` defines the protocol.
 
     Args:
-        gate: With the inbox.
+        handshake: With the inbox.
         player: The process that is called.
         drawn: The inputs.
         number: Of the call.
     """
 
-    def __init__(self, gate: Gate, player: Player, drawn: Drawn, number: int) -> None:
-        self._gate, self._ours, self._drawn, self._number = gate, player.ours, drawn, number
-        self._words = words_of(player)
+    def __init__(self, handshake: Handshake, player: Player, drawn: Drawn, number: int) -> None:
+        self._handshake, self._ours, self._drawn, self._number = (
+            handshake,
+            player.trusted,
+            drawn,
+            number,
+        )
+        self._words = flags_of(player)
         self._written, self._began, self.ended = (
             torch.cuda.Event(enable_timing=True) for _ in range(3)
         )
@@ -41,22 +46,22 @@ class Link:
         there = [output for output in placed if output.has_bytes]
         self._placed = placed
         if not self._ours:  # outputs of trusted code are not taken
-            self._rooms = [output.room() for output in self._gate.takeable(placed)]
+            self._rooms = [output.room() for output in self._handshake.takeable(placed)]
         if there:
-            self._snapshot = Snapshot(there[self._gate.random.randrange(len(there))].bytes)
+            self._snapshot = Snapshot(there[self._handshake.random.randrange(len(there))].bytes)
 
     def show(self) -> None:
         """Queues the writing of the input, as a part of the link."""
         self._written.record()
         self._began.record()
-        self._drawn.image.write_to(self._gate.inbox)
-        self._gate.flush()
+        self._drawn.image.write_to(self._handshake.inbox)
+        self._handshake.flush()
 
     def open(self) -> None:
         """Queues everything that precedes the call."""
         self._written.record()
-        self._drawn.image.write_to(self._gate.inbox)
-        self._gate.flush()
+        self._drawn.image.write_to(self._handshake.inbox)
+        self._handshake.flush()
         self._began.record()
         self._words.open(self._number)
         self.opened = True
@@ -77,12 +82,12 @@ class Link:
             return
         if self._snapshot is not None:
             self._snapshot.take_again()
-        takeable = self._gate.takeable(self._placed)
+        takeable = self._handshake.takeable(self._placed)
         self._taken = [
             output.taken(room) for output, room in zip(takeable, self._rooms, strict=True)
         ]
-        self._differs = self._drawn.image.differs_from(self._gate.inbox)
-        self._gate.poison()
+        self._differs = self._drawn.image.differs_from(self._handshake.inbox)
+        self._handshake.poison()
 
     def answer(self, claim: CallClaim) -> Answer:
         """The result, once the queue is through."""
@@ -98,10 +103,10 @@ class Link:
         return Answer(claim, taken, self._placed, seconds, unchanged, early, writing)
 
 
-def words_of(player: Player) -> Words:
+def flags_of(player: Player) -> LaunchFlags:
     """The launch flags of a player on a GPU."""
-    assert player.words is not None
-    return player.words
+    assert player.flags is not None
+    return player.flags
 
 
 ROWS = 64

@@ -11,12 +11,12 @@ from functools import partial
 
 from kevin_env.judge.api import JudgeError
 from kevin_env.judge.handshake.answer import Answer
-from kevin_env.judge.handshake.gate import Drawn, Player
+from kevin_env.judge.handshake.handshake import Drawn, Player
 from kevin_env.judge.timing import estimates
-from kevin_env.judge.timing.chain import WARM_SECONDS, GpuGate
+from kevin_env.judge.timing.chain import WARM_SECONDS, GpuHandshake
 from kevin_env.judge.timing.estimates import Pair, Speedup
 from kevin_env.judge.timing.session import TimingSession, WrongAnswer
-from kevin_env.judge.workers.baselines import ours
+from kevin_env.judge.workers.baselines import as_judge_error
 from kevin_env.judge.workers.patience import Ran
 from kevin_env.judge.workers.pauses import awake
 from kevin_env.judge.workers.usage import descendants, run_time, scheduled
@@ -81,7 +81,7 @@ def measure(session: TimingSession) -> Correct:
 
     Raises:
         WrongAnswer: if a timed call is wrong and is compared already.
-        Trouble: if the submission fails.
+        CandidateError: if the submission fails.
         JudgeError: if a baseline does.
     """
     with session.still():
@@ -124,10 +124,10 @@ class Chains:
     """Pairs of chains on a GPU."""
 
     def __init__(self, session: TimingSession) -> None:
-        gate = session.run.gate
-        assert isinstance(gate, GpuGate)
+        handshake = session.run.handshake
+        assert isinstance(handshake, GpuHandshake)
         self._session = session
-        self._gate = gate
+        self._handshake = handshake
         self._known = session.run.bench.known_seconds
         self._reference, self._own = Side(session.reference), Side(session.run.player)
         self._constants: list[float] = []
@@ -252,11 +252,11 @@ class Chains:
             rows = [(player, sets)] + ([(null, session.sets_of(null, len(sets)))] if mixed else [])
             with awake(player.worker), awake(null.worker):
                 if player.host_driven:
-                    drive = partial(self._gate.host_driven, player)
+                    drive = partial(self._handshake.host_driven, player)
                     return [
                         session.run.within_limits([each], partial(drive, each)) for each in sets
                     ], []
-                if found := session.run.within_limits(sets, partial(self._gate.chain, rows)):
+                if found := session.run.within_limits(sets, partial(self._handshake.chain, rows)):
                     return found[0], found[1] if mixed else []
         raise JudgeError(BUSY)
 
@@ -270,7 +270,7 @@ class Chains:
         session, null = self._session, self._session.null
         other = null, session.sets_of(null, max(len(sets), NULL_LINKS) if mixed else 1)
         found: dict[int, list[Answer]] = {}
-        with ours(), awake(player.worker), awake(null.worker):
+        with as_judge_error(), awake(player.worker), awake(null.worker):
             for rows in (
                 [[(player, sets), other]]
                 if mixed
@@ -283,8 +283,8 @@ class Chains:
         for _ in range(TRIES):
             (player, sets), *others = rows
             if player.host_driven and player is self._reference.player and not others:
-                return [[self._gate.host_driven(player, each, WARM_SECONDS) for each in sets]]
-            if found := self._gate.chain(rows, WARM_SECONDS):
+                return [[self._handshake.host_driven(player, each, WARM_SECONDS) for each in sets]]
+            if found := self._handshake.chain(rows, WARM_SECONDS):
                 return found
         raise JudgeError(BUSY)
 

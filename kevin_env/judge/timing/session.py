@@ -10,13 +10,13 @@ from random import SystemRandom
 
 from kevin_env.judge.device import finish, share_of_free
 from kevin_env.judge.handshake.answer import Answer
-from kevin_env.judge.handshake.gate import Drawn, Gate, Player
+from kevin_env.judge.handshake.handshake import Drawn, Handshake, Player
 from kevin_env.judge.inputs.source import source_of
 from kevin_env.judge.job import Stopwatch
 from kevin_env.judge.lease import Lease
 from kevin_env.judge.submission_run import SubmissionRun
 from kevin_env.judge.timing.calibration import construct_null, null_code
-from kevin_env.judge.workers.baselines import PARTNER_SECONDS, Partner, ours
+from kevin_env.judge.workers.baselines import BASELINE_SECONDS, Baseline, as_judge_error
 from kevin_env.judge.workers.pauses import asleep, awake
 from kevin_env.outcome import Incorrect
 
@@ -176,12 +176,12 @@ def _gives_way(lease: Lease, end: float) -> bool:
     return time.monotonic() >= end and lease.wanted()
 
 
-def borrow_baselines(run: SubmissionRun, until: ExitStack) -> tuple[Partner, Partner]:
+def borrow_baselines(run: SubmissionRun, until: ExitStack) -> tuple[Baseline, Baseline]:
     """Processes for the reference and the null model, until a stack is closed.
 
     Hold `bench.sessions` and no lease.
     """
-    lend = run.bench.partners.lent
+    lend = run.bench.baselines.lent
     key = f"{run.problem.sha256}/{run.case.name}/{run.options.baseline}"
     reference = until.enter_context(lend(key))
     return reference, until.enter_context(lend("null"))
@@ -197,7 +197,7 @@ class TimingSession:
         unverified: Collects the submission's answers, which are compared before anything is
             reported.
         supply: Gives timed inputs.
-        baseline_gate: The gate of the baselines. On a CPU they have one of their own: a submission
+        baseline_gate: The handshake of the baselines. On a CPU they have one of their own: a submission
             that is woken by others could write to memory that it shares with a reference, whose
             failure would be the judge's.
         draw: Draws the order of calls.
@@ -208,38 +208,40 @@ class TimingSession:
     null: Player
     unverified: UnverifiedAnswers
     supply: InputSupply
-    baseline_gate: Gate
+    baseline_gate: Handshake
     draw: SystemRandom = field(default_factory=SystemRandom)
 
     @classmethod
     def prepare(
-        cls, run: SubmissionRun, baselines: tuple[Partner, Partner], unverified: UnverifiedAnswers
+        cls, run: SubmissionRun, baselines: tuple[Baseline, Baseline], unverified: UnverifiedAnswers
     ) -> "TimingSession":
         """Loads and constructs the baselines. Hold `bench.sessions` and the shared lease."""
         reference, null = (each.worker for each in baselines)
         compiled, on_gpu = run.options.baseline == "compile", run.bench.device.type == "cuda"
-        run.bench.partners.rest_now()
+        run.bench.baselines.rest_now()
         baselines[0].load(source_of(run.problem, run.case.name), "Model")
         baselines[1].load(null_code(), "ModelNew")
         supply = InputSupply(run)
-        with ours():
-            run.construct(reference, PARTNER_SECONDS, compiled)
+        with as_judge_error():
+            run.construct(reference, BASELINE_SECONDS, compiled)
             construct_null(null, on_gpu)
-            gate = (
-                run.gate
+            handshake = (
+                run.handshake
                 if on_gpu
-                else run.open_gate(supply.stock(1)[0].image.end, run.gate.answer_bytes)
+                else run.open_handshake(supply.stock(1)[0].image.end, run.handshake.answer_bytes)
             )
-            players = [run.admit(worker, gate, PARTNER_SECONDS) for worker in (reference, null)]
-        return cls(run, players[0], players[1], unverified, supply, gate)
+            players = [
+                run.admit(worker, handshake, BASELINE_SECONDS) for worker in (reference, null)
+            ]
+        return cls(run, players[0], players[1], unverified, supply, handshake)
 
     def warm(self, ahead: int) -> Iterator[None]:
         """Calls the baselines and draws `ahead` input sets; yields between the steps."""
         for player in (self.reference, self.null) * self.run.bench.pace.warm_ups:
             sets = self.supply.stock(1)
             self.run.trim()
-            with ours(), asleep(self.run.worker):
-                self.baseline_gate.call(player, sets[0], PARTNER_SECONDS)
+            with as_judge_error(), asleep(self.run.worker):
+                self.baseline_gate.call(player, sets[0], BASELINE_SECONDS)
             yield
         self.supply.fill(ahead)
         yield
@@ -266,11 +268,11 @@ class TimingSession:
         """Waits until all three are stopped, which `awake` does not do.
 
         Raises:
-            Trouble: if the submission is gone.
+            CandidateError: if the submission is gone.
             JudgeError: if a baseline is.
         """
         self.run.worker.settle()
-        with ours():
+        with as_judge_error():
             for player in (self.reference, self.null):
                 player.worker.settle()
 
@@ -287,14 +289,14 @@ class TimingSession:
 
         Raises:
             WrongAnswer: if a timed call is wrong and is compared already.
-            Trouble: if the submission fails.
+            CandidateError: if the submission fails.
             JudgeError: if a baseline does.
         """
         drawn = drawn or self.sets_of(player, 1)[0]
         self.require_still()
         if player is not self.run.player:
-            with ours(), awake(player.worker):
-                return self.baseline_gate.call(player, drawn, PARTNER_SECONDS)
+            with as_judge_error(), awake(player.worker):
+                return self.baseline_gate.call(player, drawn, BASELINE_SECONDS)
         with awake(player.worker):
             answer = self.run.call(drawn)
         self.unverified.add(answer, drawn)

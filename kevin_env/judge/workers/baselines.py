@@ -1,6 +1,6 @@
-"""The two partners of every timed submission: the reference and the null model.
+"""The two baselines of every timed submission: the reference and the null model.
 
-They run behind the same gate as a submission, in processes of their own that no submission ever
+They run behind the same handshake as a submission, in processes of their own that no submission ever
 touches, and what goes wrong with them is the judge's failure. One that is not in use is kept for
 the next submission to the same problem; it lets go of model and memory when the next one is lent,
 or when none has been in use for a while.
@@ -17,22 +17,22 @@ import torch
 
 from kevin_env.judge.api import JudgeError
 from kevin_env.judge.lease import Lease
-from kevin_env.judge.workers.errors import Failed, Trouble
+from kevin_env.judge.workers.errors import CandidateError, Failed
 from kevin_env.judge.workers.idle import Idle
 from kevin_env.judge.workers.worker import Worker
 
-PARTNER_SECONDS = 600.0
+BASELINE_SECONDS = 600.0
 IDLE_SECONDS = 10.0
 """After which what the last calls left is given back, up to 16 GB of a GPU: a policy that lives
 there may need it.
 """
 
 
-class NoRoom(JudgeError):
+class BaselineOutOfMemory(JudgeError):
     """A process of the judge's own lacked memory, which others may hold."""
 
 
-class ours:
+class as_judge_error:
     """Whatever goes wrong with a process that runs no submission is the judge's failure.
 
     No generator: since Python 3.12 one that does not pass an error on leaves it, and the tensors in
@@ -43,14 +43,14 @@ class ours:
         pass
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, Trouble):
+        if isinstance(error, CandidateError):
             lacked = isinstance(error, Failed) and error.failure.kind == "out_of_memory"
             text = f"a process of the judge's own failed: {type(error).__name__}: {error}"
-            raise (NoRoom if lacked else JudgeError)(text) from error
+            raise (BaselineOutOfMemory if lacked else JudgeError)(text) from error
 
 
 @dataclass
-class Partner:
+class Baseline:
     """A process that runs trusted code, for one contest.
 
     Attributes:
@@ -71,15 +71,15 @@ class Partner:
         """
         if self.loaded:
             return
-        with ours():
+        with as_judge_error():
             if not self.fresh:
-                self.worker.ask("forget", PARTNER_SECONDS)
+                self.worker.ask("forget", BASELINE_SECONDS)
             path = self.worker.folder / f"{secrets.token_hex(8)}.py"
-            self.worker.ask("load", PARTNER_SECONDS, path=str(path), code=code, entry=entry)
+            self.worker.ask("load", BASELINE_SECONDS, path=str(path), code=code, entry=entry)
         self.loaded = True
 
 
-class Partners:
+class Baselines:
     """Processes that run trusted code; safe to use from many threads.
 
     Args:
@@ -102,7 +102,7 @@ class Partners:
         """Held while some of those that are free are asked to rest, and are not among the free."""
 
     @contextmanager
-    def lent(self, key: str) -> Iterator[Partner]:
+    def lent(self, key: str) -> Iterator[Baseline]:
         """A process for one contest. Hold no lease when it starts: a new one makes a context.
 
         One that has loaded what the key stands for, if it is free; else a new one, or if there are
@@ -113,16 +113,16 @@ class Partners:
             JudgeError: when it does not start.
         """
         with self._idle, self._counted():
-            partner = self._taken(key) or Partner(self._start(), fresh=True)
+            baseline = self._taken(key) or Baseline(self._start(), fresh=True)
             sound = True
             try:
-                yield partner
+                yield baseline
             except (JudgeError, torch.OutOfMemoryError):  # what it holds is what the judge lacks
                 sound = False
                 raise
             finally:
-                name = key if partner.loaded else ""
-                self._keep(name, partner.worker, tired=True) if sound else partner.worker.close()
+                name = key if baseline.loaded else ""
+                self._keep(name, baseline.worker, tired=True) if sound else baseline.worker.close()
 
     def rest(self) -> None:
         """Has those that were used and are free let go of what they hold. Hold no lease."""
@@ -153,7 +153,7 @@ class Partners:
             with self._lock:
                 self._used -= 1
 
-    def _taken(self, key: str) -> Partner | None:
+    def _taken(self, key: str) -> Baseline | None:
         """One that is free; None where one is to be started."""
         with self._resting, self._lock:
             dead = [
@@ -166,7 +166,7 @@ class Partners:
             name, found = (key, None) if place is None else self._free.pop(place)
         for _, worker in dead:
             worker.close()
-        return None if found is None else Partner(found, loaded=name == key)
+        return None if found is None else Baseline(found, loaded=name == key)
 
     def _keep(self, key: str, worker: Worker, tired: bool) -> None:
         with self._lock:
@@ -185,8 +185,8 @@ class Partners:
                 self._tired.clear()
             for key, worker in tired:
                 try:
-                    worker.ask("rest", PARTNER_SECONDS)
-                except Trouble:  # whoever needs it next gets another
+                    worker.ask("rest", BASELINE_SECONDS)
+                except CandidateError:  # whoever needs it next gets another
                     worker.close()
                 else:
                     self._keep(key, worker, tired=False)

@@ -29,11 +29,11 @@ class Failure(Frozen):
             raise Broken("its description of a failure is malformed") from error
 
 
-class Trouble(Exception):
+class CandidateError(Exception):
     """The candidate did not answer an order as it should."""
 
 
-class Failed(Trouble):
+class Failed(CandidateError):
     """The submission raised."""
 
     def __init__(self, failure: Failure) -> None:
@@ -41,7 +41,7 @@ class Failed(Trouble):
         self.failure = failure
 
 
-class Ended(Trouble):
+class Ended(CandidateError):
     """The process is gone: `code` as in subprocess (negative for a signal), or `limit`, which it
     broke.
     """
@@ -52,7 +52,7 @@ class Ended(Trouble):
         self.limit = limit
 
 
-class TimedOut(Trouble):
+class TimedOut(CandidateError):
     """No answer within the time allowed, `seconds`: for the order, or for what is named."""
 
     def __init__(self, seconds: float, what: str = "") -> None:
@@ -61,5 +61,5 @@ class TimedOut(Trouble):
         self.what = what
 
 
-class Broken(Trouble):
+class Broken(CandidateError):
     """An answer that no honest runtime gives."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from kevin_env.judge.workers.errors import Trouble
+from kevin_env.judge.workers.errors import CandidateError
 from kevin_env.judge.workers.worker import Worker
 
 
@@ -26,7 +26,7 @@ def asleep(worker: Worker, wait: bool = True) -> Iterator[None]:
         worker: The candidate.
         wait: Until it stands still, before others are given what it has used.
     """
-    with suppress(Trouble):
+    with suppress(CandidateError):
         worker.freeze(True, wait)
     try:
         yield
@@ -35,7 +35,7 @@ def asleep(worker: Worker, wait: bool = True) -> Iterator[None]:
 
 
 @contextmanager
-def ended_on_trouble(worker: Worker) -> Iterator[None]:
+def ended_on_error(worker: Worker) -> Iterator[None]:
     """Ends a candidate that fails inside; held inside a lease, it ends before others get the
     device.
 
@@ -43,6 +43,6 @@ def ended_on_trouble(worker: Worker) -> Iterator[None]:
     """
     try:
         yield
-    except Trouble:
+    except CandidateError:
         worker.close()
         raise

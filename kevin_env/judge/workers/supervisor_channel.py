@@ -20,7 +20,7 @@ SECONDS = 10.0
 """For any answer of the keeper's."""
 
 
-class Lifeline:
+class SupervisorChannel:
     """One end of it; the other is the keeper's.
 
     Attributes:

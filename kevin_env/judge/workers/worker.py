@@ -1,7 +1,7 @@
 """The judge's handle on one candidate process.
 
 Whatever a candidate sends is a claim. What it can do to the judge is answer, answer wrongly, be
-late, or end; each of these is one of the exceptions of `trouble`.
+late, or end; each of these is one of the exceptions of `errors`.
 """
 
 import os
@@ -22,7 +22,7 @@ from kevin_env.judge.workers.launcher import START_SECONDS, ForkServer
 from kevin_env.judge.workers.leftovers import Folder
 from kevin_env.judge.workers.patience import LOOK, Patience, Ran, starved
 from kevin_env.judge.workers.process_memory import ProcessMemory, memory_below
-from kevin_env.judge.workers.supervisor_channel import Lifeline
+from kevin_env.judge.workers.supervisor_channel import SupervisorChannel
 from kevin_env.judge.workers.usage import descendants, faults, scheduled
 
 LOG_HEAD = LOG_TAIL = 8_000
@@ -87,7 +87,7 @@ class Worker:
         self._drain = threading.Thread(target=self._read_log, args=(reader,), daemon=True)
         self._drain.start()
         self._channel = Channel(channel)
-        self._lifeline = Lifeline(lifeline)
+        self._lifeline = SupervisorChannel(lifeline)
         try:
             with (
                 theirs,

@@ -1,4 +1,4 @@
-"""The gate of a CPU: who stands still when, and from when to when a call is timed."""
+"""The handshake of a CPU: who stands still when, and from when to when a call is timed."""
 
 import itertools
 import time
@@ -13,14 +13,14 @@ import torch
 from kevin_env.candidate.region import spec_of
 from kevin_env.judge.api import JudgeError, Options
 from kevin_env.judge.bench import Bench
-from kevin_env.judge.handshake import gate
+from kevin_env.judge.handshake import handshake
 from kevin_env.judge.handshake.answer import Answer
 from kevin_env.judge.handshake.claims import Distant, Output, TensorClaim
-from kevin_env.judge.handshake.gate import Player
+from kevin_env.judge.handshake.handshake import Player
 from kevin_env.judge.handshake.memory import Image, SharedRegion
 from kevin_env.judge.inputs.reference import Case
 from kevin_env.judge.submission_run import KEPT, SubmissionRun
-from kevin_env.judge.timing.chain import WARM_SECONDS, GpuGate
+from kevin_env.judge.timing.chain import WARM_SECONDS, GpuHandshake
 from kevin_env.judge.workers.errors import Broken, TimedOut
 from kevin_env.judge.workers.usage import descendants
 from kevin_env.problem import load_problem
@@ -62,7 +62,7 @@ def test_a_submission_stands_still_while_its_inputs_are_written_when_the_clock_i
         return lambda *given: (note(what), do(*given))[1]
 
     monkeypatch.setattr(
-        gate, "time", SimpleNamespace(perf_counter_ns=noted("clock", time.perf_counter_ns))
+        handshake, "time", SimpleNamespace(perf_counter_ns=noted("clock", time.perf_counter_ns))
     )
     for owner, name in ((Image, "write_to"), (Image, "unchanged_in"), (Distant, "taken")):
         monkeypatch.setattr(owner, name, noted(name, getattr(owner, name)))
@@ -97,7 +97,7 @@ def called(
 ) -> Answer:  # fmt: skip
     """One call of a candidate that gives its input back; arguments as `Worker` has them.
 
-    `left`: whether it is at another gate; `ready`: is given each order when it can be sent; `told`:
+    `left`: whether it is at another handshake; `ready`: is given each order when it can be sent; `told`:
     when it is, and that it was waited for until it ran; `skeleton`: claimed instead of the right
     one.
     """
@@ -120,14 +120,15 @@ def called(
         meanwhile()
         return {"claims": [claim]}
 
-    drawn = gate.Drawn({"t": 0}, Image([x], CPU), 0)
+    drawn = handshake.Drawn({"t": 0}, Image([x], CPU), 0)
     regions = SharedRegion(drawn.image.end, CPU), SharedRegion(drawn.image.end, CPU)
-    opened = gate.Gate(CPU, *regions, 1, x.nbytes)
+    opened = handshake.Handshake(CPU, *regions, 1, x.nbytes)
     worker: Any = SimpleNamespace(
         ask=ask, freeze=freeze, stood_still=stood_still, settle=lambda: told("settled"), memory=None
     )
     try:
-        return opened.call(gate.Player(worker, Mapped(regions[left]), ours=False), drawn, 1.0)  # type: ignore[arg-type]
+        player = handshake.Player(worker, Mapped(regions[left]), trusted=False)  # type: ignore[arg-type]
+        return opened.call(player, drawn, 1.0)
     finally:
         for region in regions:
             region.close()
@@ -217,9 +218,11 @@ def test_whoever_ran_on_while_its_inputs_were_written_has_that_time_in_its_call(
 def test_of_a_call_that_claims_far_more_than_right_answers_not_all_is_copied(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(gate, "CLAIMED_SLACK", 0)
+    monkeypatch.setattr(handshake, "CLAIMED_SLACK", 0)
     region = SharedRegion(64, CPU)
-    opened = gate.Gate(CPU, region, region, 1, answer_bytes=128 // gate.CLAIMED_FACTOR)
+    opened = handshake.Handshake(
+        CPU, region, region, 1, answer_bytes=128 // handshake.CLAIMED_FACTOR
+    )
     claim = TensorClaim(device="cpu", dtype="uint8", shape=[64], stride=[1])
     output = Output(claim, torch.zeros(64, dtype=torch.uint8))
     assert [each.flat is not None for each in opened.takeable([output] * 3)] == [True, True, False]
@@ -230,23 +233,23 @@ def test_of_a_call_that_claims_far_more_than_right_answers_not_all_is_copied(
 def test_a_seed_is_told_with_the_call_where_the_reference_draws_and_else_before(
     draws: bool,
 ) -> None:
-    drawn = gate.Drawn({"t": 0}, Image([torch.ones(4)], CPU), 7, draws=draws)
+    drawn = handshake.Drawn({"t": 0}, Image([torch.ones(4)], CPU), 7, draws=draws)
     told: dict[str, Any] = {}
     region = SharedRegion(drawn.image.end, CPU)
     worker: Any = SimpleNamespace(
         ask=lambda order, timeout, meanwhile, **fields: told.update(fields), settle=lambda: 0
     )
-    player = gate.Player(worker, Mapped(region), ours=False)  # type: ignore[arg-type]
-    gate.Gate(CPU, region, region, 1, 16).stage(player, drawn, 1.0)
-    assert (told["seed"], gate.seeds_of([drawn])) == ((None, [7]) if draws else (7, [None]))
+    player = handshake.Player(worker, Mapped(region), trusted=False)  # type: ignore[arg-type]
+    handshake.Handshake(CPU, region, region, 1, 16).stage(player, drawn, 1.0)
+    assert (told["seed"], handshake.seeds_of([drawn])) == ((None, [7]) if draws else (7, [None]))
     region.close()
 
 
 @pytest.mark.parametrize(
-    ("ours", "seconds", "error"), [(True, WARM_SECONDS, JudgeError), (False, 2.0, TimedOut)]
+    ("trusted", "seconds", "error"), [(True, WARM_SECONDS, JudgeError), (False, 2.0, TimedOut)]
 )
 def test_the_judges_own_processes_in_a_chain_have_a_limit_and_failures_of_their_own(
-    ours: bool, seconds: float, error: type[Exception]
+    trusted: bool, seconds: float, error: type[Exception]
 ) -> None:
     """A submission's patience is not theirs: what goes wrong with them is never told of the
     submission.
@@ -258,7 +261,7 @@ def test_the_judges_own_processes_in_a_chain_have_a_limit_and_failures_of_their_
         raise TimedOut(timeout)
 
     worker: Any = SimpleNamespace(ask=ask, freeze=lambda frozen: None)
-    player = Player(worker, None, ours)  # type: ignore[arg-type]
+    player = Player(worker, None, trusted)  # type: ignore[arg-type]
     with pytest.raises(error):
-        GpuGate._finish(GpuGate.__new__(GpuGate), player, 2.0)
+        GpuHandshake._finish(GpuHandshake.__new__(GpuHandshake), player, 2.0)
     assert asked == [seconds]

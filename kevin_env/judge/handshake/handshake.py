@@ -1,4 +1,4 @@
-"""The gate through which inputs reach a candidate, and its outputs the judge.
+"""The handshake through which inputs reach a candidate, and its outputs the judge.
 
 The judge draws an input in memory of its own. The candidate gets ready for it; the judge writes it
 where the candidate can see it and lets it begin; when it says that it is through, the judge looks
@@ -29,7 +29,7 @@ from kevin_env.judge.handshake.claims import (
     read_claims,
     require_skeletons,
 )
-from kevin_env.judge.handshake.launch_flags import Words
+from kevin_env.judge.handshake.launch_flags import LaunchFlags
 from kevin_env.judge.handshake.memory import Image, SharedRegion
 from kevin_env.judge.workers.patience import Patience
 from kevin_env.judge.workers.worker import Worker
@@ -53,15 +53,15 @@ OFTEN = 2
 
 @dataclass
 class Player:
-    """A worker at a gate, with what the judge has mapped of its memory.
+    """A worker at a handshake, with what the judge has mapped of its memory.
 
     Attributes:
         worker: It.
-        mappings: Of that gate and of its own memory.
-        ours: Whether it runs trusted code. Its outputs are then looked at as everybody's are, but
+        mappings: Of that handshake and of its own memory.
+        trusted: Whether it runs trusted code. Its outputs are then looked at as everybody's are, but
             not taken.
-        words: Through which it and the judge take turns on a GPU.
-        first: Whether it has not been called at this gate yet.
+        flags: Through which it and the judge take turns on a GPU.
+        first: Whether it has not been called at this handshake yet.
         late: How many of its last calls in a row were not queued in time.
         unordered: Whether it works on streams that do not wait for torch's current one, so that its
             inputs have to be there before it is called.
@@ -70,8 +70,8 @@ class Player:
 
     worker: Worker
     mappings: Mappings
-    ours: bool
-    words: Words | None = None
+    trusted: bool
+    flags: LaunchFlags | None = None
     first: bool = True
     late: int = 0
     unordered: bool = False
@@ -85,8 +85,8 @@ class Player:
     def close(self) -> None:
         """Unmaps what is mapped of its memory, and takes the words back."""
         self.mappings.close()
-        if self.words is not None:
-            self.words.close()
+        if self.flags is not None:
+            self.flags.close()
 
 
 @dataclass(frozen=True)
@@ -105,8 +105,8 @@ class Drawn:
     draws: bool = False
 
 
-class Gate:
-    """The gate of one trial: its inbox and outbox on one device. `answer_bytes`: of one call's
+class Handshake:
+    """The handshake of one trial: its inbox and outbox on one device. `answer_bytes`: of one call's
     right answer.
     """
 
@@ -129,24 +129,24 @@ class Gate:
         are.
         """
 
-    def admit(self, worker: Worker, timeout: float | Patience, ours: bool) -> Player:
+    def admit(self, worker: Worker, timeout: float | Patience, trusted: bool) -> Player:
         """Lends the regions to a worker."""
         worker.share("inbox", self.inbox, timeout)
         worker.share("outbox", self.outbox, timeout)
         seconds = timeout.seconds if isinstance(timeout, Patience) else timeout
-        words = Words(worker, self.device, seconds) if self.device.type == "cuda" else None
+        flags = LaunchFlags(worker, self.device, seconds) if self.device.type == "cuda" else None
         return Player(
-            worker, Mappings(self.inbox, self.outbox, self.device, worker.memory), ours, words
+            worker, Mappings(self.inbox, self.outbox, self.device, worker.memory), trusted, flags
         )
 
     def stage(self, player: Player, drawn: Drawn, timeout: float | Patience) -> None:
         """Gets a player ready for inputs of one form.
 
         Raises:
-            JudgeError: when it is at another gate.
+            JudgeError: when it is at another handshake.
         """
         if player.mappings.inbox is not self.inbox:
-            raise JudgeError("a player was called at a gate that it has left")
+            raise JudgeError("a player was called at a handshake that it has left")
         seed = None if drawn.draws else drawn.seed
         player.worker.ask(
             "stage",
@@ -195,8 +195,8 @@ class Gate:
             timeout: As of `Worker.ask`.
 
         Raises:
-            Trouble: when the candidate does not answer as it should.
-            JudgeError: when it is at another gate.
+            CandidateError: when the candidate does not answer as it should.
+            JudgeError: when it is at another handshake.
         """
         self.stage(player, drawn, timeout)
         worker, began = player.worker, [0, 0]
@@ -213,8 +213,8 @@ class Gate:
         worker.freeze(True)  # what is looked at from here on is as it was then
         stop = time.perf_counter_ns()
         require_skeletons([claim])
-        taken = placed if player.ours else [output.taken() for output in self.takeable(placed)]
-        unchanged = player.ours or drawn.image.unchanged_in(self.inbox)
+        taken = placed if player.trusted else [output.taken() for output in self.takeable(placed)]
+        unchanged = player.trusted or drawn.image.unchanged_in(self.inbox)
         worker.freeze(False)
         return Answer(claim, taken, placed, (stop - start) / 1e9, unchanged)
 
