@@ -10,8 +10,7 @@ from kevin_env.judge.lease import Lease
 from kevin_env.judge.workers.baselines import as_judge_error
 from kevin_env.judge.workers.launcher import ForkServer
 from kevin_env.judge.workers.memory_watch import DeviceMemory, limit_of, nvml_usage
-from kevin_env.judge.workers.pauses import asleep
-from kevin_env.judge.workers.worker import Worker
+from kevin_env.judge.workers.worker import Worker, asleep
 
 
 class WarmPool:

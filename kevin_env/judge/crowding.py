@@ -11,8 +11,7 @@ from kevin_env.judge.capacity import CONTEXT
 from kevin_env.judge.job import Stopwatch
 from kevin_env.judge.submission_run import SubmissionRun
 from kevin_env.judge.workers.errors import Failed
-from kevin_env.judge.workers.pauses import asleep, ended_on_error
-from kevin_env.judge.workers.worker import Worker
+from kevin_env.judge.workers.worker import Worker, asleep, ended_on_error
 
 PATIENCE = 10.0
 """Seconds to wait for others to free memory. With five judges on one H200, whose submissions come

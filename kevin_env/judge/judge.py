@@ -44,8 +44,7 @@ from kevin_env.judge.verdict import (
 from kevin_env.judge.workers.baselines import BaselineOutOfMemory
 from kevin_env.judge.workers.errors import CandidateError
 from kevin_env.judge.workers.launcher import ForkServer
-from kevin_env.judge.workers.pauses import asleep
-from kevin_env.judge.workers.worker import Worker
+from kevin_env.judge.workers.worker import Worker, asleep
 from kevin_env.outcome import Correct, Incorrect, Outcome, RulesViolation
 from kevin_env.problem import Problem
 

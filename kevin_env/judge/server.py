@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from kevin_env.candidate.wire import Channel, Closed, TooLong
 from kevin_env.judge.api import JudgeError, Options, Pace, Submission
 from kevin_env.judge.lint.report import Limits
-from kevin_env.judge.sandbox.privileges import have_descriptors
+from kevin_env.judge.sandbox.system import have_descriptors
 from kevin_env.judge.workers.launcher import ForkServer
 from kevin_env.problem import Problem, ProblemError
 
@@ -168,7 +168,7 @@ class Server:
     def _perform(
         self, judge: "Judge", request: dict[str, Any], wanted: "Cancellation"
     ) -> dict[str, Any]:
-        from kevin_env.judge.probe.ahead import foresee
+        from kevin_env.judge.probe.ncu_session import foresee
 
         wanted.require_wanted()
         problem = Problem.model_validate(request["problem"])

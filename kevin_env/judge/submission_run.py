@@ -13,9 +13,8 @@ from kevin_env.judge.api import Limits, Options
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.compare.check import Allowed, check_answer, unwritten
 from kevin_env.judge.device import finish, kept_memory
-from kevin_env.judge.handshake.answer import Answer
 from kevin_env.judge.handshake.claims import read_paired
-from kevin_env.judge.handshake.handshake import Drawn, Handshake, Player
+from kevin_env.judge.handshake.handshake import Answer, Drawn, Handshake, Player
 from kevin_env.judge.handshake.memory import Image, SharedRegion, image_size
 from kevin_env.judge.inputs.cases import (
     CaseProperties,
@@ -32,8 +31,7 @@ from kevin_env.judge.inputs.reference import Case, Expected, seed_from
 from kevin_env.judge.timing.chain import GpuHandshake
 from kevin_env.judge.verdict import Place
 from kevin_env.judge.workers.errors import Broken, Ended, Failed, TimedOut
-from kevin_env.judge.workers.patience import Patience
-from kevin_env.judge.workers.worker import Worker
+from kevin_env.judge.workers.worker import Patience, Worker
 from kevin_env.outcome import Incorrect, RulesViolation
 from kevin_env.problem import Problem, ProblemError
 from kevin_env.rules.recorded import Record, recording, violation

@@ -72,7 +72,7 @@ def may_be_environmental(outcome: Outcome, shot: bool, limited: bool, beside: bo
 
     The submission may lack memory that others hold, exceed a limit that followed from what they
     left, or be killed because the machine's memory is exhausted. A timeout is its own: waiting for
-    a processor does not count (`kevin_env.judge.workers.patience`), and the limits are generous.
+    a processor does not count (`kevin_env.judge.workers.worker`), and the limits are generous.
 
     Args:
         outcome: Its outcome so far.

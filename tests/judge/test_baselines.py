@@ -17,9 +17,8 @@ from loaded import MEMORY
 from kevin_env.judge import JudgeError
 from kevin_env.judge.handshake.memory import SharedRegion
 from kevin_env.judge.lease import Lease
-from kevin_env.judge.workers.baselines import Baselines, as_judge_error
+from kevin_env.judge.workers.baselines import Baselines, Idle, as_judge_error
 from kevin_env.judge.workers.errors import Ended
-from kevin_env.judge.workers.idle import Idle
 from kevin_env.judge.workers.launcher import ForkServer
 from kevin_env.judge.workers.usage import descendants
 from kevin_env.judge.workers.worker import Worker

@@ -8,8 +8,8 @@ from kevin_env.candidate import tree
 from kevin_env.candidate.region import POISON, extent, spec_of
 from kevin_env.judge.compare.check import Allowed, check_answer, unwritten
 from kevin_env.judge.compare.chunked import PIECE
-from kevin_env.judge.handshake.answer import Answer
 from kevin_env.judge.handshake.claims import CallClaim, Output, TensorClaim
+from kevin_env.judge.handshake.handshake import Answer
 from kevin_env.judge.inputs.reference import Case, Expected
 from kevin_env.judge.workers.errors import Broken
 from kevin_env.outcome import Incorrect

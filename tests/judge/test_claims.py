@@ -15,7 +15,6 @@ from kevin_env.candidate import cuda, tree
 from kevin_env.candidate.region import Region, spec_of
 from kevin_env.judge.compare.check import check_answer
 from kevin_env.judge.handshake import claims
-from kevin_env.judge.handshake.answer import Answer
 from kevin_env.judge.handshake.claims import (
     Mappings,
     Output,
@@ -23,6 +22,7 @@ from kevin_env.judge.handshake.claims import (
     read_claims,
     require_skeletons,
 )
+from kevin_env.judge.handshake.handshake import Answer
 from kevin_env.judge.inputs.reference import Case, Expected
 from kevin_env.judge.workers.errors import Broken
 from kevin_env.outcome import Incorrect

@@ -6,7 +6,7 @@ import pytest
 
 from kevin_env.judge.timing import estimates
 from kevin_env.judge.timing.estimates import Pair, Speedup, speedup_of, speedup_of_chains
-from kevin_env.judge.workers.patience import Ran
+from kevin_env.judge.workers.usage import Ran
 
 Chains = list[list[float]]
 

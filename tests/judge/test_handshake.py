@@ -14,9 +14,8 @@ from kevin_env.candidate.region import spec_of
 from kevin_env.judge.api import JudgeError, Options
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.handshake import handshake
-from kevin_env.judge.handshake.answer import Answer
 from kevin_env.judge.handshake.claims import Distant, Output, TensorClaim
-from kevin_env.judge.handshake.handshake import Player
+from kevin_env.judge.handshake.handshake import Answer, Player
 from kevin_env.judge.handshake.memory import Image, SharedRegion
 from kevin_env.judge.inputs.reference import Case
 from kevin_env.judge.submission_run import KEPT, SubmissionRun

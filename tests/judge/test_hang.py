@@ -14,7 +14,7 @@ from kevin_env.judge import Judgement, Options, Submission
 from kevin_env.judge.api import CALL_MULTIPLE, PACES
 from kevin_env.judge.inputs.facts import find_facts
 from kevin_env.judge.judge import Judge
-from kevin_env.judge.workers.patience import Ran, starved
+from kevin_env.judge.workers.usage import Ran, starved
 from kevin_env.problem import Problem, load_problem
 
 SOFTMAX = load_problem(str(Path(__file__).parent.parent / "submissions/problems/softmax.py"))

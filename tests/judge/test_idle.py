@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from kevin_env.judge.workers.idle import Idle
+from kevin_env.judge.workers.baselines import Idle
 
 SHORT, LONG = 0.05, 60.0
 

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from kevin_env.judge.sandbox import groups
-from kevin_env.judge.sandbox.groups import Group
-from kevin_env.judge.workers import leftovers
-from kevin_env.judge.workers.leftovers import PREFIX, Folder, sweep
+from kevin_env.judge.sandbox import cgroups
+from kevin_env.judge.sandbox.cgroups import Group
+from kevin_env.judge.workers import launcher
+from kevin_env.judge.workers.launcher import PREFIX, Folder, sweep
 
 KILLED = """
 import os, signal
-from kevin_env.judge.workers.leftovers import Folder
-from kevin_env.judge.sandbox.groups import Group
+from kevin_env.judge.workers.launcher import Folder
+from kevin_env.judge.sandbox.cgroups import Group
 folder = Folder()
 (folder.path / "large").write_text("x")
 group = Group(folder.path.name, 1 << 30)
@@ -33,7 +33,7 @@ def grown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A place of this test's own, in which every folder is old enough."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(leftovers, "YOUNG_SECONDS", -1.0)
+    monkeypatch.setattr(launcher, "YOUNG_SECONDS", -1.0)
 
 
 def test_what_a_killed_judge_left_is_removed() -> None:
@@ -44,7 +44,7 @@ def test_what_a_killed_judge_left_is_removed() -> None:
     assert done.returncode == -signal.SIGKILL and folder.is_dir()
     sweep()
     assert not folder.exists()
-    assert not any((home / folder.name).exists() for home in groups.homes())
+    assert not any((home / folder.name).exists() for home in cgroups.homes())
 
 
 def test_what_is_in_use_stays() -> None:
@@ -52,14 +52,14 @@ def test_what_is_in_use_stays() -> None:
     group = Group(folder.path.name, 1 << 30)
     sweep()
     assert folder.path.is_dir()
-    assert all((home / folder.path.name).is_dir() for home in groups.homes())
+    assert all((home / folder.path.name).is_dir() for home in cgroups.homes())
     group.close()
     folder.remove()
     assert not folder.path.exists()
 
 
 def test_what_was_made_a_moment_ago_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leftovers, "YOUNG_SECONDS", 60.0)
+    monkeypatch.setattr(launcher, "YOUNG_SECONDS", 60.0)
     folder = Path(tempfile.mkdtemp(prefix=PREFIX))
     sweep()
     assert folder.is_dir()

@@ -22,7 +22,7 @@ from loaded import Submit
 from kevin_env.judge.api import JudgeError, Options, Submission
 from kevin_env.judge.handshake.memory import SharedRegion
 from kevin_env.judge.judge import Judge
-from kevin_env.judge.sandbox import calls, groups, levels
+from kevin_env.judge.sandbox import cgroups, levels, seccomp
 from kevin_env.judge.sandbox.levels import LevelName
 from kevin_env.judge.workers.errors import Ended
 from kevin_env.judge.workers.launcher import ForkServer
@@ -196,7 +196,7 @@ attempt("priority", lambda: os.setpriority(os.PRIO_PROCESS, P, 19))
 attempt("user", lambda: os.setpriority(os.PRIO_USER, 0, 19))
 attempt("scheduler", lambda: os.sched_setscheduler(P, os.SCHED_IDLE, os.sched_param(0)))
 attempt("cores", lambda: os.sched_setaffinity(P, {{0}}))
-attempt("disk", lambda: call("syscall", {calls.NUMBERS[os.uname().machine]["ioprio_set"]}, 3, 0, 0))
+attempt("disk", lambda: call("syscall", {seccomp.NUMBERS[os.uname().machine]["ioprio_set"]}, 3, 0, 0))
 attempt("better", lambda: os.setpriority(os.PRIO_PROCESS, 0, os.getpriority(os.PRIO_PROCESS, 0) - 1))
 attempt("real time", lambda: os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1)))
 """
@@ -217,7 +217,8 @@ os.kill(os.getpid(), 0); signal.raise_signal(signal.SIGCHLD)
 
 def test_calls_are_refused_by_the_filter_itself(submit: Submit) -> None:
     numbers = {
-        name: calls.NUMBERS[os.uname().machine].get(name) for name in (*calls.DENIED, *calls.LATER)
+        name: seccomp.NUMBERS[os.uname().machine].get(name)
+        for name in (*seccomp.DENIED, *seccomp.LATER)
     }
     code = f"""
 for name, number in {numbers}.items():
@@ -249,7 +250,7 @@ attempt("message", lambda: one.sendmsg([b"x"]))
 
 def test_new_namespaces_are_refused(submit: Submit) -> None:
     flags = [0x80, 0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000]
-    numbers = calls.NUMBERS[os.uname().machine]
+    numbers = seccomp.NUMBERS[os.uname().machine]
     code = f"""
 def clone(flag):
     pid = libc.syscall({numbers["clone"]}, flag | signal.SIGCHLD, 0, 0, 0, 0)
@@ -288,7 +289,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 def test_memory_that_belongs_to_no_process_is_refused(submit: Submit) -> None:
     code = f"""
 attempt("memfd", lambda: os.memfd_create("x"))
-attempt("secret", lambda: call("syscall", {calls.NUMBERS[os.uname().machine]["memfd_secret"]}, 0))
+attempt("secret", lambda: call("syscall", {seccomp.NUMBERS[os.uname().machine]["memfd_secret"]}, 0))
 attempt("shared", lambda: mmap.mmap(-1, 4096))
 attempt("zero", lambda: mmap.mmap(os.open("/dev/zero", os.O_RDWR), 4096))
 attempt("segment", lambda: call("shmget", 0, 4096, 0o1600))
@@ -329,7 +330,7 @@ def test_a_hog_of_files_is_stopped(submit: Submit, level: LevelName, place: str)
     assert isinstance(ran.end, Ended) and ran.end.limit == "more than 250 MiB of memory"
 
 
-@pytest.mark.skipif(not groups.homes(), reason="no control group can be made here")
+@pytest.mark.skipif(not cgroups.homes(), reason="no control group can be made here")
 def test_memory_that_no_process_shows_is_counted_where_there_is_a_group(submit: Submit) -> None:
     code = """
 import socket
@@ -346,10 +347,10 @@ import time; time.sleep(9)
     assert isinstance(ran.end, Ended) and ran.end.limit == "more than 250 MiB of memory"
 
 
-@pytest.mark.skipif(not groups.homes(), reason="no control group can be made here")
+@pytest.mark.skipif(not cgroups.homes(), reason="no control group can be made here")
 def test_its_group_goes_with_it(submit: Submit) -> None:
     ran = submit("")
-    found = [home / ran.worker.folder.name for home in groups.homes()]
+    found = [home / ran.worker.folder.name for home in cgroups.homes()]
     assert all(place.is_dir() for place in found)
     ran.closed()
     assert not any(place.exists() for place in found)

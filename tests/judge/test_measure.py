@@ -12,9 +12,8 @@ import torch
 
 from kevin_env.judge.api import PACES, JudgeError, Options, Pace
 from kevin_env.judge.bench import CONSTANT_SPREAD
-from kevin_env.judge.handshake.answer import Answer
 from kevin_env.judge.handshake.claims import CallClaim
-from kevin_env.judge.handshake.handshake import OFTEN, Player
+from kevin_env.judge.handshake.handshake import OFTEN, Answer, Player
 from kevin_env.judge.timing import measure
 from kevin_env.judge.timing.chain import GpuHandshake
 from kevin_env.judge.timing.estimates import LEAST, Speedup

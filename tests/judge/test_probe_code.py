@@ -4,8 +4,7 @@ nobody printed.
 
 import pytest
 
-from kevin_env.judge.probe.code import KERNELS, read_ptx, read_sass
-from kevin_env.judge.probe.names import is_library, shorten
+from kevin_env.judge.probe.kernels import KERNELS, is_library, read_ptx, read_sass, shorten
 
 NVCC = """
 Fatbin elf code:

@@ -5,9 +5,16 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from kevin_env.judge.probe import ncu
-from kevin_env.judge.probe.counting import read_tables
-from kevin_env.judge.probe.ncu import LAUNCHES, METRICS, digest, read_raw
-from kevin_env.judge.probe.tables import hot_lines, number, read_rows
+from kevin_env.judge.probe.ncu import (
+    LAUNCHES,
+    METRICS,
+    digest,
+    hot_lines,
+    number,
+    read_raw,
+    read_rows,
+)
+from kevin_env.judge.probe.ncu_session import read_tables
 from kevin_env.judge.probe.tools import Ran, ScriptedRunner
 from kevin_env.profile import NcuDigest
 

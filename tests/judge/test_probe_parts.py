@@ -23,9 +23,9 @@ from kevin_env.judge.bench import Bench
 from kevin_env.judge.inputs.reference import Case
 from kevin_env.judge.job import Cancellation
 from kevin_env.judge.lease import Lease
-from kevin_env.judge.probe import ahead, ncu
-from kevin_env.judge.probe.counting import NAME, Part, parts_of, run_parts
+from kevin_env.judge.probe import ncu, ncu_session
 from kevin_env.judge.probe.look import Look
+from kevin_env.judge.probe.ncu_session import NAME, Part, parts_of, run_parts
 from kevin_env.judge.probe.outside import Outside
 from kevin_env.judge.probe.target import Target
 from kevin_env.judge.probe.tools import Ran
@@ -255,7 +255,7 @@ def fake_tool(
     monkeypatch.setitem(
         bench.profiler.refusals, "ncu", ""
     )  # tried on a program of ours: the tool works
-    monkeypatch.setattr(ahead, "prepare", lambda *a: None)
+    monkeypatch.setattr(ncu_session, "prepare", lambda *a: None)
     return Outside(bench, RELU, code, Options(device="cpu", call_timeout=call_timeout), [])
 
 
@@ -288,9 +288,9 @@ def test_what_goes_wrong_is_a_note(
 def test_the_next_program_is_begun_ahead_stands_still_and_is_used_once(
     monkeypatch, bench: Bench
 ) -> None:
-    prepare = ahead.prepare
+    prepare = ncu_session.prepare
     outside = fake_tool(monkeypatch, bench, MODEL)
-    monkeypatch.setattr(ahead, "prepare", prepare)
+    monkeypatch.setattr(ncu_session, "prepare", prepare)
     assert outside.ncu() is not None
     with bench.profiler.beginning:  # whoever needs one meanwhile waits for this one
         assert bench.profiler.has_begun
@@ -338,8 +338,8 @@ def test_one_is_begun_where_a_digest_will_be_asked_for(
     bench = SimpleNamespace(
         device=device, profiler=profiler, candidates=SimpleNamespace(take_for_tools=take)
     )
-    monkeypatch.setattr(ahead, "find_tool", lambda name: "ncu")
-    ahead.foresee(bench, Options(device="cuda", profile=profile))  # type: ignore[arg-type]
+    monkeypatch.setattr(ncu_session, "find_tool", lambda name: "ncu")
+    ncu_session.foresee(bench, Options(device="cuda", profile=profile))  # type: ignore[arg-type]
     assert began.wait(5.0 if begins else 0.2) == begins
 
 
@@ -348,7 +348,7 @@ def test_whatever_is_asked_of_a_judge_tells_whether_a_digest_will_be(
 ) -> None:
     foreseen: list[tuple[object, str]] = []
     monkeypatch.setattr(
-        ahead, "foresee", lambda bench, options: foreseen.append((bench, options.profile))
+        ncu_session, "foresee", lambda bench, options: foreseen.append((bench, options.profile))
     )
     judge: Any = SimpleNamespace(
         bench="bench", judge=lambda *given: SimpleNamespace(model_dump=dict)

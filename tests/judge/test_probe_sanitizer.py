@@ -4,8 +4,7 @@ printed.
 
 import pytest
 
-from kevin_env.judge.probe.outside import cause_of, run_sanitizer
-from kevin_env.judge.probe.sanitizer import TOOLS, read_report
+from kevin_env.judge.probe.outside import TOOLS, cause_of, read_report, run_sanitizer
 from kevin_env.judge.probe.target import DIFFERENT
 from kevin_env.judge.probe.tools import Ran, ScriptedRunner
 from kevin_env.outcome import CompileError, Correct, Incorrect, RuntimeFailure

@@ -14,7 +14,7 @@ from loaded import MEMORY
 
 from kevin_env.judge.api import Options
 from kevin_env.judge.inputs.reference import Case
-from kevin_env.judge.probe.code import read_sass
+from kevin_env.judge.probe.kernels import read_sass
 from kevin_env.judge.probe.target import DIFFERENT, Target
 from kevin_env.judge.probe.tools import find_tool, run
 from kevin_env.judge.sandbox.levels import LevelName

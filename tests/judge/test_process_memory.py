@@ -11,9 +11,9 @@ import pytest
 import torch
 
 from kevin_env.candidate.region import is_compact
+from kevin_env.judge.handshake.memory import ProcessMemory, memory_below
 from kevin_env.judge.workers import worker as worker_module
 from kevin_env.judge.workers.errors import Broken
-from kevin_env.judge.workers.process_memory import ProcessMemory, memory_below
 
 PROGRAM = """
 import ctypes, os, sys
@@ -91,7 +91,7 @@ def test_where_a_process_may_not_be_read_there_is_no_memory(
         raise PermissionError
 
     assert memory_below(2**22 + 1) is None
-    monkeypatch.setattr("kevin_env.judge.workers.process_memory.ProcessMemory", refused)
+    monkeypatch.setattr("kevin_env.judge.handshake.memory.ProcessMemory", refused)
     assert memory_below(os.getppid()) is None
 
 
@@ -130,7 +130,7 @@ def test_outputs_are_seen_where_they_are_or_as_they_are_copied(
 ) -> None:
     """The reference is the submission itself; all that it gives has to be found, whichever way."""
     from kevin_env.judge import Options, Submission
-    from kevin_env.judge.handshake.answer import Answer
+    from kevin_env.judge.handshake.handshake import Answer
     from kevin_env.judge.submission_run import SubmissionRun
     from kevin_env.problem import Problem
 

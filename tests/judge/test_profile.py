@@ -12,7 +12,7 @@ from kevin_env.feedback import render_feedback
 from kevin_env.judge import Judgement, Options, Submission
 from kevin_env.judge.api import Sandbox, Seconds
 from kevin_env.judge.pool import LocalPool
-from kevin_env.judge.probe.inside import read_claim
+from kevin_env.judge.probe.kernels import read_claim
 from kevin_env.judge.probe.look import with_profile
 from kevin_env.judge.probe.outside import Outside
 from kevin_env.judge.scripted import SCRIPTED_GPU

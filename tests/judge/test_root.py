@@ -13,16 +13,16 @@ from kevin_env.judge.sandbox import levels
 SCRIPT = """
 import os, socket, sys
 from pathlib import Path
-from kevin_env.judge.sandbox import namespaces, privileges, root, system
+from kevin_env.judge.sandbox import filesystem, system
 system._MOUNT_SETATTR = int(sys.argv[2]) or system._MOUNT_SETATTR
 if os.fork() != 0:  # what was imported may have started threads, and then there is no new user namespace
     sys.exit(os.waitstatus_to_exitcode(os.wait()[1]))
-namespaces.enter(sys.argv[3] == "user", True)
+system.enter_namespaces(sys.argv[3] == "user", True)
 if os.fork() != 0:
     sys.exit(os.waitstatus_to_exitcode(os.wait()[1]))
 folder = Path(sys.argv[1])
-print(*map(str, root.change_root(folder, 1 << 30, True)))
-privileges.drop()
+print(*map(str, filesystem.change_root(folder, 1 << 30, True)))
+system.drop_privileges()
 print(*sorted(os.listdir("/")))
 print(*sorted(os.listdir("/dev")))
 for place in ("/usr", "/etc", "/sys", "/", "/dev", sys.prefix):

@@ -14,9 +14,9 @@ import torch
 from loaded import SECONDS, Submit
 
 from kevin_env.judge.handshake.memory import SharedRegion
-from kevin_env.judge.sandbox.calls import NUMBERS
 from kevin_env.judge.sandbox.levels import LevelName
-from kevin_env.judge.workers import stopping
+from kevin_env.judge.sandbox.seccomp import NUMBERS
+from kevin_env.judge.workers import supervisor
 from kevin_env.judge.workers.errors import Ended
 from kevin_env.judge.workers.supervisor import STRIKES
 from kevin_env.judge.workers.usage import descendants
@@ -39,8 +39,8 @@ becomes nothing else.
 """
 STOPS = """
 import os, subprocess, sys, time
-from kevin_env.judge.sandbox.privileges import become_subreaper
-from kevin_env.judge.workers.stopping import kill_all, stop_all, watched
+from kevin_env.judge.sandbox.system import become_subreaper
+from kevin_env.judge.workers.supervisor import kill_all, stop_all, watched
 from kevin_env.judge.workers.usage import arrivals
 become_subreaper()
 subprocess.Popen(sys.argv[1:])
@@ -103,9 +103,9 @@ class Restless(Helpers):
 
 
 def watching(monkeypatch: pytest.MonkeyPatch, helpers: Helpers) -> Helpers:
-    monkeypatch.setattr(stopping, "signal_all", helpers.signal)
-    monkeypatch.setattr(stopping, "_threads", helpers.threads)
-    monkeypatch.setattr(stopping, "watched", lambda isolated: [FIRST, SECOND])
+    monkeypatch.setattr(supervisor, "signal_all", helpers.signal)
+    monkeypatch.setattr(supervisor, "_threads", helpers.threads)
+    monkeypatch.setattr(supervisor, "watched", lambda isolated: [FIRST, SECOND])
     return helpers
 
 
@@ -114,7 +114,7 @@ def test_one_that_was_continued_after_it_was_looked_at_is_stopped_again(
     monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
     helpers = watching(monkeypatch, Helpers(times))
-    assert stopping.stop_all(True)
+    assert supervisor.stop_all(True)
     assert helpers.runs == {FIRST: False, SECOND: False}
 
 
@@ -127,15 +127,15 @@ def test_what_is_noted_of_it_is_noted_before_it_is_seen_to_stand_still_for_the_l
         events.append("look")
         return helpers.threads(pid)
 
-    monkeypatch.setattr(stopping, "_threads", look)
-    assert stopping.stop_all(True, before_last_look=lambda: events.append("note"))
+    monkeypatch.setattr(supervisor, "_threads", look)
+    assert supervisor.stop_all(True, before_last_look=lambda: events.append("note"))
     assert events == ["look", "look", "note", "look", "look"]
 
 
 def test_what_never_stands_still_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stopping, "STOP_SECONDS", 0.1)
+    monkeypatch.setattr(supervisor, "STOP_SECONDS", 0.1)
     watching(monkeypatch, Restless(0))
-    assert not stopping.stop_all(True)
+    assert not supervisor.stop_all(True)
 
 
 @pytest.fixture(scope="module")
@@ -161,16 +161,16 @@ def test_whoever_waits_for_a_child_counts_only_if_it_is_about_to_stop_itself(spa
     program = subprocess.Popen([spawning], start_new_session=True)
     try:
         while not any(descendants(program.pid)) or list(
-            (threads := stopping._threads(program.pid)).values()
+            (threads := supervisor._threads(program.pid)).values()
         ) != ["D"]:
             time.sleep(0.01)
-        assert not stopping._stopped(threads)
+        assert not supervisor._stopped(threads)
         program.send_signal(signal.SIGSTOP)  # another of its threads might be the one that meets it
-        assert not stopping._stopped(threads)
-        stopping._tell_each(threads)
-        assert stopping._stopped(threads)
+        assert not supervisor._stopped(threads)
+        supervisor._tell_each(threads)
+        assert supervisor._stopped(threads)
         program.send_signal(signal.SIGCONT)
-        assert not stopping._stopped(threads)
+        assert not supervisor._stopped(threads)
     finally:
         os.killpg(program.pid, signal.SIGKILL)
         program.wait()

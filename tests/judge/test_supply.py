@@ -12,8 +12,7 @@ import torch
 
 from kevin_env.judge import Options, Submission
 from kevin_env.judge.api import Pace
-from kevin_env.judge.handshake.answer import Answer
-from kevin_env.judge.handshake.handshake import Drawn, Handshake, Player
+from kevin_env.judge.handshake.handshake import Answer, Drawn, Handshake, Player
 from kevin_env.judge.handshake.memory import Image, SharedRegion
 from kevin_env.judge.inputs.reference import Case
 from kevin_env.judge.judge import Judge

@@ -12,9 +12,8 @@ import torch
 
 from kevin_env.judge import Judgement, Options, Submission
 from kevin_env.judge.api import Pace
-from kevin_env.judge.handshake.answer import Answer
 from kevin_env.judge.handshake.claims import CallClaim
-from kevin_env.judge.handshake.handshake import Drawn
+from kevin_env.judge.handshake.handshake import Answer, Drawn
 from kevin_env.judge.handshake.memory import Image
 from kevin_env.judge.judge import Judge
 from kevin_env.judge.submission_run import SubmissionRun

@@ -16,13 +16,11 @@ from loaded import Submit
 from kevin_env.candidate.wire import LIMIT
 from kevin_env.judge.api import JudgeError
 from kevin_env.judge.handshake.memory import SharedRegion
-from kevin_env.judge.sandbox import privileges
-from kevin_env.judge.workers import supervisor as keeper
-from kevin_env.judge.workers import supervisor_channel as lifeline
+from kevin_env.judge.sandbox import system
+from kevin_env.judge.workers import supervisor, supervisor_channel
 from kevin_env.judge.workers.errors import Broken, Ended, Failed, TimedOut
 from kevin_env.judge.workers.launcher import ForkServer
-from kevin_env.judge.workers.patience import Patience
-from kevin_env.judge.workers.worker import LOG_HEAD, LOG_TAIL, Worker
+from kevin_env.judge.workers.worker import LOG_HEAD, LOG_TAIL, Patience, Worker
 
 CHANNEL = """
 import os, socket
@@ -208,7 +206,7 @@ def test_a_fork_bomb_is_stopped(submit: Submit) -> None:
     ran = submit(f"import os, time\nfor _ in range(600): {spawn}\ntime.sleep(99)")
     assert (
         isinstance(ran.end, Ended)
-        and ran.end.limit == f"more than {keeper.MAX_PROCESSES} processes"
+        and ran.end.limit == f"more than {supervisor.MAX_PROCESSES} processes"
     )
     ran.closed()
     assert ran.seconds < 15
@@ -251,7 +249,7 @@ threading.Thread(target=read, daemon=True).start()
     deadline = time.monotonic() + 20
     while region.bytes[0] != 8 and time.monotonic() < deadline:
         time.sleep(0.01)
-    time.sleep(4 * keeper.WATCH_SECONDS)
+    time.sleep(4 * supervisor.WATCH_SECONDS)
     assert region.bytes[0] == 8
     ran.worker.freeze(True)  # it is still there
     region.close()
@@ -361,7 +359,7 @@ def test_without_stdout_it_goes_on(submit: Submit, code: str) -> None:
 def test_closing_every_descriptor_breaks_its_channel(
     submit: Submit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lifeline, "SECONDS", 1.0)
+    monkeypatch.setattr(supervisor_channel, "SECONDS", 1.0)
     ran = submit("import os, time\nos.closerange(0, 4096)\ntime.sleep(99)")
     assert isinstance(ran.end, Broken) and ran.seconds < 5
 
@@ -436,11 +434,9 @@ def test_ours_may_have_more_descriptors_than_a_candidate(
         "import resource\nprint('MOST', *resource.getrlimit(resource.RLIMIT_NOFILE))"
     ).closed()
     soft, hard = resource.prlimit(server._process.pid, resource.RLIMIT_NOFILE)
-    assert f"MOST {privileges.DESCRIPTORS} {privileges.DESCRIPTORS}" in ran.log
+    assert f"MOST {system.DESCRIPTORS} {system.DESCRIPTORS}" in ran.log
     assert (
-        soft == min(hard, privileges.OUR_DESCRIPTORS)
-        if hard != resource.RLIM_INFINITY
-        else soft > 9999
+        soft == min(hard, system.OUR_DESCRIPTORS) if hard != resource.RLIM_INFINITY else soft > 9999
     )
 
 
@@ -464,7 +460,7 @@ def test_a_keeper_that_was_late_is_asked_nothing_more(
 ) -> None:
     """Its late answer would be taken for that to the next order."""
     worker = submit("").worker
-    monkeypatch.setattr(lifeline, "SECONDS", 0.5)
+    monkeypatch.setattr(supervisor_channel, "SECONDS", 0.5)
     os.kill(worker.pid, signal.SIGSTOP)
     with pytest.raises(Ended):
         worker.freeze(True)

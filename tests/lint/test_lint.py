@@ -10,7 +10,7 @@ from kevin_env.judge.compare.values import compare
 from kevin_env.judge.inputs.cases import plan
 from kevin_env.judge.inputs.distributions import DISTRIBUTIONS
 from kevin_env.judge.inputs.reference import Case
-from kevin_env.judge.lint.own import as_submission
+from kevin_env.judge.lint.examine import as_submission
 from kevin_env.judge.lint.report import Limits, LintReport
 from kevin_env.judge.lint.target import InputSet, Target
 from kevin_env.judge.pool import LocalPool

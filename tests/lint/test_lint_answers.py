@@ -10,8 +10,7 @@ import torch
 
 from kevin_env.judge.compare.chunked import PIECE
 from kevin_env.judge.lint.answers import Answer, Scene, trivial_answers
-from kevin_env.judge.lint.elements import elements
-from kevin_env.judge.lint.means import mean_of, means_along, spread_of_all, wide
+from kevin_env.judge.lint.target import elements, mean_of, means_along, spread_of_all, wide
 
 
 def answers(expected: torch.Tensor, *inputs: torch.Tensor) -> dict[str, Answer]:

@@ -11,8 +11,8 @@ from kevin_env.judge.compare.chunked import counts_of
 from kevin_env.judge.compare.pattern import region_of
 from kevin_env.judge.compare.tolerance import Tolerance, tolerance_of
 from kevin_env.judge.compare.values import Mismatch, find_pattern, find_wrong, near
-from kevin_env.judge.handshake.answer import Answer
 from kevin_env.judge.handshake.claims import Output
+from kevin_env.judge.handshake.handshake import Answer
 from kevin_env.judge.inputs.reference import Case, Expected
 from kevin_env.judge.workers.errors import Broken
 from kevin_env.outcome import Difference, Incorrect, Pattern

@@ -8,8 +8,8 @@ from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, Validati
 
 from kevin_env.candidate import cuda, tree
 from kevin_env.candidate.region import Region, extent
+from kevin_env.judge.handshake.memory import ProcessMemory
 from kevin_env.judge.workers.errors import Broken
-from kevin_env.judge.workers.process_memory import ProcessMemory
 from kevin_env.outcome import Frozen
 from kevin_env.rules.recorded import Record
 

@@ -1,4 +1,12 @@
-"""The handshake through which inputs reach a candidate, and its outputs the judge.
+"""Two words of device memory through which a candidate's queue and the judge's take turns.
+
+The candidate's stream waits for the first, which the judge writes, before each call; the judge's
+stream waits for the second, which the candidate writes after it. Numbers only grow, so that no
+earlier one will do.
+
+What comes of one call at the handshake.
+
+The handshake through which inputs reach a candidate, and its outputs the judge.
 
 The judge draws an input in memory of its own. The candidate gets ready for it; the judge writes it
 where the candidate can see it and lets it begin; when it says that it is through, the judge looks
@@ -17,11 +25,10 @@ from dataclasses import dataclass
 
 import torch
 
-from kevin_env.candidate import tree
-from kevin_env.candidate.region import POISON
+from kevin_env.candidate import cuda, tree
+from kevin_env.candidate.region import DONE, POISON
 from kevin_env.judge.api import JudgeError
 from kevin_env.judge.device import finish
-from kevin_env.judge.handshake.answer import Answer
 from kevin_env.judge.handshake.claims import (
     CallClaim,
     Mappings,
@@ -29,10 +36,115 @@ from kevin_env.judge.handshake.claims import (
     read_claims,
     require_skeletons,
 )
-from kevin_env.judge.handshake.launch_flags import LaunchFlags
 from kevin_env.judge.handshake.memory import Image, SharedRegion
-from kevin_env.judge.workers.patience import Patience
-from kevin_env.judge.workers.worker import Worker
+from kevin_env.judge.workers.errors import Broken
+from kevin_env.judge.workers.worker import Patience, Worker
+
+_LAST = 0x7FFF_FFFF
+
+
+class LaunchFlags:
+    """The pair of one player; nobody else has it mapped.
+
+    Args:
+        worker: It is lent them.
+        device: A GPU.
+        timeout: Seconds that the worker may take to map them.
+
+    Raises:
+        JudgeError: where the driver cannot wait for words.
+    """
+
+    def __init__(self, worker: Worker, device: torch.device, timeout: float) -> None:
+        self._next = 1
+        self._device = device
+        self._region = SharedRegion(2 * DONE, device)
+        self._region.bytes.zero_()
+        try:
+            self.wait(0)
+            finish(device)
+            worker.share("words", self._region, timeout)
+        except cuda.CudaError as error:
+            self.close()
+            raise JudgeError(
+                f"this driver has no stream memory operations, so that nothing can be timed: {error}"
+            ) from error
+        except BaseException:
+            self.close()
+            raise
+
+    def numbers(self, count: int) -> range:
+        """Those of the next calls."""
+        first, self._next = self._next, self._next + count
+        return range(first, self._next)
+
+    def open(self, number: int) -> None:
+        """Lets the candidate's queue begin a call, once the judge's has done what it was given
+        before.
+        """
+        cuda.write_word(self._region.start, number)
+
+    def wait(self, number: int) -> None:
+        """Has the judge's queue wait until a call is through."""
+        cuda.wait_for(self._region.start + DONE, number)
+
+    def release(self) -> None:
+        """Ends all waiting, of the judge's queue and of calls that are queued, whatever the
+        candidate does.
+        """
+        with torch.cuda.stream(torch.cuda.Stream(self._device)):
+            cuda.write_word(self._region.start + DONE, _LAST)
+            cuda.write_word(self._region.start, self._next - 1)
+
+    def close(self) -> None:
+        """Gives the memory back."""
+        self._region.close()
+
+
+LATE_SECONDS = 0.02
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One call.
+
+    Attributes:
+        claim: What it is said to have given.
+        outputs: Its outputs in memory of the judge's own; those of a baseline where they are.
+        placed: The outputs where the candidate has them; its next call may overwrite them.
+        seconds: From when its inputs could be read until the judge had looked at an output.
+        unchanged: Whether the inputs were left as they were.
+        early: Whether an output changed after it had been looked at.
+        writing: On a GPU, the seconds before that in which the input was written and the L2
+            flushed.
+    """
+
+    claim: CallClaim
+    outputs: list[Output]
+    placed: list[Output]
+    seconds: float
+    unchanged: bool = True
+    early: bool = False
+    writing: float = 0.0
+
+    @property
+    def bytes(self) -> int:
+        """Of the outputs that were taken."""
+        return sum(output.size for output in self.outputs if output.flat is not None)
+
+    def changed_since(self) -> bool:
+        """Whether an output is not what it was when it was taken; waits a moment for kernels that
+        still run.
+        """
+        time.sleep(LATE_SECONDS)
+        try:
+            return any(
+                then.has_bytes and not torch.equal(now.taken().bytes, then.bytes)
+                for now, then in zip(self.placed, self.outputs, strict=True)
+            )
+        except Broken:  # it is not even there any more
+            return True
+
 
 FLUSH_FACTOR = 2
 """How many times the L2 is overwritten before a call that is timed."""

@@ -1,29 +1,167 @@
-"""The lint of one problem, in the judge process of the device it is for."""
+"""A time after which code in this thread is given up: a reference may loop in Python for hours.
 
+A problem's own reference as a submission, through the real judge but for the clock.
+
+What one call of a reference costs, counted by torch's dispatcher and measured.
+
+The lint of one problem, in the judge process of the device it is for.
+"""
+
+import ctypes
+import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 import torch
 
 from kevin_env.judge.api import Options
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.compare.tolerance import FEW
+from kevin_env.judge.device import event_seconds
 from kevin_env.judge.inputs.cases import open_cases, timed_case
 from kevin_env.judge.inputs.process_state import RANDOM, let_go
 from kevin_env.judge.inputs.reference import Case, seed_from
-from kevin_env.judge.lint.cost import draw_watched, measure
-from kevin_env.judge.lint.deadline import Deadline, TooSlow
-from kevin_env.judge.lint.influence import find_inert, input_names
-from kevin_env.judge.lint.own import screen_reference
-from kevin_env.judge.lint.report import Check, Cost, Finding, Limits, LintReport
-from kevin_env.judge.lint.survivors import (
+from kevin_env.judge.lint.answers import (
     Survivors,
     accepted_answers,
     accepted_elsewhere,
     outlive_first,
 )
+from kevin_env.judge.lint.influence import find_inert, input_names
+from kevin_env.judge.lint.report import Check, Cost, Finding, Limits, LintReport
 from kevin_env.judge.lint.target import SECRET, InputSet
+from kevin_env.judge.roofline.roofline import Counting
+from kevin_env.judge.submission_run import SubmissionRun
+from kevin_env.judge.verdict import verdict
+from kevin_env.judge.workers.errors import CandidateError
+from kevin_env.outcome import Outcome
+from kevin_env.parsing import as_submission
 from kevin_env.problem import Problem, ProblemError
+
+AGAIN = 1.0
+"""Seconds after which it is raised again."""
+
+
+class TooSlow(BaseException):
+    """The time is over. No `Exception`, since what a problem raises is told as its own failure."""
+
+
+class Deadline:
+    """Raises `TooSlow` in the thread that is inside, once the time is over and as soon as Python
+    runs there.
+
+    Again every second for as long as it stays inside: a bare `except` may have taken the first one.
+    Inside, the thread must not wait for a lock that others hold: it would get it and the error in
+    one, and keep it.
+
+    Args:
+        seconds: The time; a single call into torch is not cut short.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._left = threading.Event()
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> None:
+        threading.Thread(target=self._watch, args=(threading.get_ident(),), daemon=True).start()
+
+    def __exit__(self, *error: Any) -> None:
+        with self._lock:
+            self._left.set()
+
+    def _watch(self, thread: int) -> None:
+        seconds = self._seconds
+        while not self._left.wait(seconds):
+            with self._lock:
+                if not self._left.is_set():
+                    raised = ctypes.py_object(TooSlow)
+                    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)
+            seconds = AGAIN
+
+
+def screen_reference(bench: Bench, problem: Problem, options: Options) -> Outcome | None:
+    """`screen` of the reference as a submission."""
+    return screen(bench, problem, as_submission(problem.source), options)
+
+
+def screen(bench: Bench, problem: Problem, code: str, options: Options) -> Outcome | None:
+    """What is wrong with a submission, on every input set of a verdict; None when it is accepted.
+    Nothing is timed.
+
+    Raises:
+        ProblemError: when the reference fails in the judge itself.
+        JudgeError: when the judge fails.
+    """
+    worker = bench.candidates.take()
+    run = SubmissionRun(bench, problem, options, SECRET, worker)
+    try:
+        run.build(code)
+        with bench.lease.shared():
+            return run.screen()
+    except CandidateError as error:
+        return verdict(error, run.place, str(worker.folder), worker.fault_line)
+    finally:
+        run.end()
+
+
+CALLS = 5
+GPU_CALLS = 20
+
+
+def measure(case: Case, drawn: InputSet, peak: int) -> Cost:
+    """Counts and times the reference on an input set.
+
+    Args:
+        case: With its weights drawn.
+        drawn: Of this case; left as it is.
+        peak: Bytes that were held at once while it was drawn.
+    """
+    call = case.runner(drawn.skeleton, [tensor.clone() for tensor in drawn.tensors])
+    with Counting(case.precision) as counted:
+        call()
+    with case.process_state:
+        seconds = (
+            event_seconds(call, GPU_CALLS) if case.device.type == "cuda" else _seconds_cpu(call)
+        )
+    weights = list(case.model.state_dict().values())
+    return Cost(
+        seconds=seconds,
+        peak_bytes=peak,
+        flops=sum(counted.products.values()),
+        elements=counted.elements,
+        moved_bytes=_bytes([*drawn.tensors, *weights, *drawn.outputs]),
+    )
+
+
+def draw_watched(case: Case, distribution: str, number: int) -> tuple[InputSet, int]:
+    """An input set, and the bytes that were held at once for it: on a CPU those of its inputs.
+
+    Raises:
+        ProblemError: when the reference fails.
+    """
+    if case.device.type != "cuda":
+        drawn = InputSet.draw(case, distribution, number)
+        return drawn, _bytes(drawn.tensors)
+    torch.cuda.reset_peak_memory_stats(case.device)
+    drawn = InputSet.draw(case, distribution, number)
+    return drawn, torch.cuda.max_memory_allocated(case.device)
+
+
+def _seconds_cpu(call: Callable[[], Any]) -> float:
+    """The shortest of some calls: what disturbs on a CPU only ever lengthens."""
+    seconds: list[float] = []
+    for _ in range(CALLS):
+        start = time.perf_counter()
+        call()
+        seconds.append(time.perf_counter() - start)
+    return min(seconds)
+
+
+def _bytes(tensors: list[torch.Tensor]) -> int:
+    return sum(t.numel() * t.element_size() for t in tensors)
+
 
 LEAST_VARYING = 0.05
 """The share of an output's elements that must be further from its median than the tolerance."""

@@ -1,6 +1,16 @@
-"""What answers of a lint are held against: input sets of a case, and the comparison of a verdict."""
+"""Elements of tensors by their numbers, in the order of the indices: no flat copy of a whole tensor
+is made.
 
-from collections.abc import Iterator
+What lies contiguously is looked at where it is; of every other tensor the elements that are asked
+for are gathered.
+
+Means and spreads in float64 of tensors that leave no room for a float64 copy of themselves.
+
+What answers of a lint are held against: input sets of a case, and the comparison of a verdict.
+"""
+
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -8,11 +18,104 @@ import torch
 
 from kevin_env.candidate import tree
 from kevin_env.judge.compare.check import alike, oracles_of
-from kevin_env.judge.compare.chunked import all_finite
+from kevin_env.judge.compare.chunked import all_finite, most_of, pieces, spread_of
 from kevin_env.judge.compare.tolerance import budget
 from kevin_env.judge.compare.values import wrong_elements
 from kevin_env.judge.inputs.reference import Case, seed_from
-from kevin_env.judge.lint.elements import SAMPLE, Elements, elements, parts_of
+
+Elements = Callable[[slice], torch.Tensor]
+"""Gives some elements of a tensor, all in one row. The slice has a start, an end and a step, within
+the tensor.
+"""
+SAMPLE = 1 << 16
+"""Elements that are looked at before all of them are."""
+
+
+def elements(tensor: torch.Tensor, part: slice) -> torch.Tensor:
+    """Those elements of a tensor of any strides, in one row: a view where they lie in order."""
+    if tensor.is_contiguous():
+        return tensor.view(-1)[part]
+    left = torch.arange(part.start, max(part.start, part.stop), part.step, device=tensor.device)
+    places = torch.zeros_like(left)
+    for size, stride in zip(reversed(tensor.shape), reversed(tensor.stride()), strict=True):
+        if stride:
+            places += left % size * stride
+        left //= size
+    span = 1 + sum(
+        (size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True)
+    )
+    return _gathered(tensor.as_strided((span,), (1,)), places)
+
+
+def sample_of(count: int) -> slice:
+    """About `SAMPLE` of so many elements, evenly spread; all where they are few."""
+    return slice(0, count, max(1, -(-count // SAMPLE)))
+
+
+def parts_of(tensor: torch.Tensor) -> Iterator[slice]:
+    """Slices that together have all of a tensor's elements, each no more than a piece; first a
+    sample of them.
+    """
+    count, most = tensor.numel(), most_of(tensor)
+    if count > SAMPLE:
+        yield sample_of(count)
+    for start in range(0, count, most):
+        yield slice(start, min(start + most, count), 1)
+
+
+def _gathered(row: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+    if row.element_size() > 1:
+        return row[places]
+    return row.view(torch.uint8)[places].view(
+        row.dtype
+    )  # fp8 cannot be indexed by a tensor everywhere
+
+
+def wide(tensor: torch.Tensor) -> torch.Tensor:
+    """As complex128 or float64, in which every dtype has all operators. For pieces: of a whole
+    there may be no room.
+    """
+    return tensor.to(torch.complex128 if tensor.is_complex() else torch.float64)
+
+
+def mean_of(tensor: torch.Tensor) -> torch.Tensor:
+    """Of all elements, which are at least one: float64 or complex128, without a dimension."""
+    total = wide(tensor.new_zeros(()))
+    for (piece,) in pieces(tensor):
+        total += wide(piece).sum()
+    return total / tensor.numel()
+
+
+def means_along(
+    tensor: torch.Tensor, axis: int, cast: Callable[[torch.Tensor], torch.Tensor]
+) -> torch.Tensor:
+    """The means along one axis, which is left out.
+
+    Args:
+        tensor: Not empty.
+        axis: Of it.
+        cast: Brings means, which it is given in float64 or complex128, to the dtype of the tensor.
+    """
+    found = torch.empty_like(tensor.select(axis, 0), memory_format=torch.contiguous_format)
+    length = tensor.shape[axis]
+    for means, rows in pieces(found, tensor.movedim(axis, -1), each=length):
+        total = wide(torch.zeros_like(means))
+        for part in rows.split(max(1, most_of(tensor) // means.numel()), -1):
+            total += wide(part).sum(-1)
+        means.copy_(cast(total / length))
+    return found
+
+
+def spread_of_all(tensor: torch.Tensor) -> float:
+    """The standard deviation (n - 1) of floating-point or complex numbers; NaN where one of them is
+    not finite.
+    """
+    parts = (
+        torch.view_as_real(tensor.resolve_conj()).unbind(-1) if tensor.is_complex() else (tensor,)
+    )
+    found = [spread_of(part) for part in parts]
+    return math.hypot(*(spread if count == tensor.numel() else math.nan for count, spread in found))
+
 
 SECRET = "lint"
 """What the inputs of a lint are drawn from: it is to say the same tomorrow."""

@@ -14,8 +14,7 @@ from kevin_env.judge.bench import Bench
 from kevin_env.judge.device import finish
 from kevin_env.judge.inputs.cases import timed_case
 from kevin_env.judge.inputs.reference import Case
-from kevin_env.judge.probe import code as machine_code
-from kevin_env.judge.probe.inside import read_claim
+from kevin_env.judge.probe.kernels import KERNELS, read_claim, read_ptx, read_sass
 from kevin_env.judge.probe.outside import Outside, cause_of
 from kevin_env.judge.probe.tools import OUTPUT_LIMIT, find_tool
 from kevin_env.judge.submission_run import SubmissionRun
@@ -136,20 +135,20 @@ class Look:
         found: list[CodeFacts] = []
         for path in [path for path in paths if path.endswith(".ptx") == (tool is None)][:FILES]:
             found += self._facts(worker, tool, path)
-        return tuple({facts.kernel: facts for facts in found}.values())[: machine_code.KERNELS]
+        return tuple({facts.kernel: facts for facts in found}.values())[:KERNELS]
 
     def _facts(self, worker: Worker, tool: str | None, path: str) -> tuple[CodeFacts, ...]:
         if tool is None:
             text = worker.ask("read", DISASSEMBLY_SECONDS, path=path, limit=OUTPUT_LIMIT).get(
                 "text"
             )
-            return machine_code.read_ptx(text if isinstance(text, str) else "")
+            return read_ptx(text if isinstance(text, str) else "")
         ran = worker.ask(
             "run", 2 * DISASSEMBLY_SECONDS, command=[tool, "-sass", "-res-usage", path], seconds=DISASSEMBLY_SECONDS,
             environment={}, limit=OUTPUT_LIMIT,
         )  # fmt: skip
         text = ran.get("output")
-        return machine_code.read_sass(text if isinstance(text, str) else "")
+        return read_sass(text if isinstance(text, str) else "")
 
 
 def with_profile(judgement: Judgement, profile: Profile | None, rules: Rules) -> Judgement:

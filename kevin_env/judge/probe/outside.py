@@ -1,9 +1,13 @@
-"""Nsight Compute and compute-sanitizer, run on a submission that is a program of its own."""
+"""NVIDIA's compute-sanitizer: how it is started, and the first error of its report.
 
+Nsight Compute and compute-sanitizer, run on a submission that is a program of its own.
+"""
+
+import re
 import secrets
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 import torch
@@ -12,15 +16,119 @@ from kevin_env.judge.api import Options
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.inputs.cases import properties_key, timed_case
 from kevin_env.judge.inputs.reference import Case, seed_from
-from kevin_env.judge.probe import ahead, ncu, sanitizer
-from kevin_env.judge.probe.counting import CALLS, parts_of, read_tables, run_parts
-from kevin_env.judge.probe.refusals import TRUSTED, refusal
+from kevin_env.judge.probe import ncu, ncu_session
+from kevin_env.judge.probe.kernels import shorten
+from kevin_env.judge.probe.ncu_session import CALLS, parts_of, read_tables, run_parts
 from kevin_env.judge.probe.target import DIFFERENT, Step, Target
-from kevin_env.judge.probe.tools import Ran, Runner, ToolName, find_tool, run
+from kevin_env.judge.probe.tools import TRUSTED, Ran, Runner, ToolName, find_tool, refusal, run
 from kevin_env.judge.workers.errors import CandidateError
 from kevin_env.outcome import Incorrect, Outcome, RuntimeFailure
 from kevin_env.problem import Problem
-from kevin_env.profile import NcuDigest, SanitizerDigest
+from kevin_env.profile import Dimensions, NcuDigest, SanitizerDigest, SanitizerTool
+
+TOOLS: dict[str, tuple[SanitizerTool, ...]] = {
+    "illegal_access": ("memcheck",),
+    "changing": ("racecheck", "memcheck", "initcheck"),
+}
+"""Which tools look for the cause of what was seen, in order, until one finds an error."""
+ENVIRONMENT = {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
+"""torch hands out parts of large allocations, in which nothing is out of bounds."""
+_LONGEST_LINE = 2000
+_LINES = 200
+_MARK = "========="
+_SUMMARY = re.compile(
+    r"(?:ERROR SUMMARY:|RACECHECK SUMMARY:)\s*(?P<count>\d{1,9})\s+(?:errors?|hazards?)"
+)
+_ERROR = re.compile(
+    r"Invalid __\w+__ |Uninitialized __\w+__ |Misaligned |Illegal |Out-of-range |Barrier error|Stack overflow"
+    r"|Hardware .{0,80} error|(?:Error: |Warning: )?(?:Potential )?(?:Race reported|RAW hazard|WAR hazard|WAW hazard)"
+)
+_PLAIN = re.compile(
+    r"(?:0x[0-9a-f]{1,16} in )?(?P<kernel>.+?)(?:\+0x[0-9a-f]{1,16})?(?: in (?P<file>[^:\s][^:]*):(?P<line>\d{1,9}))?"
+    r"(?: \[\d+ hazards?\])?$"
+)
+_LINE_FIRST = re.compile(
+    r"0x[0-9a-f]{1,16} in (?P<file>[^:\s][^:]*):(?P<line>\d{1,9}):(?P<kernel>.+)$"
+)
+"""Where it happened, as recent versions and those before 2023 write it."""
+_PLACE = re.compile(r"by thread \((?P<thread>[\d, ]{5,40})\) in block \((?P<block>[\d, ]{5,40})\)")
+_SIZE = re.compile(r"of size (?P<size>\d{1,9})")
+_DETAILS = re.compile(r"(?:Address|Access to|and is|and (?:Read|Write) access)\b")
+
+
+def sanitizer_command(tool: str, name: SanitizerTool, log: str, target: Iterable[str]) -> list[str]:
+    """The command that runs the target under one of compute-sanitizer's tools.
+
+    Args:
+        tool: Its path.
+        name: Which one.
+        log: Where the report goes, apart from what the submission prints.
+        target: The command that runs the submission.
+    """
+    return [
+        tool, "--tool", name, "--target-processes", "application-only", "--log-file", log,
+        "--print-limit", "20", "--show-backtrace", "no", "--launch-timeout", "30", *target,
+    ]  # fmt: skip
+
+
+def read_report(text: str, name: SanitizerTool) -> SanitizerDigest | None:
+    """The first error of a report; a digest without an error when there is none; None when it is no
+    whole report.
+    """
+    lines = [
+        line[:_LONGEST_LINE].removeprefix(_MARK).strip()
+        for line in text.splitlines()
+        if line.startswith(_MARK)
+    ]
+    summary = next((found for line in reversed(lines) if (found := _SUMMARY.match(line))), None)
+    errors = [number for number, line in enumerate(lines) if _ERROR.match(line)]
+    if not errors:
+        return (
+            SanitizerDigest(tool=name)
+            if summary is not None and int(summary["count"]) == 0
+            else None
+        )
+    count = int(summary["count"]) if summary else len(errors)
+    return _digest(name, lines[errors[0] : errors[0] + _LINES], max(count, 1))
+
+
+def _digest(name: SanitizerTool, lines: list[str], count: int) -> SanitizerDigest:
+    """Of the lines from an error on; they belong to it up to an empty one or the next error."""
+    own = [lines[0]]
+    for line in lines[1:]:
+        if not line or _ERROR.match(line) or _SUMMARY.match(line):
+            break
+        own.append(line)
+    at = next((found for line in own if (found := _where(line))), None)
+    place = next((found for line in own if (found := _PLACE.search(line))), None)
+    size = _SIZE.search(own[0])
+    return SanitizerDigest(
+        tool=name,
+        error=own[0].partition(" at ")[0][:200],
+        details=" ".join(line for line in own[1:] if _DETAILS.match(line))[:300],
+        kernel=shorten(at["kernel"]) if at else "",
+        file=((at["file"] or "") if at else "").rpartition("/")[2][:80],
+        line=int(at["line"]) if at and at["line"] else None,
+        size=int(size["size"]) if size else None,
+        thread=_dimensions(place["thread"]) if place else None,
+        block=_dimensions(place["block"]) if place else None,
+        count=count,
+    )
+
+
+def _where(line: str) -> "re.Match[str] | None":
+    """Kernel, file and line that a line of a report names."""
+    race = re.match(r"(?:Error: |Warning: )?Race reported between \w+ access at ", line)
+    if race is None and not line.startswith("at "):
+        return None
+    rest = line[race.end() if race else 3 :]
+    return _LINE_FIRST.match(rest) or _PLAIN.match(rest)
+
+
+def _dimensions(text: str) -> Dimensions | None:
+    numbers = [int(part) for part in text.split(",") if part.strip().isdigit()]
+    return (numbers[0], numbers[1], numbers[2]) if len(numbers) == 3 else None
+
 
 SANITIZER_SECONDS = 40.0
 """For all of its tools together."""
@@ -51,7 +159,7 @@ class Outside:
         tool = self._tool("ncu")
         if tool is None:
             return None
-        with self._target(ahead.take(self.bench, tool, self.options)) as target:
+        with self._target(ncu_session.take(self.bench, tool, self.options)) as target:
             self._write(
                 target, timed_case(self.problem, self.bench.device), "own"
             )  # while torch is imported
@@ -65,10 +173,10 @@ class Outside:
         ran = run_parts(target, parts_of(self.options, self.bench.lease))
         if isinstance(ran, str):
             return ran
-        ahead.prepare(
+        ncu_session.prepare(
             self.bench, tool, self.options
         )  # beside the tables, so that it is there for the next turn
-        return read_tables(target, tool, ahead.report_of(target), ran.output)
+        return read_tables(target, tool, ncu_session.report_of(target), ran.output)
 
     def sanitizer(self, outcome: Outcome) -> SanitizerDigest | None:
         """What compute-sanitizer finds on inputs like those on which the submission failed."""
@@ -85,9 +193,7 @@ class Outside:
             if cause == "values" and code != DIFFERENT:
                 return None  # always wrong in the same way: that is no race, and no memory that nobody wrote
             with self.bench.lease.shared():
-                tools = sanitizer.TOOLS[
-                    "illegal_access" if cause == "illegal_access" else "changing"
-                ]
+                tools = TOOLS["illegal_access" if cause == "illegal_access" else "changing"]
                 found = run_sanitizer(
                     target, tool, tools, str(target.worker.folder), target.command
                 )
@@ -180,7 +286,7 @@ class Outside:
                 for _ in range(TRIES):
                     known = self.bench.profiler.missing_metrics
                     profile = ncu.command(tool, report, ours, known)
-                    check = sanitizer.command(tool, "memcheck", report, ours)
+                    check = sanitizer_command(tool, "memcheck", report, ours)
                     ran = run(target, profile if name == "ncu" else check, CHECK_SECONDS, {})
                     missing = ncu.missing_in(ran.output) - known
                     if not missing:
@@ -196,7 +302,7 @@ class Outside:
 def run_sanitizer(
     runner: Runner,
     tool: str,
-    names: tuple[sanitizer.SanitizerTool, ...],
+    names: tuple[SanitizerTool, ...],
     folder: str,
     target: list[str],
 ) -> SanitizerDigest | str:
@@ -207,12 +313,12 @@ def run_sanitizer(
     for name in names:
         log = f"{folder}/{name}.log"
         command, seconds = (
-            sanitizer.command(tool, name, log, target),
+            sanitizer_command(tool, name, log, target),
             max(end - time.monotonic(), 1.0),
         )
-        ran = run(runner, command, seconds, sanitizer.ENVIRONMENT)
+        ran = run(runner, command, seconds, ENVIRONMENT)
         text = runner.read(log)
-        found = sanitizer.read_report(text, name)
+        found = read_report(text, name)
         if found is not None and found.error:
             return found
         if ran.code in (0, DIFFERENT):

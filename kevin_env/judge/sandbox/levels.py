@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from kevin_env.judge.sandbox import calls, groups, landlock, namespaces, places, root
+from kevin_env.judge.sandbox import cgroups, filesystem, seccomp, system
 
 LevelName = Literal["root", "user", "container", "landlock", "plain"]
 Step = Literal[
@@ -74,11 +74,13 @@ def find(most: LevelName = "root") -> Level:
 
     One thread only: it forks.
     """
-    places.shown()  # found out once, before any fork
+    filesystem.shown()  # found out once, before any fork
     names = [level.name for level in LEVELS]
     for level in LEVELS[names.index(most) :]:
         if not level.namespaces or _works(level):
-            return LEVELS[-1] if level.name == "landlock" and not landlock.abi() else level
+            return (
+                LEVELS[-1] if level.name == "landlock" and not filesystem.landlock_abi() else level
+            )
     return LEVELS[-1]
 
 
@@ -92,13 +94,13 @@ def protections(done: Collection[str]) -> dict[str, str]:
 
 def describe(level: Level) -> str:
     """What it is made of here, in one line."""
-    version = landlock.abi() if level.landlock else 0
+    version = filesystem.landlock_abi() if level.landlock else 0
     parts = [level.told]
     parts += [f"Landlock {version}"] if version else []
-    parts += ["system call filter"] if os.uname().machine in calls.NUMBERS else []
+    parts += ["system call filter"] if os.uname().machine in seccomp.NUMBERS else []
     parts.append(
         "memory counted by a control group"
-        if groups.homes()
+        if cgroups.homes()
         else "memory watched, no control group"
     )
     return ", ".join(parts)
@@ -113,8 +115,10 @@ def _works(level: Level) -> bool:
 
 
 def _try(level: Level, folder: Path) -> bool:
-    namespaces.enter(level.user, level.processes)
-    return _succeeds(lambda: bool(root.change_root(folder, root.SCRATCH_SIZE, level.processes)))
+    system.enter_namespaces(level.user, level.processes)
+    return _succeeds(
+        lambda: bool(filesystem.change_root(folder, filesystem.SCRATCH_SIZE, level.processes))
+    )
 
 
 def _succeeds(step: Callable[[], bool]) -> bool:

@@ -1,8 +1,18 @@
-"""The system calls that Python has no function for."""
+"""The system calls that Python has no function for.
+
+Namespaces: processes, network, mounts, shared memory and host name of the candidate's own.
+
+What a process gives up for good: capabilities, new privileges, and room without bounds.
+"""
 
 import ctypes
+import fcntl
 import os
 import re
+import resource
+import socket
+import struct
+from contextlib import suppress
 from pathlib import Path
 
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT, MS_BIND = 1, 2, 4, 8, 32, 4096
@@ -99,3 +109,139 @@ def _mounts_below(target: str) -> list[tuple[str, int]]:
         if place == target or place.startswith(f"{target.rstrip('/')}/"):
             found.append((place, sum(names.get(name, 0) for name in fields[5].split(","))))
     return found
+
+
+_NEWNS, _NEWUTS, _NEWIPC, _NEWUSER, _NEWPID, _NEWNET = (
+    0x20000,
+    0x4000000,
+    0x8000000,
+    0x10000000,
+    0x20000000,
+    0x40000000,
+)
+_SIOCSIFFLAGS, _IFF_UP = 0x8914, 1
+NEW = 0x7E020080
+"""Every flag of clone(2) that makes a namespace: those above, control groups (0x2000000) and time
+(0x80).
+"""
+
+
+def enter_namespaces(user: bool, processes: bool) -> None:
+    """Moves the caller (and, for processes, its future children) into namespaces of its own.
+
+    Args:
+        user: Through a user namespace, which needs no privilege.
+        processes: Whether with a process namespace; the caller then mounts a /proc for it.
+
+    Raises:
+        Refused: when the kernel allows it not; nothing has changed then.
+    """
+    uid, gid = os.geteuid(), os.getegid()
+    flags = (
+        _NEWNS
+        | _NEWNET
+        | _NEWIPC
+        | _NEWUTS
+        | (_NEWUSER if user else 0)
+        | (_NEWPID if processes else 0)
+    )
+    check("unshare", LIBC.unshare(flags))
+    if (
+        user
+    ):  # the same number inside, so that files keep their owner and the GPU's driver knows the user
+        Path("/proc/self/setgroups").write_text("deny")
+        Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1")
+        Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1")
+
+
+def raise_loopback() -> None:
+    """Brings up the loopback interface of the caller's network namespace: processes in it can speak
+    to each other.
+
+    Nothing else can be reached through it. NVIDIA's tools speak to the program that they look into
+    over TCP.
+
+    Raises:
+        OSError: when the kernel allows it not.
+    """
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        fcntl.ioctl(any_socket, _SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", _IFF_UP))
+
+
+_DUMPABLE, _CAPBSET_DROP, _CHILD_SUBREAPER, _NO_NEW_PRIVS, _CAP_AMBIENT, _CAP_AMBIENT_CLEAR = (
+    4,
+    24,
+    36,
+    38,
+    47,
+    4,
+)
+_CAPABILITY_VERSION = 0x20080522
+LARGEST_FILE = 4 << 30
+DESCRIPTORS, OUR_DESCRIPTORS = 4096, 1 << 16
+"""What a candidate may have, or half of what the machine grants, and a process of the judge's.
+Those that lie unread in sockets count for all processes of a user, each against its own limit: ours
+has to be above that of a candidate.
+"""
+_LIMITS = (
+    (resource.RLIMIT_CORE, 0),
+    (resource.RLIMIT_FSIZE, LARGEST_FILE),
+    (resource.RLIMIT_NOFILE, DESCRIPTORS),
+    (resource.RLIMIT_MSGQUEUE, 0),
+    (resource.RLIMIT_NICE, 0),
+    (resource.RLIMIT_RTPRIO, 0),
+    (
+        resource.RLIMIT_SIGPENDING,
+        256,
+    ),  # counts the kernel's timers, which end also while their process stands still
+)
+
+
+def limit_resources() -> None:
+    """No core files, no better priority than given; bounded files and descriptors; first to die of
+    a full machine.
+
+    Memory and processes are watched by the keeper.
+    """
+    for what, most in _LIMITS:
+        _, hard = resource.getrlimit(what)
+        if hard != resource.RLIM_INFINITY:
+            most = min(most, hard // 2 if what == resource.RLIMIT_NOFILE else hard)
+        resource.setrlimit(what, (most, most))
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("500")
+
+
+def have_descriptors() -> None:
+    """Room for the descriptors of a process of ours, as far as the machine grants it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = OUR_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, OUR_DESCRIPTORS)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+def drop_privileges() -> None:
+    """Gives up every capability, and the right to gain any through a setuid program.
+
+    Raises:
+        Refused: when the kernel keeps one.
+    """
+    prctl(_NO_NEW_PRIVS, 1)
+    with suppress(Refused):  # the first number beyond the last capability
+        for capability in range(64):
+            prctl(_CAPBSET_DROP, capability)
+    with suppress(Refused):  # kernels before 4.3
+        prctl(_CAP_AMBIENT, _CAP_AMBIENT_CLEAR)
+    check("capset", LIBC.capset(struct.pack("Ii", _CAPABILITY_VERSION, 0), bytes(24)))
+
+
+def become_subreaper() -> None:
+    """Makes orphaned descendants children of the caller, so that none is lost."""
+    prctl(_CHILD_SUBREAPER, 1)
+
+
+def set_dumpable(dumpable: bool) -> None:
+    """Whether processes of the same user may read this one's memory and trace it. A fork inherits
+    it.
+    """
+    prctl(_DUMPABLE, int(dumpable))

@@ -6,7 +6,7 @@ Judge and candidate queue everything in advance. For each call i:
                        | snapshot of output i (copy engine) | copy output i | compare input i
     candidate's queue: wait W >= i | output i = model(input) | D = i
 
-W and D are flags in device memory (`kevin_env.judge.handshake.launch_flags`). The time between the
+W and D are flags in device memory (`kevin_env.judge.handshake.handshake`). The time between the
 two events is a *link*: the call, plus a constant for switching contexts there and back. It contains
 no host code, launch or wake-up. The judge's queue is held until all links are in it, and the
 candidate's process is stopped until the last link is through.
@@ -57,13 +57,19 @@ import torch
 
 from kevin_env.candidate import cuda
 from kevin_env.judge.device import finish
-from kevin_env.judge.handshake.answer import Answer
 from kevin_env.judge.handshake.claims import CallClaim, Output, require_skeletons
-from kevin_env.judge.handshake.handshake import QUEUE_SECONDS, Drawn, Handshake, Player, seeds_of
+from kevin_env.judge.handshake.handshake import (
+    QUEUE_SECONDS,
+    Answer,
+    Drawn,
+    Handshake,
+    Player,
+    seeds_of,
+)
 from kevin_env.judge.timing.link import Link, flags_of
 from kevin_env.judge.workers.baselines import as_judge_error
 from kevin_env.judge.workers.errors import Broken
-from kevin_env.judge.workers.patience import Patience
+from kevin_env.judge.workers.worker import Patience
 
 STILL = 0.25
 """Seconds a link may take before the candidate's process runs again and is checked."""

@@ -16,7 +16,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from kevin_env.judge.workers.patience import Ran
+from kevin_env.judge.workers.usage import Ran
 
 NOISY = 0.25
 """A speedup is noisy if its interval is wider than this, relative to it, on either side."""

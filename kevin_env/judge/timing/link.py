@@ -6,10 +6,8 @@ import secrets
 import torch
 
 from kevin_env.candidate import cuda
-from kevin_env.judge.handshake.answer import Answer
 from kevin_env.judge.handshake.claims import CallClaim, Output
-from kevin_env.judge.handshake.handshake import Drawn, Handshake, Player
-from kevin_env.judge.handshake.launch_flags import LaunchFlags
+from kevin_env.judge.handshake.handshake import Answer, Drawn, Handshake, LaunchFlags, Player
 
 
 class Link:

@@ -10,16 +10,14 @@ from dataclasses import dataclass
 from functools import partial
 
 from kevin_env.judge.api import JudgeError
-from kevin_env.judge.handshake.answer import Answer
-from kevin_env.judge.handshake.handshake import Drawn, Player
+from kevin_env.judge.handshake.handshake import Answer, Drawn, Player
 from kevin_env.judge.timing import estimates
 from kevin_env.judge.timing.chain import WARM_SECONDS, GpuHandshake
 from kevin_env.judge.timing.estimates import Pair, Speedup
 from kevin_env.judge.timing.session import TimingSession, WrongAnswer
 from kevin_env.judge.workers.baselines import as_judge_error
-from kevin_env.judge.workers.patience import Ran
-from kevin_env.judge.workers.pauses import awake
-from kevin_env.judge.workers.usage import descendants, run_time, scheduled
+from kevin_env.judge.workers.usage import Ran, descendants, run_time, scheduled
+from kevin_env.judge.workers.worker import awake
 from kevin_env.outcome import Correct, Incorrect, Threads
 
 STUDY = 8

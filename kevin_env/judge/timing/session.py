@@ -9,15 +9,14 @@ from functools import partial
 from random import SystemRandom
 
 from kevin_env.judge.device import finish, share_of_free
-from kevin_env.judge.handshake.answer import Answer
-from kevin_env.judge.handshake.handshake import Drawn, Handshake, Player
+from kevin_env.judge.handshake.handshake import Answer, Drawn, Handshake, Player
 from kevin_env.judge.inputs.source import source_of
 from kevin_env.judge.job import Stopwatch
 from kevin_env.judge.lease import Lease
 from kevin_env.judge.submission_run import SubmissionRun
 from kevin_env.judge.timing.calibration import construct_null, null_code
 from kevin_env.judge.workers.baselines import BASELINE_SECONDS, Baseline, as_judge_error
-from kevin_env.judge.workers.pauses import asleep, awake
+from kevin_env.judge.workers.worker import asleep, awake
 from kevin_env.outcome import Incorrect
 
 TIMED = "own"

@@ -1,4 +1,6 @@
-"""The two baselines of every timed submission: the reference and the null model.
+"""What is done once nothing has been under way for a while.
+
+The two baselines of every timed submission: the reference and the null model.
 
 They run behind the same handshake as a submission, in processes of their own that no submission ever
 touches, and what goes wrong with them is the judge's failure. One that is not in use is kept for
@@ -18,8 +20,60 @@ import torch
 from kevin_env.judge.api import JudgeError
 from kevin_env.judge.lease import Lease
 from kevin_env.judge.workers.errors import CandidateError, Failed
-from kevin_env.judge.workers.idle import Idle
 from kevin_env.judge.workers.worker import Worker
+
+
+class Idle:
+    """Entered round whatever is under way, by any number of threads at once.
+
+    Args:
+        seconds: For which nothing has to be under way.
+        then: Called then, in a thread of its own; something may begin meanwhile. What it raises is
+            nobody's concern.
+    """
+
+    def __init__(self, seconds: float, then: Callable[[], object]) -> None:
+        self._seconds = seconds
+        self._then = then
+        self._under_way = 0
+        self._timer: threading.Timer | None = None
+        self._closed = False
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._under_way += 1
+            self._stop()
+
+    def __exit__(self, *error: Any) -> None:
+        with self._lock:
+            self._under_way -= 1
+            if self._under_way or self._closed:
+                return
+            self._timer = threading.Timer(self._seconds, self._due)
+            self._timer.daemon = True
+            try:
+                self._timer.start()
+            except RuntimeError:  # this machine gives no more threads
+                self._timer = None
+
+    def close(self) -> None:
+        """Nothing is called from now on."""
+        with self._lock:
+            self._closed = True
+            self._stop()
+
+    def _stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _due(self) -> None:
+        with self._lock:
+            if self._under_way or self._closed:
+                return
+        self._then()
+
 
 BASELINE_SECONDS = 600.0
 IDLE_SECONDS = 10.0

@@ -8,31 +8,34 @@ FD LEVEL` with a scrubbed environment; LEVEL is the best level of the sandbox th
 """
 
 import contextlib
+import faulthandler
 import gc
 import importlib
 import os
 import signal
 import socket
 import sys
+import tempfile
 import warnings
 from pathlib import Path
 from typing import Any
 
 from kevin_env.candidate import interpreter
 from kevin_env.candidate.wire import Channel, Closed
-from kevin_env.judge.sandbox import levels, namespaces, privileges, root
-from kevin_env.judge.sandbox.groups import Group
+from kevin_env.judge.sandbox import filesystem, levels, seccomp, system
+from kevin_env.judge.sandbox.cgroups import Group
 from kevin_env.judge.sandbox.levels import Level
-from kevin_env.judge.workers import supervisor as keeper
+from kevin_env.judge.sandbox.system import Refused
+from kevin_env.judge.workers.supervisor import REPORT, Watch, kill_all
 
 
 def main() -> None:
     """Imports, then forks until the judge hangs up."""
     orders = Channel(socket.socket(fileno=int(sys.argv[1])), takes_fds=True)
     level = levels.find(sys.argv[2])  # type: ignore[arg-type]
-    privileges.have_descriptors()
+    system.have_descriptors()
     _import_all()
-    privileges.become_subreaper()
+    system.become_subreaper()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # keepers are reaped by the kernel
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the client's to handle
     warnings.filterwarnings(
@@ -91,25 +94,113 @@ def _start(
         os.setsid()
         group = Group(folder.name, order["memory"])
         if level.namespaces:
-            namespaces.enter(level.user, level.processes)
+            system.enter_namespaces(level.user, level.processes)
             if order["tools"]:
                 with contextlib.suppress(
                     OSError
                 ):  # then tools that need it say that they cannot connect
-                    namespaces.raise_loopback()
+                    system.raise_loopback()
         if os.fork() != 0:
             os._exit(0)
         order["pid"] = int(
             str(Path("/proc/self").readlink())
         )  # as the judge sees it: /proc is still the judge's
         if level.namespaces:
-            scratch = root.change_root(folder, order["memory"], level.processes)
-        keeper.keep(order, level, group, scratch, channel, lifeline, log, faults)
+            scratch = filesystem.change_root(folder, order["memory"], level.processes)
+        _supervise(order, level, group, scratch, channel, lifeline, log, faults)
     except BaseException as error:
         with contextlib.suppress(OSError):
             os.write(log, f"the sandbox failed: {error!r}\n".encode())
     finally:
         os._exit(1)
+
+
+def _supervise(
+    order: dict[str, Any], level: Level, group: Group, scratch: tuple[Path, ...], channel: int, lifeline: int, log: int,
+    faults: int,
+) -> None:  # fmt: skip
+    """Forks the candidate and watches over it until it or the judge is gone. Does not return."""
+    isolated = level.processes and os.getpid() == 1  # else signals would reach the whole machine
+    system.set_dumpable(False)
+    system.become_subreaper()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(lifeline)
+        os.close(reader)
+        _become_candidate(order, level, group, scratch, channel, log, faults, writer)
+    for fd in (channel, log, faults, writer):
+        os.close(fd)
+    group.admit(pid)  # while it sets itself up
+    judge = Channel(socket.socket(fileno=lifeline))
+    with os.fdopen(reader) as pipe:
+        told = (
+            pipe.read().split()
+        )  # the steps that were taken; written before anything of the submission is there
+    steps = {
+        *told,
+        *(("network", "root") if level.namespaces else ()),
+        *(("processes",) if level.processes else ()),
+    }
+    judge.send({"sandbox": levels.protections(steps), "pid": order["pid"], "level": level.name})
+    try:
+        Watch(judge, pid, order["memory"], group, scratch[0], level.namespaces, isolated).run()
+    finally:
+        kill_all(isolated)
+        os._exit(0)
+
+
+def _become_candidate(
+    order: dict[str, Any], level: Level, group: Group, scratch: tuple[Path, ...], channel: int, log: int, faults: int,
+    writer: int,
+) -> None:  # fmt: skip
+    """In the candidate, before anything of the submission: closes the sandbox, then serves. Does
+    not return.
+    """
+    try:
+        group.close()
+        system.set_dumpable(True)
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        faulthandler.enable(faults)
+        faulthandler.register(REPORT, faults)
+        os.setsid()
+        null = os.open(os.devnull, os.O_RDONLY)
+        for source, target in ((null, 0), (log, 1), (log, 2)):
+            os.dup2(source, target)
+        os.close(log)
+        os.environ.update(order["environment"])
+        tempfile.tempdir = None  # the fork server's, which was remembered
+        os.chdir(order["folder"])
+        os.write(writer, " ".join(_close_sandbox(level, scratch, order)).encode())
+        os.close(writer)
+        from kevin_env.candidate.runtime import Runtime
+
+        Runtime(Channel(socket.socket(fileno=channel), spin=order["spin"], takes_fds=True)).serve()
+    finally:
+        os._exit(0)
+
+
+def _close_sandbox(
+    level: Level, scratch: tuple[Path, ...], order: dict[str, Any]
+) -> list[levels.Step]:
+    """Takes the steps that a process takes for itself, and says which the kernel allowed."""
+    system.limit_resources()
+    taken: list[levels.Step] = ["limits"]
+    tools = order["tools"] and level.namespaces
+    if level.landlock:
+        with contextlib.suppress(Refused):
+            filesystem.restrict(scratch, tcp=tools, children=tools and level.processes)
+            taken.append("landlock")
+            if filesystem.scopes_signals():
+                taken.append("signals")
+    with contextlib.suppress(Refused):
+        system.drop_privileges()
+        taken.append("privileges")
+    with contextlib.suppress(Refused):
+        seccomp.restrict(level.namespaces, level.processes, order["device"], loopback=tools)
+        taken.append("calls")
+    return taken
 
 
 if __name__ == "__main__":

@@ -3,9 +3,8 @@
 import contextlib
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-
-from kevin_env.judge.workers.patience import Ran
 
 MAX_MEASURED = 64
 """Of more processes than this no exact share of their memory is found: that takes milliseconds for
@@ -16,6 +15,26 @@ MEASURED = 16 << 30
 same ones again and again has as many as it likes.
 """
 MAX_FILES = 100_000
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What processes have done so far: seconds on a processor, and seconds ready to run without
+    one; over threads.
+    """
+
+    ran: float
+    waited: float
+
+
+def starved(elapsed: float, before: Ran, after: Ran) -> float:
+    """For how many of the elapsed seconds processes were ready and none of them had a processor.
+
+    Others of them may have run meanwhile, and threads that wait for each other's turn are no
+    evidence of other load: so it is no more than what is left of the time when all that they ran is
+    taken away.
+    """
+    return max(0.0, min(after.waited - before.waited, elapsed - (after.ran - before.ran), elapsed))
 
 
 def children() -> dict[int, list[int]]:

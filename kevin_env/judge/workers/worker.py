@@ -1,30 +1,88 @@
-"""The judge's handle on one candidate process.
+"""At which line of a submission its process crashed or hung, as `faulthandler` in that process
+reports it: a claim.
+
+The judge's handle on one candidate process.
 
 Whatever a candidate sends is a claim. What it can do to the judge is answer, answer wrongly, be
 late, or end; each of these is one of the exceptions of `errors`.
+
+A candidate that stands still, runs or ends, for as long as something lasts or because of it.
 """
 
 import os
+import re
+import select
 import socket
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any
 
 from kevin_env.candidate.wire import Channel, Closed, Late, WireError, encode
 from kevin_env.judge.api import JudgeError, Sandbox
-from kevin_env.judge.handshake.memory import SharedRegion
+from kevin_env.judge.handshake.memory import ProcessMemory, SharedRegion, memory_below
 from kevin_env.judge.sandbox.levels import LevelName
-from kevin_env.judge.workers.errors import Broken, Ended, Failed, Failure, TimedOut
-from kevin_env.judge.workers.faults import Faults
-from kevin_env.judge.workers.launcher import START_SECONDS, ForkServer
-from kevin_env.judge.workers.leftovers import Folder
-from kevin_env.judge.workers.patience import LOOK, Patience, Ran, starved
-from kevin_env.judge.workers.process_memory import ProcessMemory, memory_below
+from kevin_env.judge.workers.errors import Broken, CandidateError, Ended, Failed, Failure, TimedOut
+from kevin_env.judge.workers.launcher import START_SECONDS, Folder, ForkServer
 from kevin_env.judge.workers.supervisor_channel import SupervisorChannel
-from kevin_env.judge.workers.usage import descendants, faults, scheduled
+from kevin_env.judge.workers.usage import Ran, descendants, faults, scheduled, starved
 
+LIMIT = 1 << 16
+"""Bytes that are read of such reports, as many as a pipe holds."""
+_FRAME = re.compile(r'File "([^"]*)", line (\d{1,7}) in ')
+
+
+class Faults:
+    """A pipe for the reports of one candidate. Neither end blocks: a full pipe must not turn a
+    crash into a hang.
+
+    Args:
+        path: The submission's file, as the candidate names it.
+
+    Attributes:
+        writer: The candidate's end; closed by whoever hands it over.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._reader, self.writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._report = ""
+
+    def line(self, seconds: float = 0.0) -> int | None:
+        """The innermost line in the submission's file; None where no report has come within so many
+        seconds.
+        """
+        poll, deadline = select.poll(), time.monotonic() + seconds
+        if self._reader >= 0:
+            poll.register(self._reader, select.POLLIN)
+        while (found := self._found()) is None and len(self._report) < LIMIT and self._reader >= 0:
+            ready = poll.poll(max(0.0, deadline - time.monotonic()) * 1e3)
+            if not ready or not (chunk := os.read(self._reader, LIMIT)):
+                break
+            self._report += chunk.decode(errors="replace")
+        return found
+
+    def close(self) -> None:
+        """Nothing is read any more; what was found before is still known. Twice is fine."""
+        if self._reader >= 0:
+            self.line()
+            os.close(self._reader)
+        self._reader = -1
+
+    def _found(self) -> int | None:
+        """A crash in a thread without Python code names no current thread: then any thread's line
+        counts.
+        """
+        frames = _FRAME.findall(self._report.rpartition("Current thread")[2])
+        return next((int(line) for path, line in frames if path == self._path), None)
+
+
+LOOK = 0.5
+"""Seconds without an answer after which it is looked at whether the candidate runs. Shorter calls
+cost nothing.
+"""
 LOG_HEAD = LOG_TAIL = 8_000
 """Bytes that are kept of a log's beginning and of its end, where the message before an `abort()`
 is.
@@ -37,6 +95,24 @@ millisecond.
 
 BUSY = 0.01
 """A process on a CPU that runs for a smaller share of the time than this only waits."""
+
+
+@dataclass(frozen=True)
+class Patience:
+    """For an order to a submission.
+
+    Attributes:
+        seconds: For so long it may run. Seconds that its processes wait for a processor do not
+            count.
+        usual: What a later call may take. A first call may take no longer once it has launched all
+            its work, or while its processes only wait: on a GPU a kernel may have to be loaded
+            behind one that hangs.
+        pause: Called after each `LOOK`, to let others go first. Its seconds do not count.
+    """
+
+    seconds: float
+    usual: float
+    pause: Callable[[], None] = lambda: None
 
 
 class _Waits(Late):
@@ -299,3 +375,44 @@ class Worker:
                 self._tail += chunk[room:]
                 self._left_out += max(0, len(self._tail) - LOG_TAIL)
                 del self._tail[:-LOG_TAIL]
+
+
+@contextmanager
+def awake(worker: Worker) -> Iterator[None]:
+    """Lets a process run that stands still otherwise; `Worker.settle` waits until it does either."""
+    worker.freeze(False, wait=False)
+    try:
+        yield
+    finally:
+        worker.freeze(True, wait=False)
+
+
+@contextmanager
+def asleep(worker: Worker, wait: bool = True) -> Iterator[None]:
+    """Stops every process of a candidate while something else is done; one that is gone is noticed
+    later.
+
+    Args:
+        worker: The candidate.
+        wait: Until it stands still, before others are given what it has used.
+    """
+    with suppress(CandidateError):
+        worker.freeze(True, wait)
+    try:
+        yield
+    finally:
+        worker.freeze(False, wait=False)
+
+
+@contextmanager
+def ended_on_error(worker: Worker) -> Iterator[None]:
+    """Ends a candidate that fails inside; held inside a lease, it ends before others get the
+    device.
+
+    Stopping its process would not do: a kernel of it that hangs ends with the process alone.
+    """
+    try:
+        yield
+    except CandidateError:
+        worker.close()
+        raise

@@ -11,8 +11,7 @@ import errno
 import os
 import struct
 
-from kevin_env.judge.sandbox.namespaces import NEW
-from kevin_env.judge.sandbox.system import LIBC, Refused, check, prctl
+from kevin_env.judge.sandbox.system import LIBC, NEW, Refused, check, prctl
 
 _SAME = {  # from 424 on all architectures agree
     "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "open_tree": 428, "move_mount": 429,
