@@ -14,7 +14,7 @@ from kevin_env.judge.bench import Bench
 from kevin_env.judge.compare.check import Allowed, check_answer, unwritten
 from kevin_env.judge.device import finish, kept_memory
 from kevin_env.judge.handshake.claims import read_paired
-from kevin_env.judge.handshake.handshake import Answer, Drawn, Handshake, Player
+from kevin_env.judge.handshake.handshake import Answer, CpuHandshake, Drawn, Handshake, Player
 from kevin_env.judge.handshake.memory import Image, SharedRegion, image_size
 from kevin_env.judge.inputs.cases import (
     CaseProperties,
@@ -314,7 +314,7 @@ class SubmissionRun:
             slack = min(max(size // 4, SLACK[0]), SLACK[1])
             regions.append(SharedRegion(size + slack, self.bench.device))
             self._open.append(regions[-1])  # at once: the next allocation may fail
-        kind = GpuHandshake if self.bench.device.type == "cuda" else Handshake
+        kind = GpuHandshake if self.bench.device.type == "cuda" else CpuHandshake
         return kind(self.bench.device, regions[0], regions[1], self.bench.info.l2, outbox)
 
     def admit(self, worker: Worker, handshake: Handshake, timeout: float | Patience) -> Player:

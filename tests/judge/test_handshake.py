@@ -1,6 +1,7 @@
 """The handshake of a CPU: who stands still when, and from when to when a call is timed."""
 
 import itertools
+import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -89,42 +90,35 @@ class Mapped:
         return Output(claim, torch.zeros(16, dtype=torch.uint8))
 
 
+def order_of(frame: bytes) -> dict[str, Any]:
+    return json.loads(frame[4:])
+
+
 def called(
-    stood_still: bool = True, freeze: Callable[[bool], None] = lambda on: None, left: bool = False,
-    told: Callable[[str], None] = lambda step: None, ready: Callable[[str], None] = lambda order: None,
+    stood_still: bool = True,
+    freeze: Callable[[bool], None] = lambda on: None,
+    left: bool = False,
+    told: Callable[[str], None] = lambda step: None,
     skeleton: Any = None,
-) -> Answer:  # fmt: skip
+) -> Answer:
     """One call of a candidate that gives its input back; arguments as `Worker` has them.
 
-    `left`: whether it is at another handshake; `ready`: is given each order when it can be sent; `told`:
-    when it is, and that it was waited for until it ran; `skeleton`: claimed instead of the right
-    one.
+    `left`: whether it is at another handshake; `told`: gets each order when it is sent, and "settled"
+    when it was waited for until it ran; `skeleton`: claimed instead of the right one.
     """
     x = torch.ones(4)
     claim = {
         "skeleton": skeleton or {"t": 0},
         "tensors": [{**spec_of(x, 0), "device": "cpu", "in": "outbox"}],
     }
-
-    def nothing() -> None:
-        pass
-
-    def ask(
-        order: str, timeout: float, before: Callable[[], None] = nothing, meanwhile: Callable[[], None] = nothing,
-        **fields: Any,
-    ) -> dict[str, Any]:  # fmt: skip
-        ready(order)
-        before()
-        told(order)
-        meanwhile()
-        return {"claims": [claim]}
-
     drawn = handshake.Drawn({"t": 0}, Image([x], CPU), 0)
     regions = SharedRegion(drawn.image.end, CPU), SharedRegion(drawn.image.end, CPU)
-    opened = handshake.Handshake(CPU, *regions, 1, x.nbytes)
+    opened = handshake.CpuHandshake(CPU, *regions, 1, x.nbytes)
     worker: Any = SimpleNamespace(
-        ask=ask, freeze=freeze, stood_still=stood_still, settle=lambda: told("settled"), memory=None
-    )
+        send=lambda frame, timeout: told(order_of(frame)["order"]),
+        answer=lambda timeout: {"claims": [claim]},
+        freeze=freeze, stood_still=stood_still, settle=lambda: told("settled"), memory=None,
+    )  # fmt: skip
     try:
         player = handshake.Player(worker, Mapped(regions[left]), trusted=False)  # type: ignore[arg-type]
         return opened.call(player, drawn, 1.0)
@@ -181,9 +175,12 @@ def test_a_player_runs_before_its_clock_starts() -> None:
     assert steps[:4] == ["stage", "settled", "stop", "go"]
 
 
-def test_an_order_is_ready_before_its_clock_starts() -> None:
-    steps = list[str]()
-    called(freeze=lambda on: steps.append("stop" if on else "go on"), ready=steps.append)
+def test_an_order_is_encoded_before_its_clock_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps, encode = list[str](), handshake.encode
+    monkeypatch.setattr(
+        handshake, "encode", lambda order: (steps.append(order["order"]), encode(order))[1]
+    )
+    called(freeze=lambda on: steps.append("stop" if on else "go on"))
     assert steps[:3] == ["stage", "go", "stop"]
 
 
@@ -219,7 +216,7 @@ def test_of_a_call_that_claims_far_more_than_right_answers_not_all_is_copied(
 ) -> None:
     monkeypatch.setattr(handshake, "CLAIMED_SLACK", 0)
     region = SharedRegion(64, CPU)
-    opened = handshake.Handshake(
+    opened = handshake.CpuHandshake(
         CPU, region, region, 1, answer_bytes=128 // handshake.CLAIMED_FACTOR
     )
     claim = TensorClaim(device="cpu", dtype="uint8", shape=[64], stride=[1])
@@ -236,10 +233,12 @@ def test_a_seed_is_told_with_the_call_where_the_reference_draws_and_else_before(
     told: dict[str, Any] = {}
     region = SharedRegion(drawn.image.end, CPU)
     worker: Any = SimpleNamespace(
-        ask=lambda order, timeout, meanwhile, **fields: told.update(fields), settle=lambda: 0
+        send=lambda frame, timeout: told.update(order_of(frame)),
+        answer=lambda timeout: {},
+        settle=lambda: 0,
     )
     player = handshake.Player(worker, Mapped(region), trusted=False)  # type: ignore[arg-type]
-    handshake.Handshake(CPU, region, region, 1, 16).stage(player, drawn, 1.0)
+    handshake.CpuHandshake(CPU, region, region, 1, 16).stage(player, drawn, 1.0)
     assert (told["seed"], handshake.seeds_of([drawn])) == ((None, [7]) if draws else (7, [None]))
     region.close()
 

@@ -12,7 +12,7 @@ import torch
 
 from kevin_env.judge import Options, Submission
 from kevin_env.judge.api import Pace
-from kevin_env.judge.handshake.handshake import Answer, Drawn, Handshake, Player
+from kevin_env.judge.handshake.handshake import Answer, CpuHandshake, Drawn, Player
 from kevin_env.judge.handshake.memory import Image, SharedRegion
 from kevin_env.judge.inputs.reference import Case
 from kevin_env.judge.judge import Judge
@@ -133,14 +133,14 @@ def test_a_submission_is_shown_no_input_twice_whether_it_is_screened_or_timed(
     judge: Judge, monkeypatch
 ) -> None:
     shown: list[tuple[str, int, bytes]] = []
-    call = Handshake.call
+    call = CpuHandshake.call
 
-    def calling(handshake: Handshake, player: Player, drawn: Drawn, *given: Any) -> Answer:
+    def calling(handshake: CpuHandshake, player: Player, drawn: Drawn, *given: Any) -> Answer:
         if not player.trusted:
             shown.append((drawn.input_set, drawn.seed, drawn.image.bytes.numpy().tobytes()))
         return call(handshake, player, drawn, *given)
 
-    monkeypatch.setattr(Handshake, "call", calling)
+    monkeypatch.setattr(CpuHandshake, "call", calling)
     outcome = judge.judge(
         SOFTMAX, Submission(code=RIGHT), Options(device="cpu"), lambda _: None
     ).outcome

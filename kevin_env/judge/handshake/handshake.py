@@ -21,12 +21,14 @@ behind a word of device memory that the judge writes when the input is there: se
 import itertools
 import random
 import time
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import torch
 
 from kevin_env.candidate import cuda, tree
 from kevin_env.candidate.region import DONE, POISON
+from kevin_env.candidate.wire import encode
 from kevin_env.judge.api import JudgeError
 from kevin_env.judge.device import finish
 from kevin_env.judge.handshake.claims import (
@@ -217,7 +219,7 @@ class Drawn:
     draws: bool = False
 
 
-class Handshake:
+class Handshake(ABC):
     """The handshake of one trial: its inbox and outbox on one device. `answer_bytes`: of one call's
     right answer.
     """
@@ -260,14 +262,12 @@ class Handshake:
         if player.mappings.inbox is not self.inbox:
             raise JudgeError("a player was called at a handshake that it has left")
         seed = None if drawn.draws else drawn.seed
-        player.worker.ask(
-            "stage",
-            timeout,
-            meanwhile=self.poison,
-            inputs=drawn.skeleton,
-            specs=drawn.image.specs,
-            seed=seed,
-        )
+        order = {
+            "order": "stage", "inputs": drawn.skeleton, "specs": drawn.image.specs, "seed": seed
+        }  # fmt: skip
+        player.worker.send(encode(order), timeout)
+        self.poison()
+        player.worker.answer(timeout)
         player.worker.settle()
         finish(self.device)
         player.mappings.next_pass()
@@ -298,8 +298,9 @@ class Handshake:
     def _note_use(self, claims: list[CallClaim]) -> None:
         self._used = any(claim.place == "outbox" for call in claims for claim in call.tensors)
 
+    @abstractmethod
     def call(self, player: Player, drawn: Drawn, timeout: float | Patience) -> Answer:
-        """One call on a CPU, timed.
+        """Makes one timed call.
 
         Args:
             player: Whose model.
@@ -307,28 +308,9 @@ class Handshake:
             timeout: As of `Worker.ask`.
 
         Raises:
-            CandidateError: when the candidate does not answer as it should.
-            JudgeError: when it is at another handshake.
+            CandidateError: if the candidate does not answer as it should.
+            JudgeError: if the player is at another handshake.
         """
-        self.stage(player, drawn, timeout)
-        worker, began = player.worker, [0, 0]
-
-        def show() -> None:
-            began[0] = time.perf_counter_ns()
-            worker.freeze(True)
-            drawn.image.write_to(self.inbox)
-            began[1] = time.perf_counter_ns()
-
-        answer = worker.ask("go", timeout, frozen=True, before=show, seeds=seeds_of([drawn]))
-        start = began[1] if worker.stood_still else began[0]  # who ran on could work ahead
-        (claim,), (placed,) = self.claims(player, answer, 1)
-        worker.freeze(True)  # what is looked at from here on is as it was then
-        stop = time.perf_counter_ns()
-        require_skeletons([claim])
-        taken = placed if player.trusted else [output.taken() for output in self.takeable(placed)]
-        unchanged = player.trusted or drawn.image.unchanged_in(self.inbox)
-        worker.freeze(False)
-        return Answer(claim, taken, placed, (stop - start) / 1e9, unchanged)
 
     def takeable(self, placed: list[Output]) -> list[Output]:
         """The same outputs; where far more is claimed than right answers have, some without their
@@ -338,6 +320,31 @@ class Handshake:
         most = CLAIMED_FACTOR * self.answer_bytes + CLAIMED_SLACK
         return [output if size <= most else Output(output.claim, None)
                 for output, size in zip(placed, sizes, strict=True)]  # fmt: skip
+
+
+class CpuHandshake(Handshake):
+    """The handshake on a CPU: a submission stands still while it is shown its inputs and is read."""
+
+    def call(self, player: Player, drawn: Drawn, timeout: float | Patience) -> Answer:
+        """See `Handshake.call`."""
+        self.stage(player, drawn, timeout)
+        worker, order = player.worker, encode({"order": "go", "seeds": seeds_of([drawn])})
+        stopped = time.perf_counter_ns()
+        worker.freeze(True)
+        drawn.image.write_to(self.inbox)
+        shown = time.perf_counter_ns()
+        worker.send(order, timeout)
+        worker.freeze(False)
+        answer = worker.answer(timeout)
+        start = shown if worker.stood_still else stopped  # one that ran on could work ahead
+        (claim,), (placed,) = self.claims(player, answer, 1)
+        worker.freeze(True)  # from here on the output stays as it was then
+        stop = time.perf_counter_ns()
+        require_skeletons([claim])
+        taken = placed if player.trusted else [output.taken() for output in self.takeable(placed)]
+        unchanged = player.trusted or drawn.image.unchanged_in(self.inbox)
+        worker.freeze(False)
+        return Answer(claim, taken, placed, (stop - start) / 1e9, unchanged)
 
 
 def seeds_of(sets: list[Drawn]) -> list[int | None]:

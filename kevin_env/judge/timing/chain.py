@@ -56,6 +56,7 @@ from typing import Any
 import torch
 
 from kevin_env.candidate import cuda
+from kevin_env.candidate.wire import encode
 from kevin_env.judge.device import finish
 from kevin_env.judge.handshake.claims import CallClaim, Output, require_skeletons
 from kevin_env.judge.handshake.handshake import (
@@ -105,17 +106,10 @@ class GpuHandshake(Handshake):
         link = Link(self, player, drawn, number)
         self.stage(player, drawn, timeout)
 
-        def unless_late() -> None:
-            if (
-                player.first
-                or player.host_driven
-                or not player.worker.answers_within(QUEUE_SECONDS)
-            ):
-                link.open()
-
-        answer = player.worker.ask(
-            "go", timeout, meanwhile=unless_late, seeds=seeds_of([drawn]), behind=number
-        )
+        player.worker.send(_go([drawn], number), timeout)
+        if player.first or player.host_driven or not player.worker.answers_within(QUEUE_SECONDS):
+            link.open()
+        answer = player.worker.answer(timeout)
         if not player.first:
             player.late = player.late + 1 if link.opened else 0
         player.first = False
@@ -132,15 +126,12 @@ class GpuHandshake(Handshake):
         self.stage(player, drawn, timeout)
         link.expect(self._foreseen(player))
 
-        def begin() -> None:
+        with self._released([player]):
+            player.worker.send(_go([drawn], number), timeout)
             link.open()
             link.wait()
             link.look()
-
-        with self._released([player]):
-            answer = player.worker.ask(
-                "go", timeout, meanwhile=begin, seeds=seeds_of([drawn]), behind=number
-            )
+            answer = player.worker.answer(timeout)
             (claim,), (placed,) = self.claims(player, answer, 1)
             if player.claim is None or places_of(claim) != places_of(player.claim):
                 link.expect(placed)
@@ -228,14 +219,10 @@ class GpuHandshake(Handshake):
         timeout = WARM_SECONDS if player.trusted else timeout
         self.stage(player, sets[0], timeout)
 
-        def unless_late() -> None:
-            if not player.worker.answers_within(QUEUE_SECONDS):
-                links[-1].open()  # its number does for all
-
-        seeds = seeds_of(list(sets))
-        answer = player.worker.ask(
-            "go", timeout, meanwhile=unless_late, seeds=seeds, behind=numbers[0]
-        )
+        player.worker.send(_go(sets, numbers[0]), timeout)
+        if not player.worker.answers_within(QUEUE_SECONDS):
+            links[-1].open()  # its number does for all
+        answer = player.worker.answer(timeout)
         player.late = player.late + 1 if links[-1].opened else 0
         if player.late:
             return _Row(player, links, [])
@@ -310,6 +297,11 @@ class GpuHandshake(Handshake):
                 flags_of(player).release()
             finish(self.device)
             raise
+
+
+def _go(sets: Sequence[Drawn], behind: int) -> bytes:
+    """The order to queue calls behind the numbers from `behind` on."""
+    return encode({"order": "go", "seeds": seeds_of(list(sets)), "behind": behind})
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
-"""The judge's line to the keeper of one candidate: it stops the candidate, lets it go on, and tells
-how it ended.
+"""The judge's channel to the supervisor of one candidate, which stops, continues and ends it.
 
-No submission has this line: what comes from it is no claim.
+No submission has this channel: what arrives on it is no claim.
 """
 
 import signal
@@ -17,129 +16,120 @@ from kevin_env.judge.sandbox.levels import LevelName
 from kevin_env.judge.workers.errors import Ended
 
 SECONDS = 10.0
-"""For any answer of the keeper's."""
+"""For any answer of the supervisor."""
 
 
 class SupervisorChannel:
-    """One end of it; the other is the keeper's.
+    """The judge's end of the channel.
 
     Attributes:
-        stood_still: Whether the candidate did when it was stopped the last time, until it was let
-            go on.
+        stood_still: See `Worker.stood_still`.
     """
 
     def __init__(self, sock: socket.socket) -> None:
         self.stood_still = True
-        self._keeper = Channel(sock)
+        self._channel = Channel(sock)
         self._ended: Ended | None = None
         self._dismissed = False
         self._owed = 0
         """Answers to orders that were not waited for."""
 
     def greet(self) -> tuple[Sandbox, LevelName, int]:
-        """What a new keeper says of itself: which protections hold, what they rest on, and its
-        process.
+        """What a new supervisor reports: protections, sandbox level and its own process.
 
         Raises:
-            JudgeError: when it does not.
+            JudgeError: if it reports nothing valid.
         """
         try:
-            hello = self._keeper.receive(SECONDS)
+            hello = self._channel.receive(SECONDS)
             return Sandbox.model_validate(hello["sandbox"]), hello["level"], hello["pid"]
         except (WireError, KeyError, ValidationError) as error:
             raise JudgeError(str(error)) from error
 
     def freeze(self, frozen: bool, wait: bool) -> None:
-        """As `Worker.freeze`."""
+        """See `Worker.freeze`."""
         if wait:
             self.settle()
         if not self._dismissed and self._ended is None:
-            with suppress(WireError):  # what the keeper said before it went is still to be read
-                self._keeper.send({"freeze": frozen})
+            with suppress(WireError):  # its last message before it went is still to be read
+                self._channel.send({"freeze": frozen})
             self._owed += 1
         if wait:
             self.settle()
 
     def settle(self) -> None:
-        """As `Worker.settle`."""
+        """See `Worker.settle`."""
         while self._owed > 0:
             self._owed -= 1
-            self.stood_still = not self._hear().get("ran")
-        self._require_there()
+            self.stood_still = not self._receive().get("ran")
+        self._require_alive()
 
     def lend(self, name: str, size: int) -> None:
-        """Tells of memory of this machine that is not the candidate's own. Errors as `settle`."""
-        self.settle()
-        with suppress(Closed):  # as in `freeze`
-            self._keeper.send({"lent": name, "size": size})
-        self._hear()
+        """Reports memory of this machine that is not the candidate's. Errors as `settle`."""
+        self._order({"lent": name, "size": size})
 
     def report(self) -> None:
         """Has the candidate report where in its code it is. Errors as `settle`."""
-        self.settle()
-        with suppress(WireError):  # as in `freeze`
-            self._keeper.send({"report": True})
-        self._hear()
+        self._order({"report": True})
 
     def end(self, limit: str) -> None:
-        """Has everything killed, from any thread; whoever waits for the candidate gets `Ended` with
-        this limit.
-        """
+        """See `Worker.end`."""
         with suppress(WireError):
-            self._keeper.send({"end": limit}, timeout=SECONDS)
+            self._channel.send({"end": limit}, timeout=SECONDS)
 
     def dismiss(self) -> None:
-        """Has everything killed; the keeper is told nothing more, and `close` waits for its end."""
+        """Has everything killed. No more orders are sent; `close` waits for the end."""
         self._dismissed = True
-        with suppress(OSError):  # a half-close: the end of the keeper's side says that all are dead
-            self._keeper.sock.shutdown(socket.SHUT_WR)
+        with suppress(OSError):  # a half-close: the supervisor closes its side when all are dead
+            self._channel.sock.shutdown(socket.SHUT_WR)
 
     def close(self) -> None:
-        """Waits until all are dead. Twice is fine."""
+        """Waits until all are dead. Idempotent."""
         self.dismiss()
         with suppress(WireError):
             while True:
-                self._keeper.receive(SECONDS)
-        self._keeper.close()
+                self._channel.receive(SECONDS)
+        self._channel.close()
 
     def why_ended(self) -> Ended | None:
-        """How a candidate ended that answers no more; None where its keeper does not say so."""
+        """How a candidate that no longer answers ended; None if the supervisor reports no end."""
         try:
-            while "done" in (answer := self._keeper.receive(SECONDS)):
+            while "done" in (answer := self._channel.receive(SECONDS)):
                 self._owed -= 1
             self._ended = Ended(answer.get("ended"), answer.get("limit"))
         except WireError as error:
-            if isinstance(error, Closed):  # the keeper is gone too: no submission can do that
+            if isinstance(error, Closed):  # the supervisor is gone: no submission can do that
                 self._ended = self._ended or Ended()
         return self._ended
 
     @property
     def shot(self) -> bool:
-        """As `Worker.shot`."""
-        return (
-            self._ended is not None
-            and self._ended.limit is None
-            and self._ended.code in (None, -signal.SIGKILL)
-        )
+        """See `Worker.shot`."""
+        end = self._ended
+        return end is not None and end.limit is None and end.code in (None, -signal.SIGKILL)
 
     @property
     def limited(self) -> bool:
-        """As `Worker.limited`."""
+        """See `Worker.limited`."""
         return self._ended is not None and self._ended.limit is not None
 
-    def _require_there(self) -> None:
+    def _order(self, order: dict[str, Any]) -> None:
+        self.settle()
+        with suppress(WireError):  # as in `freeze`
+            self._channel.send(order)
+        self._receive()
+
+    def _require_alive(self) -> None:
         if self._dismissed:  # by the judge: that is no end of its own
             raise Ended
-        if (
-            self._ended is not None
-        ):  # an answer that was late may come yet, and would be taken for that to a new order
+        if self._ended is not None:  # a late answer would be taken for that to a new order
             raise self._ended
 
-    def _hear(self) -> dict[str, Any]:
-        """The keeper's next answer; errors as `settle`."""
-        self._require_there()
+    def _receive(self) -> dict[str, Any]:
+        """The supervisor's next answer. Errors as `settle`."""
+        self._require_alive()
         try:
-            answer = self._keeper.receive(SECONDS)
+            answer = self._channel.receive(SECONDS)
         except WireError as error:
             self._ended = self._ended or Ended()
             raise self._ended from error
