@@ -1,6 +1,4 @@
-"""What the measuring scripts rest on: submissions that no cache has seen, and what a machine is
-found to use.
-"""
+"""What the benchmarks rely on: submissions that no cache has seen, and resource usage."""
 
 import ast
 import importlib
@@ -116,7 +114,7 @@ TOLD: dict[str, Any] = {
 
 
 class Verdicts:
-    """In the place of a pool: always the same verdict."""
+    """A pool that always gives the same verdict."""
 
     def __init__(self, judgement: Judgement) -> None:
         self._judgement = judgement

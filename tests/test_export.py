@@ -263,19 +263,8 @@ def test_a_file_that_becomes_shorter_while_it_is_read_is_read_to_its_end(tmp_pat
 
 
 def test_places_that_cannot_be_written_are_said_in_one_line(tmp_path: Path) -> None:
-    for words in (
-        ("demo", "--out"),
-        (
-            "play",
-            "--problem",
-            "L1_23_Softmax",
-            "--model",
-            "m",
-            "--base-url",
-            "http://127.0.0.1:9/v1",
-            "--out",
-        ),
-    ):
-        code, out, err = run(*words, tmp_path)
+    play = "play --problem L1_23_Softmax --model m --base-url http://127.0.0.1:9/v1"
+    for words in ("demo", play):
+        code, out, err = run(*words.split(), "--out", tmp_path)
         assert (code, out) == (2, "")
         assert err == f"kevin-env: {tmp_path}: Is a directory\n"

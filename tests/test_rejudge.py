@@ -1,6 +1,4 @@
-"""A KernelBench run is judged again: real kernels on the CPU; resuming, comparing and reporting
-with a script.
-"""
+"""Rejudging a KernelBench run: real kernels on the CPU, the rest with scripted verdicts."""
 
 import importlib
 import io
@@ -45,18 +43,11 @@ class ModelNew(torch.nn.Module):
 SMALL = SOURCE.replace("N = 1024", "N = 64")
 TERMS = Terms(rules="open", inputs="varied", baseline="eager", hardware="scripted CPU")
 RIGHT = {
-    "sample_id": 0,
-    "compiled": True,
-    "correctness": True,
-    "metadata": {},
-    "runtime": 2.0,
+    "sample_id": 0, "compiled": True, "correctness": True, "metadata": {}, "runtime": 2.0,
     "ref_runtime": 5.0,
-}
-NOT_BUILT = {
-    "compiled": False,
-    "correctness": False,
-    "metadata": {"compilation_error": "no such header"},
-}
+}  # fmt: skip
+NO_HEADER = {"compilation_error": "no such header"}
+NOT_BUILT = {"compiled": False, "correctness": False, "metadata": NO_HEADER}
 QUIET = Console(quiet=True)
 
 
@@ -71,9 +62,7 @@ def problems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run_folder(folder: Path, results: Any, **kernels: str) -> Path:
-    """A run with kernels named like `level_1_problem_7_sample_0`; without results where these are
-    None.
-    """
+    """A run with kernels named like `level_1_problem_7_sample_0`, and results unless None."""
     (folder / "run").mkdir()
     for name, code in kernels.items():
         (folder / "run" / f"{name}_kernel.py").write_text(code)
@@ -178,15 +167,8 @@ def test_the_report_counts_and_explains(tmp_path: Path) -> None:
     results = {"1": [RIGHT, wrong], "2": [RIGHT], "4": [NOT_BUILT]}
     run = run_folder(tmp_path, results, **dict.fromkeys(names, KERNEL))
     report, _ = scripted(run, [correct(4.0), correct(2.0), WRONG, WRONG, WRONG])
-    assert agreements(report) == [
-        *(
-            "both_accept",
-            "only_kevin_env_accepts",
-            "only_kernelbench_accepts",
-            "both_refuse",
-            "no_verdict",
-        )
-    ]
+    found = "both_accept only_kevin_env_accepts only_kernelbench_accepts both_refuse no_verdict"
+    assert agreements(report) == found.split()
     row = report.row()
     assert [(level["level"], level["agreement"]) for level in row["levels"]] == [
         (1, pytest.approx(1 / 3)),
