@@ -5,9 +5,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 from textual.app import App, ComposeResult, ReturnType
 from textual.binding import Binding, BindingType
+from textual.color import Color
 from textual.containers import Horizontal
 from textual.screen import ModalScreen, Screen
 from textual.timer import Timer
@@ -30,6 +32,22 @@ SCROLLING: tuple[BindingType, ...] = (
     Binding("g,home", "scroll(-1000000000)", "to the top", show=False),
     Binding("G,end", "scroll(1000000000)", "to the end", show=False),
 )
+
+
+def _terminal_theme(back: str, text: str, *colours: str) -> TerminalTheme:
+    """The named colours under a theme; every one has a contrast of at least 4.5 on its ground."""
+    rgb = [Color.parse(f"#{each}").rgb for each in (back, text, *colours)]
+    return TerminalTheme(rgb[0], rgb[1], rgb[2:10], [rgb[10], *rgb[3:10]])
+
+
+_DARK = _terminal_theme(
+    "121212", "e0e0e0",
+    "000000", "ff6b68", "7bd88f", "f0c674", "81a2f0", "d59bf6", "7fd3e6", "e0e0e0", "8d96a5",
+)  # fmt: skip
+_LIGHT = _terminal_theme(
+    "e0e0e0", "1f1f1f",
+    "000000", "a82020", "14652b", "6e4b00", "1d3f9c", "7a2a9c", "0a5a72", "1f1f1f", "565d69",
+)  # fmt: skip
 
 
 class KevinApp(App[ReturnType]):
@@ -55,6 +73,7 @@ class KevinApp(App[ReturnType]):
     def __init__(self) -> None:
         plain = bool(os.environ.get("NO_COLOR"))
         super().__init__(ansi_color=plain)
+        self.ansi_theme_dark, self.ansi_theme_light = _DARK, _LIGHT
         if plain:
             self.theme = "ansi-dark"
         elif "TEXTUAL_THEME" not in os.environ and _is_light(os.environ.get("COLORFGBG", "")):

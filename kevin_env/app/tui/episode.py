@@ -85,6 +85,7 @@ class EpisodeView(Horizontal):
     EpisodeView #sums { height: 1fr; padding: 0 1; }
     EpisodeView #brief { display: none; height: 1; color: $text-muted; }
     EpisodeView #tabs, EpisodeView #beside-title { height: 1; background: $boost; }
+    EpisodeView #tabs { link-style: none; link-style-hover: bold; }
     EpisodeView #main { border-left: vkey $panel; }
     EpisodeView #beside-box { width: 2fr; border-left: vkey $panel; display: none; }
     EpisodeView #pane-box { width: 3fr; }

@@ -278,6 +278,7 @@ class ViewScreen(EpisodeScreen):
         Binding("a", "play", "auto-play", show=False),
         Binding("plus,equals_sign", "speed(1)", "auto-play faster", show=False),
         Binding("minus", "speed(-1)", "auto-play slower", show=False),
+        Binding("t", "timeline", "show the turns", show=False),
         Binding("colon", "ask_turn", "to a turn", show=False),
         Binding("L,right_square_bracket", "episode(1)", "next trajectory", show=False),
         Binding("H,left_square_bracket", "episode(-1)", "the trajectory before", show=False),

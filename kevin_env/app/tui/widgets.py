@@ -26,7 +26,7 @@ class Lines(ScrollView, can_focus=False):
     """
     COMPONENT_CLASSES = {"lines--found", "lines--hit"}  # noqa: RUF012  # read by Textual
     DEFAULT_CSS += """
-    Lines > .lines--found { background: $warning 40%; }
+    Lines > .lines--found { background: $warning-muted; }
     Lines > .lines--hit { background: $warning; color: $background; }
     Lines:nocolor > .lines--found, Lines:nocolor > .lines--hit { text-style: reverse; }
     """
@@ -112,6 +112,7 @@ class Lines(ScrollView, can_focus=False):
     def _marked(self, number: int) -> Text:
         """A line with what was found and what is selected in it."""
         line, plain = self.lines[number].copy(), self.lines[number].plain.lower()
+        line.stylize_before(line.style)  # a text without spans is rendered without its style
         name = "lines--hit" if number == self._hit else "lines--found"
         at = plain.find(self._words.lower()) if self._words else -1
         while at >= 0:
@@ -132,7 +133,7 @@ class Rows(ScrollView, can_focus=False):
     COMPONENT_CLASSES = {"rows--cursor", "rows--mark"}  # noqa: RUF012  # read by Textual
     DEFAULT_CSS = """
     Rows { scrollbar-size-vertical: 1; scrollbar-size-horizontal: 0; }
-    Rows > .rows--cursor { background: $primary 35%; text-style: bold; }
+    Rows > .rows--cursor { background: $primary-muted; text-style: bold; }
     Rows:nocolor > .rows--cursor { text-style: reverse; }
     Rows > .rows--mark { color: $accent; }
     """
