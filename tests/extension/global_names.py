@@ -66,7 +66,7 @@ def full(cuda: bool) -> str:
     ]
     standard = [
         name
-        for name in sources._OF_STD
+        for name in sorted(set(sources._headers().values()))
         if STANDARD != ["-std=c++17"] or name not in ("numbers", "span")
     ]
     return "".join(f"#include <{name}>\n" for name in (*torch_headers, *standard))
