@@ -167,7 +167,7 @@ def test_whoever_waits_for_a_child_counts_only_if_it_is_about_to_stop_itself(spa
         assert not supervisor._stopped(threads)
         program.send_signal(signal.SIGSTOP)  # another of its threads might be the one that meets it
         assert not supervisor._stopped(threads)
-        supervisor._tell_each(threads)
+        supervisor._stop_each(threads)
         assert supervisor._stopped(threads)
         program.send_signal(signal.SIGCONT)
         assert not supervisor._stopped(threads)

@@ -1,4 +1,4 @@
-"""Where a candidate says its outputs lie, checked and mapped. The judge reads the memory itself."""
+"""Where a candidate claims that its outputs lie, checked and mapped. The judge reads the memory."""
 
 import math
 from typing import Annotated, Any
@@ -20,7 +20,7 @@ _WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64, 16: to
 MAX_DIMENSIONS = 64
 MAX_TENSORS = 1024
 Count = Annotated[int, Field(ge=0, lt=1 << 62)]
-"""What fits the 64 bits that torch has for a size, also where no byte depends on it."""
+"""Fits torch's 64-bit sizes, even where no byte depends on it."""
 Name = Annotated[str, StringConstraints(max_length=1000)]
 
 _PAIRED = TypeAdapter(Annotated[list[tuple[Name, Name]], Field(max_length=100)])
@@ -39,7 +39,7 @@ _MALFORMED_ANSWER = "its description of the outputs is malformed"
 
 
 class TensorClaim(Frozen):
-    """One output tensor: what it is, and which memory it is in."""
+    """One output tensor and the memory that it is in."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -51,16 +51,17 @@ class TensorClaim(Frozen):
     place: Annotated[str, StringConstraints(max_length=128, to_lower=True)] | None = Field(
         default=None, alias="in"
     )
-    """`inbox`, `outbox`, the IPC handle of the candidate's own allocation, or `memory` on a CPU,
-    where `offset` is an address; None when it was too large to copy. A handle has one name,
-    whatever letters its digits are written in.
+    """`inbox`, `outbox`, an IPC handle of the candidate's allocation, or `memory` on a CPU.
+
+    With `memory`, `offset` is an address. None if it was too large to copy. Handles are lowercased,
+    so each has one name.
     """
     size: Count = 0
     offset: Count = 0
 
     @property
     def span(self) -> int:
-        """Bytes from the first to the last element; of a dtype that exists."""
+        """Bytes from the first to the last element; only for a dtype that exists."""
         return extent(self.shape, self.stride) * DTYPES[self.dtype].itemsize
 
 
@@ -73,15 +74,15 @@ class CallClaim(Frozen):
     tensors: list[TensorClaim] = Field(default=[], max_length=MAX_TENSORS)
     unsupported: str | None = Field(default=None, max_length=500)
     record: Record | None = None
-    """What the call did, where that was to be recorded."""
+    """What the call did, if it was to be recorded."""
 
 
 class Output:
-    """One output tensor of a call as claimed, with its bytes where they are in reach.
+    """One claimed output tensor, with its bytes where they are in reach.
 
     Attributes:
-        claim: What was claimed.
-        flat: The bytes from the first to the last element; None when the claim names no memory.
+        claim: The claim.
+        flat: The bytes from the first to the last element; None if the claim names no memory.
         stride: Of the tensor in those bytes.
     """
 
@@ -94,7 +95,7 @@ class Output:
 
     @property
     def size(self) -> int:
-        """Bytes of a copy: without what lies between the elements."""
+        """Bytes of a copy, without gaps between the elements."""
         if self.flat is None:
             return 0
         return min(
@@ -103,25 +104,23 @@ class Output:
 
     @property
     def has_bytes(self) -> bool:
-        """Whether there is memory to look at."""
+        """Whether it has memory."""
         return self.flat is not None and self.flat.numel() > 0
 
     @property
     def bytes(self) -> torch.Tensor:
-        """Those of one that names memory."""
+        """The bytes of an output that names memory."""
         assert self.flat is not None
         return self.flat
 
     def room(self) -> torch.Tensor | None:
-        """Memory of the judge's own for its elements; None where it has no bytes."""
+        """Judge memory for a copy of its elements; None if it has no bytes."""
         if self.flat is None:
             return None
         return torch.empty_like(self._elements(), memory_format=torch.contiguous_format)
 
     def taken(self, room: torch.Tensor | None = None) -> "Output":
-        """The same with the elements copied to memory of the judge's own: to `room`, or to new
-        memory.
-        """
+        """The same with its elements copied into the judge's memory: `room`, or new memory."""
         room = self.room() if room is None else room
         if room is None:
             return Output(self.claim, None)
@@ -137,8 +136,9 @@ class Output:
         return self.size < self.bytes.numel()
 
     def _elements(self) -> torch.Tensor:
-        """What is copied: of a column of a matrix only the column, as plain words, which every
-        device can copy.
+        """What is copied, as plain words that every device can copy.
+
+        For a column of a matrix this is the column alone.
         """
         if not self._is_sparse:
             return self.bytes
@@ -154,7 +154,7 @@ class Output:
 
 
 class Distant(Output):
-    """One in memory of the candidate's process: nothing of it is read before it is taken."""
+    """An output in the memory of the candidate's process; nothing is read before it is copied."""
 
     def __init__(self, claim: TensorClaim, memory: ProcessMemory) -> None:
         super().__init__(claim, None)
@@ -162,38 +162,37 @@ class Distant(Output):
 
     @property
     def size(self) -> int:
-        """Bytes of a copy, which holds what lies between the elements, too."""
+        """Bytes of a copy, which includes gaps between the elements."""
         return self.claim.span
 
     @property
     def has_bytes(self) -> bool:
-        """Whether there is memory to look at."""
+        """Whether it has memory."""
         return self.size > 0
 
     def taken(self, room: torch.Tensor | None = None) -> Output:
-        """The same as it is there now, in new memory of the judge's own; `Broken` when it is not
-        there.
+        """A copy of its present content in new judge memory.
+
+        Raises:
+            Broken: if it is not there.
         """
         del room
         return Output(self.claim, self._memory.read(self.claim.offset, self.size))
 
 
 KEPT_FACTOR, KEPT_SLACK = 2, 1 << 30
-"""How much stays mapped: so many times what one pass has named at most, and so many bytes beyond
-that.
-"""
+"""What stays mapped: so many times the most that one pass named, and so many bytes more."""
 
 
 class Mappings:
-    """The candidate's own allocations that the judge has mapped, by handle; opened once, closed
-    with the candidate.
+    """The candidate's allocations that the judge has mapped, by handle.
 
-    The driver keeps the memory alive while it is mapped here, also when the candidate frees it or
-    dies. So whoever frees and allocates for each call would fill the device: what was named longest
-    ago is unmapped then.
+    Each is opened once and closed with the candidate. The driver keeps memory alive while it is
+    mapped, even if the candidate frees it or dies. A candidate that allocates anew for each call
+    would fill the device, so the least recently named allocations are unmapped.
 
     Attributes:
-        inbox: Of the handshake where they hold.
+        inbox: Of the handshake that they belong to.
     """
 
     def __init__(
@@ -217,14 +216,14 @@ class Mappings:
 
     @property
     def size(self) -> int:
-        """Bytes of the allocations that are mapped."""
+        """Total size of the mapped allocations."""
         return sum(region.size for region in self._opened.values())
 
     def resolve(self, claim: TensorClaim) -> Output:
         """Finds the memory of a claimed tensor.
 
         Raises:
-            Broken: when the claim cannot be true.
+            Broken: if the claim cannot be true.
         """
         if claim.layout is not None or claim.place is None:
             return Output(claim, None)
@@ -243,8 +242,7 @@ class Mappings:
         return Output(claim, region.bytes[claim.offset : end])
 
     def next_pass(self) -> None:
-        """Unmaps what many passes have left, the oldest first; for when the device has done all
-        that it was given.
+        """Unmaps old allocations. Call it when the device has done all its work.
 
         No output that was resolved before may be read afterwards.
         """
@@ -257,7 +255,7 @@ class Mappings:
             region.close()
 
     def close(self) -> None:
-        """Unmaps all of it."""
+        """Unmaps everything."""
         for region in self._opened.values():
             region.close()
         self._opened.clear()
@@ -278,13 +276,13 @@ class Mappings:
 
 
 def read_claims(answer: dict[str, Any], count: int) -> list[CallClaim]:
-    """The claims of `count` calls, as far as they say where outputs lie. A clock runs meanwhile.
+    """The claims of `count` calls, without their skeletons. A clock runs meanwhile.
 
     Raises:
-        Broken: when the answer is malformed.
+        Broken: if the answer is malformed.
     """
     try:
-        if len(answer["claims"]) != count:  # before any is looked at: a frame has room for millions
+        if len(answer["claims"]) != count:  # checked first: a frame has room for millions
             raise Broken(f"it described {len(answer['claims'])} outputs of {count}")
         return [CallClaim.model_validate(claim) for claim in answer["claims"]]
     except (ValidationError, *MALFORMED) as error:
@@ -292,9 +290,7 @@ def read_claims(answer: dict[str, Any], count: int) -> list[CallClaim]:
 
 
 def read_paired(answer: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    """What a constructed model says of weights that went by shape into its buffers. Errors as
-    `read_claims`.
-    """
+    """Weights that a constructed model paired with buffers by shape. Errors as `read_claims`."""
     try:
         return tuple(_PAIRED.validate_python(answer.get("paired", [])))
     except ValidationError as error:
@@ -302,7 +298,7 @@ def read_paired(answer: dict[str, Any]) -> tuple[tuple[str, str], ...]:
 
 
 def require_skeletons(claims: list[CallClaim]) -> None:
-    """Looks at the rest of what is claimed, when the clock has stopped. Errors as `read_claims`."""
+    """Checks the skeletons, once the clock has stopped. Errors as `read_claims`."""
     try:
         for claim in claims:
             if claim.unsupported is None:
@@ -312,9 +308,7 @@ def require_skeletons(claims: list[CallClaim]) -> None:
 
 
 def _require_skeleton(claim: CallClaim) -> None:
-    """A skeleton must be what taking its own tree apart gives, and so name each tensor once and in
-    order.
-    """
+    """A skeleton must be what taking its tree apart gives: each tensor named once, in order."""
     tensors = [torch.empty(0)] * len(claim.tensors)
     skeleton, named = tree.take_apart(tree.put_together(claim.skeleton, tensors))
     if skeleton != claim.skeleton or len(named) != len(tensors):

@@ -1,21 +1,16 @@
-"""Two words of device memory through which a candidate's queue and the judge's take turns.
+"""The handshake: how inputs reach a candidate, and how its outputs reach the judge.
 
-The candidate's stream waits for the first, which the judge writes, before each call; the judge's
-stream waits for the second, which the candidate writes after it. Numbers only grow, so that no
-earlier one will do.
+The judge draws an input in private memory. The candidate prepares for it; the judge writes the
+input where the candidate can see it and lets it begin. When the candidate reports that it is done,
+the judge looks at the output. Only then is the whole output copied, to be compared.
 
-What comes of one call at the handshake.
+On a CPU the candidate is stopped while the input is written, and the clock starts when it
+continues. It is stopped again for the look, which stops the clock.
 
-The handshake through which inputs reach a candidate, and its outputs the judge.
-
-The judge draws an input in memory of its own. The candidate gets ready for it; the judge writes it
-where the candidate can see it and lets it begin; when it says that it is through, the judge looks
-at the output. Only then is the whole output taken, to be compared.
-
-On a CPU the candidate stands still while the input is written, and the clock starts as it goes on;
-it is stopped again for the look, which stops the clock. On a GPU the candidate queues its calls
-behind a word of device memory that the judge writes when the input is there: see
-`kevin_env.judge.timing.chain`, whose links these are.
+On a GPU the candidate queues its calls behind a flag in device memory that the judge sets when the
+input is there. Its stream waits for the first of two flags before each call, and the judge's stream
+waits for the second, which the candidate's sets after it. Numbers only grow, so an earlier one
+never matches. See `kevin_env.judge.timing.chain`.
 """
 
 import itertools
@@ -46,15 +41,15 @@ _LAST = 0x7FFF_FFFF
 
 
 class LaunchFlags:
-    """The pair of one player; nobody else has it mapped.
+    """The two flags of one player, mapped by no other candidate.
 
     Args:
-        worker: It is lent them.
+        worker: The candidate they are lent to.
         device: A GPU.
         timeout: Seconds that the worker may take to map them.
 
     Raises:
-        JudgeError: where the driver cannot wait for words.
+        JudgeError: if the driver cannot wait for memory.
     """
 
     def __init__(self, worker: Worker, device: torch.device, timeout: float) -> None:
@@ -69,37 +64,33 @@ class LaunchFlags:
         except cuda.CudaError as error:
             self.close()
             raise JudgeError(
-                f"this driver has no stream memory operations, so that nothing can be timed: {error}"
+                f"this driver has no stream memory operations, so nothing can be timed: {error}"
             ) from error
         except BaseException:
             self.close()
             raise
 
     def numbers(self, count: int) -> range:
-        """Those of the next calls."""
+        """The numbers of the next calls."""
         first, self._next = self._next, self._next + count
         return range(first, self._next)
 
     def open(self, number: int) -> None:
-        """Lets the candidate's queue begin a call, once the judge's has done what it was given
-        before.
-        """
+        """Lets the candidate's queue begin a call, once the judge's has done its earlier work."""
         cuda.write_word(self._region.start, number)
 
     def wait(self, number: int) -> None:
-        """Has the judge's queue wait until a call is through."""
+        """Has the judge's queue wait until a call is done."""
         cuda.wait_for(self._region.start + DONE, number)
 
     def release(self) -> None:
-        """Ends all waiting, of the judge's queue and of calls that are queued, whatever the
-        candidate does.
-        """
+        """Ends all waiting, of the judge's queue and of queued calls, even if a candidate hangs."""
         with torch.cuda.stream(torch.cuda.Stream(self._device)):
             cuda.write_word(self._region.start + DONE, _LAST)
             cuda.write_word(self._region.start, self._next - 1)
 
     def close(self) -> None:
-        """Gives the memory back."""
+        """Frees the memory."""
         self._region.close()
 
 
@@ -108,17 +99,16 @@ LATE_SECONDS = 0.02
 
 @dataclass(frozen=True)
 class Answer:
-    """One call.
+    """The outcome of one call.
 
     Attributes:
-        claim: What it is said to have given.
-        outputs: Its outputs in memory of the judge's own; those of a baseline where they are.
-        placed: The outputs where the candidate has them; its next call may overwrite them.
+        claim: What the candidate reports.
+        outputs: Its outputs in the judge's memory; those of a baseline in place.
+        placed: The outputs in place; the next call may overwrite them.
         seconds: From when its inputs could be read until the judge had looked at an output.
-        unchanged: Whether the inputs were left as they were.
+        unchanged: Whether the inputs are unchanged.
         early: Whether an output changed after it had been looked at.
-        writing: On a GPU, the seconds before that in which the input was written and the L2
-            flushed.
+        writing: On a GPU, the seconds before that to write the input and flush the L2.
     """
 
     claim: CallClaim
@@ -131,12 +121,13 @@ class Answer:
 
     @property
     def bytes(self) -> int:
-        """Of the outputs that were taken."""
+        """Total size of the copied outputs."""
         return sum(output.size for output in self.outputs if output.flat is not None)
 
     def changed_since(self) -> bool:
-        """Whether an output is not what it was when it was taken; waits a moment for kernels that
-        still run.
+        """Whether an output has changed since it was copied.
+
+        Waits a moment for kernels that still run.
         """
         time.sleep(LATE_SECONDS)
         try:
@@ -144,42 +135,42 @@ class Answer:
                 then.has_bytes and not torch.equal(now.taken().bytes, then.bytes)
                 for now, then in zip(self.placed, self.outputs, strict=True)
             )
-        except Broken:  # it is not even there any more
+        except Broken:  # the memory is gone
             return True
 
 
 FLUSH_FACTOR = 2
-"""How many times the L2 is overwritten before a call that is timed."""
+"""How many times the L2 is overwritten before a timed call."""
 CLAIMED_FACTOR = 8
 CLAIMED_SLACK = 1 << 30
-"""How many times the bytes of right answers an output may have, and how many bytes beyond that, to
-be taken.
-"""
+"""Outputs are copied up to this factor of a right answer's bytes, and this many bytes more."""
 QUEUE_SECONDS = 0.1
-"""For queueing a call, which takes some milliseconds at most where no kernel has to be compiled or
-loaded. Who takes longer waits for the device in its call, or has more kernels than the device's
-queue: then the word is written. A first call is not waited for: CUDA loads a kernel at its first
-launch, and that waits for what was queued before.
+"""Time to queue a call: some milliseconds if no kernel has to be compiled or loaded.
+
+A call that takes longer synchronizes with the device, or has more kernels than the launch queue;
+then the flag is set. A first call is not waited for: CUDA loads a kernel at its first launch, which
+waits for earlier work in the queue.
 """
 OFTEN = 2
-"""Calls in a row that were not queued, after which none is waited for."""
+"""After so many calls in a row that were not queued, none is waited for."""
 
 
 @dataclass
 class Player:
-    """A worker at a handshake, with what the judge has mapped of its memory.
+    """A worker at a handshake, with the judge's mappings of its memory.
 
     Attributes:
-        worker: It.
-        mappings: Of that handshake and of its own memory.
-        trusted: Whether it runs trusted code. Its outputs are then looked at as everybody's are, but
-            not taken.
+        worker: The process.
+        mappings: Of the handshake and of the worker's memory.
+        trusted: Whether it runs trusted code. Its outputs are looked at like all others, but not
+            copied.
         flags: Through which it and the judge take turns on a GPU.
         first: Whether it has not been called at this handshake yet.
         late: How many of its last calls in a row were not queued in time.
-        unordered: Whether it works on streams that do not wait for torch's current one, so that its
-            inputs have to be there before it is called.
-        claim: What its last call that its host drove gave.
+        unordered: Whether it uses streams that do not wait for torch's current one, so that
+            its inputs
+            must be complete before it is called.
+        claim: The outputs of its last call that was driven by its host.
     """
 
     worker: Worker
@@ -197,7 +188,7 @@ class Player:
         return self.unordered or self.late >= OFTEN
 
     def close(self) -> None:
-        """Unmaps what is mapped of its memory, and takes the words back."""
+        """Unmaps its memory, and takes its flags back."""
         self.mappings.close()
         if self.flags is not None:
             self.flags.close()
@@ -205,11 +196,15 @@ class Player:
 
 @dataclass(frozen=True)
 class Drawn:
-    """An input set: its structure, its private bytes, the seed that a random model gets with it,
-    and its name.
+    """An input set.
 
-    `draws`: whether the reference draws from that seed. It is told with the call then, and not
-    before.
+    Attributes:
+        skeleton: Its structure.
+        image: Its private bytes.
+        seed: Given to a random model with this input.
+        input_set: Its name.
+        draws: Whether the reference draws from that seed. It is then sent with the call,
+            not before.
     """
 
     skeleton: tree.Skeleton
@@ -220,8 +215,14 @@ class Drawn:
 
 
 class Handshake(ABC):
-    """The handshake of one trial: its inbox and outbox on one device. `answer_bytes`: of one call's
-    right answer.
+    """The inbox and outbox of one run on one device.
+
+    Args:
+        device: The device.
+        inbox: Where inputs are written.
+        outbox: Where outputs may be written.
+        l2: Bytes of the device's L2.
+        answer_bytes: Bytes of one call's right answer.
     """
 
     def __init__(
@@ -254,10 +255,10 @@ class Handshake(ABC):
         )
 
     def stage(self, player: Player, drawn: Drawn, timeout: float | Patience) -> None:
-        """Gets a player ready for inputs of one form.
+        """Prepares a player for inputs of one form.
 
         Raises:
-            JudgeError: when it is at another handshake.
+            JudgeError: if it is at another handshake.
         """
         if player.mappings.inbox is not self.inbox:
             raise JudgeError("a player was called at a handshake that it has left")
@@ -273,21 +274,21 @@ class Handshake(ABC):
         player.mappings.next_pass()
 
     def poison(self) -> None:
-        """Overwrites answers in the outbox; on a GPU that is only queued."""
+        """Overwrites answers in the outbox; on a GPU this is only queued."""
         if self._used:
             self.outbox.bytes.fill_(POISON)
 
     def flush(self) -> None:
-        """Has a GPU overwrite its L2; only queued."""
+        """Overwrites a GPU's L2; only queued."""
         self._scratch.zero_()
 
     def claims(
         self, player: Player, answer: dict[str, object], count: int
     ) -> tuple[list[CallClaim], list[list[Output]]]:
-        """What a player says of its calls, and where their outputs are.
+        """The claims of a player's calls, and where their outputs are.
 
         Raises:
-            Broken: when that cannot be.
+            Broken: if that cannot be.
         """
         claims = read_claims(answer, count)
         self._note_use(claims)
@@ -313,9 +314,7 @@ class Handshake(ABC):
         """
 
     def takeable(self, placed: list[Output]) -> list[Output]:
-        """The same outputs; where far more is claimed than right answers have, some without their
-        bytes.
-        """
+        """The same outputs, without the bytes of those beyond far more than right answers have."""
         sizes = itertools.accumulate(output.size for output in placed)
         most = CLAIMED_FACTOR * self.answer_bytes + CLAIMED_SLACK
         return [output if size <= most else Output(output.claim, None)
@@ -323,7 +322,7 @@ class Handshake(ABC):
 
 
 class CpuHandshake(Handshake):
-    """The handshake on a CPU: a submission stands still while it is shown its inputs and is read."""
+    """The handshake on a CPU: a candidate is stopped while it is given inputs and read."""
 
     def call(self, player: Player, drawn: Drawn, timeout: float | Patience) -> Answer:
         """See `Handshake.call`."""
@@ -348,5 +347,5 @@ class CpuHandshake(Handshake):
 
 
 def seeds_of(sets: list[Drawn]) -> list[int | None]:
-    """What is told with each call."""
+    """The seeds that are sent with each call."""
     return [drawn.seed if drawn.draws else None for drawn in sets]

@@ -1,11 +1,8 @@
-"""Memory that the judge owns and lends to candidates: one allocation per region, so nothing else is
-mapped with it.
+"""Memory that judge and candidate share.
 
-The memory of a candidate's process, which the judge reads itself: on a CPU its outputs are where
-they were computed.
-
-So nobody has to copy them while the clock runs, and nothing of the candidate's decides what is
-seen.
+A region that the judge lends is an allocation of its own, so nothing else is mapped with it. On a
+CPU the judge reads outputs directly from the candidate's process: they are not copied while the
+clock runs, and nothing of the candidate's decides what is seen.
 """
 
 import contextlib
@@ -27,7 +24,7 @@ SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 
 
 class SharedRegion(Region):
-    """A region made here. `order` and `fds` are what a candidate needs to map it."""
+    """A region made by the judge. `order` and `fds` are what a candidate needs to map it."""
 
     def __init__(self, size: int, device: torch.device) -> None:
         size = aligned(max(size, 1), cuda.BLOCK if device.type == "cuda" else ALIGNMENT)
@@ -41,9 +38,8 @@ class SharedRegion(Region):
         else:
             self._fd = os.memfd_create("kevin", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
             os.ftruncate(self._fd, size)
-            fcntl.fcntl(
-                self._fd, fcntl.F_ADD_SEALS, SEALS
-            )  # shrunk by a candidate, it would kill whoever reads it
+            # shrunk by a candidate, it would kill the process that reads it
+            fcntl.fcntl(self._fd, fcntl.F_ADD_SEALS, SEALS)
             super().__init__(torch.frombuffer(mmap.mmap(self._fd, size), dtype=torch.uint8))
 
     @property
@@ -64,7 +60,7 @@ class SharedRegion(Region):
 
 
 def _allocated(size: int) -> int:
-    """Device memory of its own; what torch keeps for later is given back where that is needed."""
+    """Device memory; torch's cache is emptied if that is needed."""
     with contextlib.suppress(torch.OutOfMemoryError):
         return cuda.allocate(size)
     torch.cuda.empty_cache()
@@ -72,8 +68,7 @@ def _allocated(size: int) -> int:
 
 
 class Image:
-    """A private copy of a region's future content: tensors laid out one after the other, poison
-    between them.
+    """A private copy of a region's future content: tensors in a row, with poison between them.
 
     Args:
         tensors: On any device.
@@ -82,8 +77,7 @@ class Image:
     Attributes:
         bytes: All of it, a multiple of eight.
         specs: Where each tensor lies, for the candidate.
-        tensors: The tensors themselves, as views into the image; the judge computes what it expects
-            from these.
+        tensors: Views into the image, from which the judge computes its expectations.
     """
 
     def __init__(self, tensors: list[torch.Tensor], device: torch.device) -> None:
@@ -105,9 +99,9 @@ class Image:
         return self.bytes.numel()
 
     def write_to(self, region: Region) -> None:
-        """Copies the bytes to the beginning of the region; on a GPU the copy is only queued.
+        """Copies the bytes to the beginning of the region; on a GPU this is only queued.
 
-        By a kernel rather than a device-to-device copy: it needs the device for itself.
+        This is a kernel, not a device-to-device copy: a kernel needs the device for itself.
         """
         torch.add(self.bytes.view(torch.int64), 0, out=self._in(region))
 
@@ -118,7 +112,7 @@ class Image:
         )  # an eighth of the elements
 
     def differs_from(self, region: Region) -> torch.Tensor:
-        """Whether the region holds something else, as a tensor; on a GPU that is only queued."""
+        """Whether the region differs, as a tensor; on a GPU this is only queued."""
         return (self._in(region) != self.bytes.view(torch.int64)).any()
 
     def _in(self, region: Region) -> torch.Tensor:
@@ -126,17 +120,17 @@ class Image:
 
 
 def aligned(size: int, unit: int = ALIGNMENT) -> int:
-    """`size` rounded up to a multiple of `unit`, by default the alignment of a tensor in a region."""
+    """`size` rounded up to a multiple of `unit`."""
     return -(-size // unit) * unit
 
 
 def image_size(tensors: list[torch.Tensor]) -> int:
-    """Bytes that an image of these takes."""
+    """Bytes of an image of these tensors."""
     return sum(aligned(t.numel() * t.element_size()) + ALIGNMENT for t in tensors)
 
 
 def _is_dense(tensor: torch.Tensor) -> bool:
-    """Whether its elements fill a block of memory without gaps or overlaps, in whatever order."""
+    """Whether its elements fill a block without gaps or overlaps, in any order."""
     order = sorted(range(tensor.dim()), key=lambda i: (tensor.stride(i), tensor.size(i)))
     expected = 1
     for i in order:
@@ -147,24 +141,23 @@ def _is_dense(tensor: torch.Tensor) -> bool:
 
 
 class ProcessMemory:
-    """The memory of one process, as it was when this was made: a program that it becomes later has
-    other memory.
+    """The memory of one process as of now; a program that it executes later has other memory.
 
     Args:
-        pid: Of the process, a descendant of this one.
+        pid: A descendant of this process.
 
     Raises:
-        OSError: where that may not be read.
+        OSError: if it may not be read.
     """
 
     def __init__(self, pid: int) -> None:
         self._fd = os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
 
     def read(self, address: int, size: int) -> torch.Tensor:
-        """A copy of so many bytes from an address on.
+        """Copies so many bytes from an address on.
 
         Raises:
-            Broken: when the process has no such memory.
+            Broken: if the process has no such memory.
         """
         data = torch.empty(size, dtype=torch.uint8)
         room, done = memoryview(data.numpy().data), 0
@@ -176,17 +169,18 @@ class ProcessMemory:
         return data
 
     def close(self) -> None:
-        """Nothing can be read any more. Twice is fine."""
+        """Closes it. Idempotent."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
 
 
-def memory_below(keeper: int) -> ProcessMemory | None:
-    """That of a keeper's candidate, of which nothing of a submission has run yet; None where it may
-    not be read.
+def memory_below(supervisor: int) -> ProcessMemory | None:
+    """The memory of a supervisor's candidate; None where it may not be read.
+
+    Nothing of a submission has run yet.
     """
     with suppress(OSError, ValueError):
-        (candidate,) = Path(f"/proc/{keeper}/task/{keeper}/children").read_text().split()
+        (candidate,) = Path(f"/proc/{supervisor}/task/{supervisor}/children").read_text().split()
         return ProcessMemory(int(candidate))
     return None

@@ -1,10 +1,8 @@
-"""A control group for each candidate, where this machine lets us make one: memory of every kind,
-counted by the kernel.
+"""A control group for each candidate, where one can be made: the kernel counts all its memory.
 
-It is made below the group that the judge itself is in, so what bounds the judge bounds it, too. As
-root in a container the file system of groups is often read-only, and an ordinary user needs a group
-that was delegated to them (`systemd-run --user --scope -p Delegate=yes`); without one the keeper's
-watch is what limits.
+It is made below the judge's own group, so the judge's limits apply, too. As root in a container the
+file system of groups is often read-only, and an ordinary user needs a delegated group (`systemd-run
+--user --scope -p Delegate=yes`). Without one the supervisor enforces the limits.
 """
 
 import os
@@ -13,14 +11,12 @@ from contextlib import suppress
 from pathlib import Path
 
 _MOST_TASKS = 1 << 14
-"""Threads and processes. The keeper's own limit is lower; this one no bomb is faster than."""
+"""Threads and processes. The supervisor's limit is lower; a fork bomb can outrun that."""
 _REMOVE_SECONDS = 2.0
 
 
 def homes() -> list[Path]:
-    """Where a group can be made: at most one folder, of version 1 or 2, whichever counts memory
-    here.
-    """
+    """Folders where a group can be made: at most one, of version 1 or 2, whichever counts memory."""
     mounts = [line.split() for line in Path("/proc/self/mountinfo").read_text().splitlines()]
     own = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
     found: list[Path] = []
@@ -41,9 +37,7 @@ def homes() -> list[Path]:
 
 
 class Group:
-    """One candidate's group, as the keeper holds it: by descriptors, since its paths are soon out
-    of sight.
-    """
+    """One candidate's group, held by descriptors: its paths soon become unreachable."""
 
     def __init__(self, name: str, memory: int) -> None:
         self._doors: list[int] = []
@@ -53,7 +47,7 @@ class Group:
                 self._make(home / name, memory)
 
     def admit(self, pid: int) -> None:
-        """Moves a process into it. The kernel takes some 10 ms for that, whoever asks."""
+        """Moves a process into it, which takes the kernel some 10 ms."""
         for door in self._doors:
             with suppress(ProcessLookupError):  # it has ended already
                 os.write(door, str(pid).encode())
@@ -65,9 +59,7 @@ class Group:
         self._doors, self._events = [], None
 
     def ran_out(self) -> bool:
-        """Whether the kernel has killed one of its processes because there was no memory left for
-        it.
-        """
+        """Whether the kernel has killed one of its processes for lack of memory."""
         if self._events is None:
             return False
         lines = os.pread(self._events, 4096, 0).decode().splitlines()
@@ -76,8 +68,8 @@ class Group:
     def _make(self, folder: Path, memory: int) -> None:
         folder.mkdir()
         for name, value in (
-            ("memory.limit_in_bytes", memory), ("memory.memsw.limit_in_bytes", memory), ("memory.max", memory),
-            ("memory.swap.max", 0), ("pids.max", _MOST_TASKS),
+            ("memory.limit_in_bytes", memory), ("memory.memsw.limit_in_bytes", memory),
+            ("memory.max", memory), ("memory.swap.max", 0), ("pids.max", _MOST_TASKS),
         ):  # fmt: skip
             with suppress(OSError):  # without swap some are not there
                 if (folder / name).exists():
@@ -95,7 +87,7 @@ def remove(name: str) -> None:
         while folder.is_dir() and time.monotonic() < deadline:
             try:
                 folder.rmdir()
-            except OSError:  # the kernel has not buried them all
+            except OSError:  # not all processes are gone yet
                 time.sleep(0.002)
 
 

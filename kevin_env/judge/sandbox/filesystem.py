@@ -1,11 +1,8 @@
-"""Which parts of the machine a candidate sees.
+"""Which files a candidate sees, and which of those it may open.
 
-A root directory of the candidate's own: read-only binds of what it may see, and one file system
-in memory to write.
-
-What is not bound has no path, so neither files nor Unix sockets of the machine can be named.
-
-Landlock: which files may be opened and how, whether or not there are namespaces.
+With namespaces it gets its own root directory: read-only binds of what it may see, and one file
+system in memory to write to. What is not bound has no path, so neither files nor Unix sockets of
+the machine can be named. Landlock restricts how files may be opened, with or without namespaces.
 """
 
 import functools
@@ -46,19 +43,19 @@ SYSTEM = (
     *("/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/localtime", "/etc/os-release"),
 )
 DEVICES = ("null", "full", "random", "urandom", "nvidia*", "dxg")
-"""What may be opened under /dev. Disks, above all, may not: uid 0 needs no capability to write to
-one. Nor /dev/zero, whose shared mappings are memory that no limit counts.
+"""What may be opened under /dev.
+
+Disks may not: uid 0 needs no capability to write to one. Nor /dev/zero, whose shared mappings are
+memory that no limit counts.
 """
 
 SCRATCH = (Path("/dev/shm"), Path("/tmp"))
-"""What everyone may write to on any machine; a candidate gets its own. Someone may have all of /tmp
-on PYTHONPATH.
-"""
+"""World-writable on any machine; a candidate gets its own. PYTHONPATH may include all of /tmp."""
 
 
 @functools.cache
 def readable() -> tuple[Path, ...]:
-    """The system, this Python, CUDA. Of a source checkout of ours only what a candidate imports."""
+    """The system, this Python and CUDA. Of a source checkout, only what a candidate imports."""
     places = {Path(p) for p in (*SYSTEM, sys.prefix, sys.base_prefix, sys.exec_prefix)}
     for entry in (Path(p) for p in sys.path if p and Path(p).is_absolute()):
         own = {entry / "kevin_env" / name for name in ("candidate", "extension")}
@@ -75,10 +72,9 @@ def readable() -> tuple[Path, ...]:
 
 @functools.cache
 def shown() -> tuple[tuple[Path, Path | None], ...]:
-    """What of `readable` has to be shown for all of it to be there, under its own name and the one
-    that links lead to.
+    """What has to be bound for all of `readable` to exist, under its names and link targets.
 
-    Each place with what it says if it is a link; what lies inside another one is left out.
+    Each place with its target if it is a link. Places inside another one are left out.
     """
     found: dict[Path, Path | None] = {}
     for place in sorted({*readable(), *(place.resolve() for place in readable())}):
@@ -89,29 +85,28 @@ def shown() -> tuple[tuple[Path, Path | None], ...]:
 
 
 def devices() -> Iterator[Path]:
-    """What there is of `DEVICES`."""
+    """The devices of `DEVICES` that exist."""
     return (found for name in DEVICES for found in Path("/dev").glob(name))
 
 
 SCRATCH_SIZE = 8 << 30
 INODES = 1 << 20
-_KEEPER = "1"
+_SUPERVISOR = "1"
 
 
 def change_root(folder: Path, size: int, fresh_proc: bool) -> tuple[Path, ...]:
     """In fresh namespaces: replaces the root directory.
 
     Args:
-        folder: The candidate's own folder, an empty one; it has the same name afterwards.
-        size: Bytes of memory that it may use; what it writes may take twice that before writing
-            fails.
+        folder: The candidate's empty folder; it has the same name afterwards.
+        size: Bytes of memory that it may use. Writing fails at twice that.
         fresh_proc: Whether the process namespace is new, too, and needs a /proc.
 
     Returns:
-        The places that can be written to, all of one file system.
+        The writable places, all of one file system.
 
     Raises:
-        Refused: when the machine does not allow it.
+        Refused: if the machine does not allow it.
     """
     mount(None, "/", None, MS_REC | MS_PRIVATE)
     mount("tmpfs", str(folder), "tmpfs", MS_NOSUID | MS_NODEV, "size=4m,mode=0755")
@@ -126,7 +121,7 @@ def change_root(folder: Path, size: int, fresh_proc: bool) -> tuple[Path, ...]:
 
 
 def _add_scratch(root: Path, size: int) -> None:
-    """Mounts one bounded file system and shows a folder of it at each place that can be written to."""
+    """Mounts one bounded file system and binds a folder of it at each writable place."""
     mounted = root / "scratch"
     mounted.mkdir()
     mount(
@@ -178,18 +173,17 @@ def _add_proc(root: Path, fresh: bool) -> None:
 
 
 def _kept(proc: Path) -> list[Path]:
-    """What uid 0 might write to without any capability: the keeper's own, and all that is of no
-    process.
+    """What uid 0 might write to without any capability, to be made read-only.
 
-    The machine's settings, the kernel's debug messages (`dynamic_debug`) and what else a kernel or
-    a driver puts there.
+    The supervisor's folder, and all that belongs to no process: the machine's settings, the
+    kernel's debug messages (`dynamic_debug`) and what else a kernel or a driver adds.
     """
     of_none = [
         place for place in proc.iterdir() if not place.name.isdigit() and not place.is_symlink()
     ]
     return [
         *(place for place in of_none if place.is_dir() or place.stat().st_mode & 0o222),
-        proc / _KEEPER,
+        proc / _SUPERVISOR,
     ]
 
 
@@ -223,26 +217,27 @@ _NO_NEW_PRIVS = 38
 
 
 def landlock_abi() -> int:
-    """The version of Landlock that this kernel has; 0 for none."""
+    """The version of Landlock in this kernel; 0 for none."""
     return max(0, LIBC.syscall(_CREATE, None, 0, 1))
 
 
 def scopes_signals() -> bool:
-    """Whether a restricted process can signal only processes that are restricted with it."""
+    """Whether a restricted process can signal only processes restricted with it."""
     return landlock_abi() >= _ABI_SCOPES
 
 
 def restrict(scratch: Iterable[Path], tcp: bool = False, children: bool = False) -> None:
-    """Reads and runs the system and this Python, writes the scratch folders and devices; no TCP, no
-    foreign signals.
+    """Restricts files with Landlock. Also forbids TCP and signals to other processes.
+
+    The system and this Python may be read and executed; scratch folders and devices written.
 
     Args:
         scratch: What may be written.
-        tcp: Whether TCP is allowed after all, for a network of its own.
-        children: Whether processes that it starts may use CUDA, too; only where /proc is its own.
+        tcp: Whether TCP is allowed after all, for a network namespace.
+        children: Whether child processes may use CUDA, too; only where /proc is its own.
 
     Raises:
-        Refused: when the kernel has no Landlock.
+        Refused: if the kernel has no Landlock.
     """
     version = landlock_abi()
     if not version:
@@ -266,9 +261,8 @@ def _allow_all(ruleset: int, handled: int, scratch: Iterable[Path], processes: P
     _allow(ruleset, Path("/dev"), _READ_DIR)
     for place in devices():
         _allow(ruleset, place, (_READ_FILE | _WRITE_FILE | _READ_DIR | _IOCTL_DEV) & handled)
-    # uid 0 may write to /proc/sys without any capability, so only to what is its own. CUDA opens
-    # /proc/self/task/*/comm for writing, with O_TRUNC; without that cuInit fails with error 304. A
-    # child's /proc/self is another one
+    # uid 0 may write to /proc/sys without any capability, so only /proc/self is writable: CUDA
+    # opens /proc/self/task/*/comm with O_TRUNC, or cuInit fails with error 304. A child has its own
     _allow(ruleset, Path("/proc"), (_READ_FILE | _READ_DIR) & handled)
     _allow(ruleset, processes, (_READ_FILE | _WRITE_FILE | _READ_DIR | _TRUNCATE) & handled)
 

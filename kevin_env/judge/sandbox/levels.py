@@ -1,7 +1,6 @@
-"""How much of the sandbox this machine allows, and what the steps that were taken protect together.
+"""How much of the sandbox this machine allows, and what the steps taken protect together.
 
-Run as `python -m kevin_env.judge.sandbox.levels` it prints one line: what a candidate would get
-here.
+`python -m kevin_env.judge.sandbox.levels` prints what a candidate would get here, in one line.
 """
 
 import os
@@ -17,8 +16,9 @@ LevelName = Literal["root", "user", "container", "landlock", "plain"]
 Step = Literal[
     "network", "processes", "root", "limits", "landlock", "signals", "privileges", "calls"
 ]
-"""Namespaces of network and processes, an own root directory, limits, Landlock, its scope for
-signals, capabilities dropped, system calls filtered.
+"""Namespaces of network and processes, root directory, limits, Landlock, its scope for signals,
+
+capabilities, system calls.
 """
 
 _SUFFICIENT: Mapping[str, tuple[set[Step], ...]] = {
@@ -27,9 +27,10 @@ _SUFFICIENT: Mapping[str, tuple[set[Step], ...]] = {
     "limits": ({"limits", "privileges", "calls"},),
     "processes": ({"processes", "privileges", "calls"}, {"signals", "privileges", "calls"}),
 }
-"""Each protection with the sets of steps of which any one gives it. Landlock alone leaves Unix
-sockets that have a path, and namespaces alone leave sockets that belong to none; the filter takes
-both away.
+"""For each protection, the sets of steps of which any one provides it.
+
+Landlock alone leaves Unix sockets that have a path, and namespaces alone leave sockets that belong
+to none; the system call filter removes both.
 """
 
 
@@ -38,16 +39,16 @@ class Level:
     """One way of setting up a candidate.
 
     Attributes:
-        name: What it rests on.
-        told: The same for people.
-        namespaces: Whether it has any, and with them a root directory of its own.
-        user: Whether they come through a user namespace.
+        name: Its name.
+        description: For people.
+        namespaces: Whether it has namespaces, and with them its own root directory.
+        user: Whether they are made through a user namespace.
         processes: Whether it has a process namespace.
         landlock: Whether Landlock is applied where the kernel has it.
     """
 
     name: LevelName
-    told: str
+    description: str
     namespaces: bool = True
     user: bool = False
     processes: bool = True
@@ -65,16 +66,15 @@ LEVELS = (
         "plain", "no namespaces and no Landlock", namespaces=False, processes=False, landlock=False
     ),
 )
-"""From the best to the least."""
+"""From the strongest to the weakest."""
 
 
 def find(most: LevelName = "root") -> Level:
-    """The best level, `most` or a lesser one, that this machine allows in full: each is tried in a
-    process of its own.
+    """The best level, `most` or weaker, that this machine allows in full.
 
-    One thread only: it forks.
+    Each is tried in a child process, so the caller must have one thread only.
     """
-    filesystem.shown()  # found out once, before any fork
+    filesystem.shown()  # computed once, before any fork
     names = [level.name for level in LEVELS]
     for level in LEVELS[names.index(most) :]:
         if not level.namespaces or _works(level):
@@ -93,9 +93,9 @@ def protections(done: Collection[str]) -> dict[str, str]:
 
 
 def describe(level: Level) -> str:
-    """What it is made of here, in one line."""
+    """The layers in use here, in one line."""
     version = filesystem.landlock_abi() if level.landlock else 0
-    parts = [level.told]
+    parts = [level.description]
     parts += [f"Landlock {version}"] if version else []
     parts += ["system call filter"] if os.uname().machine in seccomp.NUMBERS else []
     parts.append(
@@ -122,13 +122,13 @@ def _try(level: Level, folder: Path) -> bool:
 
 
 def _succeeds(step: Callable[[], bool]) -> bool:
-    """Whether a step that changes the process it runs in is allowed; a child takes it."""
+    """Whether a step that changes its process is allowed; a child takes it."""
     pid = os.fork()
     if pid == 0:
         code = 1
         try:
             code = 0 if step() else 1
-        except OSError:  # refused, which is what is to be found out
+        except OSError:  # refused
             pass
         finally:
             os._exit(code)

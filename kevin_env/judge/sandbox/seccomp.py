@@ -1,9 +1,9 @@
-"""Which system calls a candidate may make: a seccomp filter, in the kernel's classic BPF.
+"""Which system calls a candidate may make: a seccomp filter in the kernel's classic BPF.
 
-Everything is allowed but what is named here. A compiler, torch or CUDA needs none of it; what is
-left out of reach is other processes' memory, the machine's clock, mounts and modules, new
-namespaces, tracing, what of files lies in memory, kinds of memory and sockets that no other layer
-bounds, and what the kernel does in the time of others.
+Everything is allowed except what is named here, which no compiler, torch or CUDA needs: access to
+other processes' memory, the machine's clock, mounts, modules, new namespaces, tracing, the page
+cache, kinds of memory and sockets that no other layer bounds, and work that the kernel does later,
+in the time of others.
 """
 
 import ctypes
@@ -14,38 +14,43 @@ import struct
 from kevin_env.judge.sandbox.system import LIBC, NEW, Refused, check, prctl
 
 _SAME = {  # from 424 on all architectures agree
-    "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "open_tree": 428, "move_mount": 429,
-    "fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433, "pidfd_getfd": 438, "process_madvise": 440,
-    "mount_setattr": 442, "quotactl_fd": 443, "memfd_secret": 447, "cachestat": 451, "open_tree_attr": 467,
+    "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "open_tree": 428,
+    "move_mount": 429, "fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433,
+    "pidfd_getfd": 438, "process_madvise": 440, "mount_setattr": 442, "quotactl_fd": 443,
+    "memfd_secret": 447, "cachestat": 451, "open_tree_attr": 467,
 }  # fmt: skip
 NUMBERS = {
     "x86_64": _SAME | {
-        "ptrace": 101, "syslog": 103, "vhangup": 153, "modify_ldt": 154, "pivot_root": 155, "adjtimex": 159,
-        "chroot": 161, "acct": 163, "settimeofday": 164, "mount": 165, "umount2": 166, "swapon": 167, "swapoff": 168,
-        "reboot": 169, "sethostname": 170, "setdomainname": 171, "iopl": 172, "ioperm": 173, "init_module": 175,
-        "delete_module": 176, "quotactl": 179, "clock_settime": 227, "kexec_load": 246, "add_key": 248,
-        "request_key": 249, "keyctl": 250, "migrate_pages": 256, "unshare": 272, "perf_event_open": 298,
-        "fanotify_init": 300, "name_to_handle_at": 303, "open_by_handle_at": 304, "clock_adjtime": 305, "setns": 308,
-        "process_vm_readv": 310, "process_vm_writev": 311, "kcmp": 312, "finit_module": 313, "kexec_file_load": 320,
+        "ptrace": 101, "syslog": 103, "vhangup": 153, "modify_ldt": 154, "pivot_root": 155,
+        "adjtimex": 159, "chroot": 161, "acct": 163, "settimeofday": 164, "mount": 165,
+        "umount2": 166, "swapon": 167, "swapoff": 168, "reboot": 169, "sethostname": 170,
+        "setdomainname": 171, "iopl": 172, "ioperm": 173, "init_module": 175, "delete_module": 176,
+        "quotactl": 179, "clock_settime": 227, "kexec_load": 246, "add_key": 248,
+        "request_key": 249, "keyctl": 250, "migrate_pages": 256, "unshare": 272,
+        "perf_event_open": 298, "fanotify_init": 300, "name_to_handle_at": 303,
+        "open_by_handle_at": 304, "clock_adjtime": 305, "setns": 308, "process_vm_readv": 310,
+        "process_vm_writev": 311, "kcmp": 312, "finit_module": 313, "kexec_file_load": 320,
         "bpf": 321, "userfaultfd": 323, "shmget": 29, "msgget": 68, "semget": 64, "mincore": 27,
-        "timer_create": 222, "timerfd_create": 283, "epoll_create": 213, "epoll_create1": 291, "io_setup": 206,
-        "sendmsg": 46, "sendmmsg": 307,
-        "memfd_create": 319, "clone3": 435, "clone": 56, "socket": 41, "socketpair": 53, "connect": 42, "bind": 49,
-        "mmap": 9, "seccomp": 317, "sched_setaffinity": 203, "sched_setscheduler": 144, "sched_setparam": 142,
+        "timer_create": 222, "timerfd_create": 283, "epoll_create": 213, "epoll_create1": 291,
+        "io_setup": 206, "sendmsg": 46, "sendmmsg": 307, "memfd_create": 319, "clone3": 435,
+        "clone": 56, "socket": 41, "socketpair": 53, "connect": 42, "bind": 49, "mmap": 9,
+        "seccomp": 317, "sched_setaffinity": 203, "sched_setscheduler": 144, "sched_setparam": 142,
         "sched_setattr": 314, "prlimit64": 302, "setpriority": 141, "ioprio_set": 251, "fcntl": 72,
     },
     "aarch64": _SAME | {
         "ptrace": 117, "syslog": 116, "vhangup": 58, "pivot_root": 41, "adjtimex": 171,
-        "chroot": 51, "acct": 89, "settimeofday": 170, "mount": 40, "umount2": 39, "swapon": 224, "swapoff": 225,
-        "reboot": 142, "sethostname": 161, "setdomainname": 162, "init_module": 105,
-        "delete_module": 106, "quotactl": 60, "clock_settime": 112, "kexec_load": 104, "add_key": 217,
-        "request_key": 218, "keyctl": 219, "migrate_pages": 238, "unshare": 97, "perf_event_open": 241,
-        "fanotify_init": 262, "name_to_handle_at": 264, "open_by_handle_at": 265, "clock_adjtime": 266, "setns": 268,
-        "process_vm_readv": 270, "process_vm_writev": 271, "kcmp": 272, "finit_module": 273, "kexec_file_load": 294,
+        "chroot": 51, "acct": 89, "settimeofday": 170, "mount": 40, "umount2": 39, "swapon": 224,
+        "swapoff": 225, "reboot": 142, "sethostname": 161, "setdomainname": 162, "init_module": 105,
+        "delete_module": 106, "quotactl": 60, "clock_settime": 112, "kexec_load": 104,
+        "add_key": 217, "request_key": 218, "keyctl": 219, "migrate_pages": 238, "unshare": 97,
+        "perf_event_open": 241, "fanotify_init": 262, "name_to_handle_at": 264,
+        "open_by_handle_at": 265, "clock_adjtime": 266, "setns": 268, "process_vm_readv": 270,
+        "process_vm_writev": 271, "kcmp": 272, "finit_module": 273, "kexec_file_load": 294,
         "bpf": 280, "userfaultfd": 282, "shmget": 194, "msgget": 186, "semget": 190, "mincore": 232,
-        "timer_create": 107, "timerfd_create": 85, "epoll_create1": 20, "io_setup": 0, "sendmsg": 211, "sendmmsg": 269,
-        "memfd_create": 279, "clone3": 435, "clone": 220, "socket": 198, "socketpair": 199, "connect": 203, "bind": 200,
-        "mmap": 222, "seccomp": 277, "sched_setaffinity": 122, "sched_setscheduler": 119, "sched_setparam": 118,
+        "timer_create": 107, "timerfd_create": 85, "epoll_create1": 20, "io_setup": 0,
+        "sendmsg": 211, "sendmmsg": 269, "memfd_create": 279, "clone3": 435, "clone": 220,
+        "socket": 198, "socketpair": 199, "connect": 203, "bind": 200, "mmap": 222, "seccomp": 277,
+        "sched_setaffinity": 122, "sched_setscheduler": 119, "sched_setparam": 118,
         "sched_setattr": 274, "prlimit64": 261, "setpriority": 140, "ioprio_set": 30, "fcntl": 25,
     },
 }  # fmt: skip
@@ -58,10 +63,11 @@ LATER = (
     "sendmsg",
     "sendmmsg",
 )
-"""What has the kernel do something later, also while who asked for it stands still: when a timer
-ends or a file changes, or when descriptors are collected that were sent and that nobody can receive
-any more. A timer with hundreds that wait for it keeps a processor busy for a millisecond, and so do
-gigabytes of a file that goes with its last descriptor: a reference was made half as fast by either.
+"""Makes the kernel do work later, even while its caller is stopped.
+
+Examples are timers, file change events, and collecting descriptors that were sent but never
+received. A timer with hundreds of waiters keeps a processor busy for a millisecond, and so do
+gigabytes of a file that goes with its last descriptor: either made a reference half as fast.
 """
 _SCHEDULING = ("sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr")
 _CONDITIONAL = {
@@ -80,7 +86,7 @@ _CONDITIONAL = {
     *(*_SCHEDULING, "prlimit64", "setpriority", "ioprio_set", "fcntl"),
 }
 DENIED = tuple(sorted(set(NUMBERS["x86_64"]) - _CONDITIONAL))
-"""What is refused whatever its arguments are."""
+"""Refused whatever the arguments."""
 _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _X32 = 0x40000000
 
@@ -103,18 +109,20 @@ def restrict(isolated: bool, processes: bool, device: str, loopback: bool = Fals
     """Installs the filter for the caller and all that it starts.
 
     Args:
-        isolated: Whether it has a network and a root directory of its own. Without them it gets no
-            sockets at all but connected pairs.
-        processes: Whether it has processes of its own. Without them it may change the priority of
-            itself only.
-        device: `cpu` or `cuda:0`. On a CPU no memory can be shared but in files; CUDA's pinned
-            memory is.
-        loopback: Whether, in a network of its own, it may also have internet sockets, which reach
-            nothing but itself, and `LATER`: NVIDIA's tools need them, and nobody is timed under
-            these.
+        isolated: Whether it has a network namespace and its own root directory. Without
+            them it gets no
+            sockets except connected pairs.
+        processes: Whether it has a process namespace. Without it, it may change only its
+            own priority.
+        device: `cpu` or `cuda:0`. On a CPU memory can be shared only in files; CUDA's
+            pinned memory is
+            shared.
+        loopback: Whether, in a network namespace, it may also have internet sockets, which
+            reach only
+            itself, and `LATER`: NVIDIA's tools need them, and nothing is timed under these.
 
     Raises:
-        Refused: when the kernel has no such filters.
+        Refused: if the kernel has no such filters.
     """
     machine = os.uname().machine
     if machine not in NUMBERS:
@@ -148,18 +156,15 @@ def program(
     for name in LATER if not loopback else ():
         if name in numbers:
             code += _when(numbers[name], [_deny()])
-    code += _when(
-        numbers["clone3"], [_deny(errno.ENOSYS)]
-    )  # its flags lie in memory; libraries fall back to clone
-    code += _when(
-        numbers["memfd_create"], [_deny(errno.ENOSYS)]
-    )  # memory that only a control group would count
+    # its flags are in memory; libraries fall back to clone
+    code += _when(numbers["clone3"], [_deny(errno.ENOSYS)])
+    # memory that only a control group would count
+    code += _when(numbers["memfd_create"], [_deny(errno.ENOSYS)])
     code += _when(
         numbers["clone"],
         [_argument(0), (_AND, 0, 0, NEW), (_IF_EQUAL, 1, 0, 0), _deny(), _return(_ALLOW)],
     )
-    # the owner of a file, as uid 0 is of the system's, could have whoever opens it wait for most of
-    # a minute
+    # a file's owner, as uid 0 of the system's, could delay others' open() by most of a minute
     code += _when(
         numbers["fcntl"], [_argument(1), (_IF_EQUAL, 0, 1, _SET_LEASE), _deny(), _return(_ALLOW)]
     )
@@ -175,9 +180,7 @@ def program(
 
 
 def _sockets(numbers: dict[str, int], isolated: bool, loopback: bool) -> list[Instruction]:
-    """With namespaces, Unix sockets only: others, such as virtual machines' own, belong to no
-    namespace.
-    """
+    """With namespaces, Unix sockets only: others, such as vsock, belong to no namespace."""
     unix = [_argument(0), (_IF_EQUAL, 1, 0, _AF_UNIX), _deny()]
     if isolated:
         internet = [(_IF_EQUAL, 0, 1, _AF_INET), _return(_ALLOW)] if loopback else []
@@ -197,9 +200,7 @@ def _sockets(numbers: dict[str, int], isolated: bool, loopback: bool) -> list[In
 
 
 def _foreign_processes(numbers: dict[str, int], processes: bool) -> list[Instruction]:
-    """No limits for other processes, no priorities of groups or users, none of the keeper, whose
-    number is 1.
-    """
+    """No limits for other processes, no priorities of groups, users or the supervisor (pid 1)."""
     one = (_IF_EQUAL, 0, 1, 1) if processes else (_IF_EQUAL, 1, 0, 0)
     code = _when(
         numbers["prlimit64"], [_argument(0), (_IF_EQUAL, 1, 0, 0), _deny(), _return(_ALLOW)]
@@ -213,7 +214,7 @@ def _foreign_processes(numbers: dict[str, int], processes: bool) -> list[Instruc
 
 
 def _when(number: int, then: list[Instruction]) -> list[Instruction]:
-    """`then`, which returns, for one system call."""
+    """Instructions for one system call; `then` returns."""
     return [(_IF_EQUAL, 0, len(then), number), *then]
 
 

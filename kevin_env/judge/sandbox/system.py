@@ -1,8 +1,6 @@
-"""The system calls that Python has no function for.
+"""Namespaces, capabilities and limits of the calling process, and the system calls for them.
 
-Namespaces: processes, network, mounts, shared memory and host name of the candidate's own.
-
-What a process gives up for good: capabilities, new privileges, and room without bounds.
+Python has no functions for these system calls.
 """
 
 import ctypes
@@ -28,10 +26,10 @@ class Refused(OSError):
 
 
 def check(step: str, result: int) -> int:
-    """The result of a system call.
+    """Returns the result of a system call.
 
     Raises:
-        Refused: when it is an error.
+        Refused: if it is an error.
     """
     if result < 0:
         code = ctypes.get_errno()
@@ -40,10 +38,10 @@ def check(step: str, result: int) -> int:
 
 
 def prctl(what: int, *arguments: int) -> None:
-    """One `prctl`.
+    """One `prctl` call.
 
     Raises:
-        Refused: when it is refused.
+        Refused: if it is refused.
     """
     check("prctl", LIBC.prctl(what, *map(ctypes.c_ulong, (*arguments, 0, 0, 0, 0)[:4])))
 
@@ -64,10 +62,10 @@ def mount(
 
 
 def make_read_only(target: str) -> None:
-    """Makes a mount and all below it read-only, for this mount namespace.
+    """Makes a mount and everything below it read-only in this mount namespace.
 
     Raises:
-        Refused: when it is refused.
+        Refused: if it is refused.
     """
     wanted = (ctypes.c_uint64 * 4)(
         MS_RDONLY | MS_NOSUID, 0, 0, 0
@@ -81,11 +79,10 @@ def make_read_only(target: str) -> None:
 
 
 def pivot_root(new: str) -> None:
-    """Makes `new`, a mount, the root of this mount namespace; what was there before can no longer
-    be reached.
+    """Makes the mount `new` the root of this mount namespace; the old one becomes unreachable.
 
     Raises:
-        Refused: when it is refused.
+        Refused: if it is refused.
     """
     os.chdir(new)
     check("pivot_root", LIBC.syscall(_PIVOT_ROOT.get(os.uname().machine, -1), b".", b"."))
@@ -94,7 +91,7 @@ def pivot_root(new: str) -> None:
 
 
 def _mounts_below(target: str) -> list[tuple[str, int]]:
-    """Each mount at or below `target` with those of its flags that a remount must repeat."""
+    """Each mount at or below `target`, with those of its flags that a remount must repeat."""
     names = {
         "nodev": MS_NODEV,
         "noexec": MS_NOEXEC,
@@ -121,20 +118,18 @@ _NEWNS, _NEWUTS, _NEWIPC, _NEWUSER, _NEWPID, _NEWNET = (
 )
 _SIOCSIFFLAGS, _IFF_UP = 0x8914, 1
 NEW = 0x7E020080
-"""Every flag of clone(2) that makes a namespace: those above, control groups (0x2000000) and time
-(0x80).
-"""
+"""All flags of clone(2) that make namespaces, with control groups (0x2000000) and time (0x80)."""
 
 
 def enter_namespaces(user: bool, processes: bool) -> None:
-    """Moves the caller (and, for processes, its future children) into namespaces of its own.
+    """Moves the caller into new namespaces; for processes, only its future children.
 
     Args:
-        user: Through a user namespace, which needs no privilege.
-        processes: Whether with a process namespace; the caller then mounts a /proc for it.
+        user: Whether to use a user namespace, which needs no privilege.
+        processes: Whether to add a process namespace; the caller then mounts a /proc for it.
 
     Raises:
-        Refused: when the kernel allows it not; nothing has changed then.
+        Refused: if the kernel does not allow it; then nothing has changed.
     """
     uid, gid = os.geteuid(), os.getegid()
     flags = (
@@ -155,14 +150,13 @@ def enter_namespaces(user: bool, processes: bool) -> None:
 
 
 def raise_loopback() -> None:
-    """Brings up the loopback interface of the caller's network namespace: processes in it can speak
-    to each other.
+    """Brings up the loopback interface of the caller's network namespace.
 
-    Nothing else can be reached through it. NVIDIA's tools speak to the program that they look into
-    over TCP.
+    Its processes can then reach each other, and nothing else. NVIDIA's tools talk to the profiled
+    program over TCP.
 
     Raises:
-        OSError: when the kernel allows it not.
+        OSError: if the kernel does not allow it.
     """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         fcntl.ioctl(any_socket, _SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", _IFF_UP))
@@ -198,10 +192,9 @@ _LIMITS = (
 
 
 def limit_resources() -> None:
-    """No core files, no better priority than given; bounded files and descriptors; first to die of
-    a full machine.
+    """Limits files and descriptors; no core files and no better priority; first to be OOM-killed.
 
-    Memory and processes are watched by the keeper.
+    Memory and processes are watched by the supervisor.
     """
     for what, most in _LIMITS:
         _, hard = resource.getrlimit(what)
@@ -213,7 +206,7 @@ def limit_resources() -> None:
 
 
 def have_descriptors() -> None:
-    """Room for the descriptors of a process of ours, as far as the machine grants it."""
+    """Raises the descriptor limit of a judge's process as far as the machine allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = OUR_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, OUR_DESCRIPTORS)
     if soft != resource.RLIM_INFINITY and soft < most:
@@ -221,10 +214,10 @@ def have_descriptors() -> None:
 
 
 def drop_privileges() -> None:
-    """Gives up every capability, and the right to gain any through a setuid program.
+    """Gives up all capabilities, and the right to gain any through a setuid program.
 
     Raises:
-        Refused: when the kernel keeps one.
+        Refused: if the kernel keeps one.
     """
     prctl(_NO_NEW_PRIVS, 1)
     with suppress(Refused):  # the first number beyond the last capability
@@ -241,7 +234,5 @@ def become_subreaper() -> None:
 
 
 def set_dumpable(dumpable: bool) -> None:
-    """Whether processes of the same user may read this one's memory and trace it. A fork inherits
-    it.
-    """
+    """Whether processes of the same user may read or trace this one. Inherited by forks."""
     prctl(_DUMPABLE, int(dumpable))

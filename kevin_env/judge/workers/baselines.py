@@ -1,11 +1,8 @@
-"""What is done once nothing has been under way for a while.
+"""The two baselines of every timed submission: the reference and the null model.
 
-The two baselines of every timed submission: the reference and the null model.
-
-They run behind the same handshake as a submission, in processes of their own that no submission ever
-touches, and what goes wrong with them is the judge's failure. One that is not in use is kept for
-the next submission to the same problem; it lets go of model and memory when the next one is lent,
-or when none has been in use for a while.
+They run behind the same handshake as a submission, in processes that no submission touches, and
+their failures are the judge's. An idle one is kept for the next submission to the same problem. It
+drops its model and memory when the next one is lent, or when none has been in use for a while.
 """
 
 import secrets
@@ -24,12 +21,14 @@ from kevin_env.judge.workers.worker import Worker
 
 
 class Idle:
-    """Entered round whatever is under way, by any number of threads at once.
+    """Calls back once nothing has been active for a while; thread-safe.
+
+    Enter it around each activity.
 
     Args:
-        seconds: For which nothing has to be under way.
-        then: Called then, in a thread of its own; something may begin meanwhile. What it raises is
-            nobody's concern.
+        seconds: How long nothing has to be active.
+        then: Called in a thread of its own; another activity may begin meanwhile. Its errors are
+            ignored.
     """
 
     def __init__(self, seconds: float, then: Callable[[], object]) -> None:
@@ -58,7 +57,7 @@ class Idle:
                 self._timer = None
 
     def close(self) -> None:
-        """Nothing is called from now on."""
+        """Prevents any further call."""
         with self._lock:
             self._closed = True
             self._stop()
@@ -77,20 +76,18 @@ class Idle:
 
 BASELINE_SECONDS = 600.0
 IDLE_SECONDS = 10.0
-"""After which what the last calls left is given back, up to 16 GB of a GPU: a policy that lives
-there may need it.
-"""
+"""After this time cached memory is given back: up to 16 GB of a GPU that a policy may share."""
 
 
 class BaselineOutOfMemory(JudgeError):
-    """A process of the judge's own lacked memory, which others may hold."""
+    """A process of the judge lacked memory, which others may hold."""
 
 
 class as_judge_error:
-    """Whatever goes wrong with a process that runs no submission is the judge's failure.
+    """Raises errors of a process that runs no submission as `JudgeError`.
 
-    No generator: since Python 3.12 one that does not pass an error on leaves it, and the tensors in
-    its frames, in a cycle until the next collection.
+    Not a generator: since Python 3.12 one that raises another error leaves the first, and the
+    tensors in its frames, in a cycle until the next collection.
     """
 
     def __enter__(self) -> None:
@@ -105,11 +102,11 @@ class as_judge_error:
 
 @dataclass
 class Baseline:
-    """A process that runs trusted code, for one contest.
+    """A process that runs trusted code, lent for one measurement.
 
     Attributes:
-        worker: It.
-        loaded: Whether it has loaded the code that it is wanted for.
+        worker: The process.
+        loaded: Whether it has already loaded the code.
         fresh: Whether it has loaded nothing yet.
     """
 
@@ -118,10 +115,10 @@ class Baseline:
     fresh: bool = False
 
     def load(self, code: str, entry: str) -> None:
-        """Has it load this code, in place of any other. Hold the shared lease.
+        """Loads this code in place of any other. Hold the shared lease.
 
         Raises:
-            JudgeError: when that fails.
+            JudgeError: if that fails.
         """
         if self.loaded:
             return
@@ -134,11 +131,11 @@ class Baseline:
 
 
 class Baselines:
-    """Processes that run trusted code; safe to use from many threads.
+    """Processes that run trusted code; thread-safe.
 
     Args:
-        start: Gives a warm candidate.
-        most: How many there may be, but for those in use.
+        start: Returns a warm candidate.
+        most: How many to keep, not counting those in use.
         lease: Of the device.
     """
 
@@ -157,14 +154,13 @@ class Baselines:
 
     @contextmanager
     def lent(self, key: str) -> Iterator[Baseline]:
-        """A process for one contest. Hold no lease when it starts: a new one makes a context.
+        """Lends a process for one measurement. Hold no lease: a new process makes a context.
 
-        One that has loaded what the key stands for, if it is free; else a new one, or if there are
-        too many the one that was used longest ago. After an error of the judge's it is ended: the
-        next contest gets another.
+        Prefers a free one that has loaded the code that the key stands for, then a new one, or the
+        one least recently used if there are too many. After an error of the judge it is ended.
 
         Raises:
-            JudgeError: when it does not start.
+            JudgeError: if it does not start.
         """
         with self._idle, self._counted():
             baseline = self._taken(key) or Baseline(self._start(), fresh=True)
@@ -179,12 +175,12 @@ class Baselines:
                 self._keep(name, baseline.worker, tired=True) if sound else baseline.worker.close()
 
     def rest(self) -> None:
-        """Has those that were used and are free let go of what they hold. Hold no lease."""
+        """Has free ones that were used drop what they hold. Hold no lease."""
         with self._lease.shared():
             self.rest_now()
 
     def end_free(self) -> None:
-        """Ends those that are free: each holds a context."""
+        """Ends the free ones: each holds a context."""
         with self._resting, self._lock:
             free, self._free = self._free, []
             self._tired.clear()
@@ -192,7 +188,7 @@ class Baselines:
             worker.close()
 
     def close(self) -> None:
-        """Ends those that are free, and the others when they are given back."""
+        """Ends the free ones now, and the others when they are returned."""
         self._idle.close()
         self._closed = True
         self.end_free()
@@ -208,7 +204,7 @@ class Baselines:
                 self._used -= 1
 
     def _taken(self, key: str) -> Baseline | None:
-        """One that is free; None where one is to be started."""
+        """A free one; None if one has to be started."""
         with self._resting, self._lock:
             dead = [
                 each for each in self._free if not each[1].waiting
@@ -240,7 +236,7 @@ class Baselines:
             for key, worker in tired:
                 try:
                     worker.ask("rest", BASELINE_SECONDS)
-                except CandidateError:  # whoever needs it next gets another
+                except CandidateError:  # the next measurement gets another
                     worker.close()
                 else:
                     self._keep(key, worker, tired=False)

@@ -1,4 +1,4 @@
-"""What may come of an order besides an answer."""
+"""How an order to a candidate may fail."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from kevin_env.outcome import Frozen
 
 
 class Failure(Frozen):
-    """What a candidate says of an exception in the submission. All of it is claimed."""
+    """A candidate's description of an exception in the submission. All of it is a claim."""
 
     kind: str = Field(max_length=40)
     type: str = Field(max_length=200)
@@ -18,10 +18,10 @@ class Failure(Frozen):
 
     @classmethod
     def read(cls, claim: Any) -> "Failure":
-        """From what came over the wire.
+        """Validates what came over the wire.
 
         Raises:
-            Broken: when it is malformed.
+            Broken: if it is malformed.
         """
         try:
             return cls.model_validate(claim)
@@ -42,8 +42,9 @@ class Failed(CandidateError):
 
 
 class Ended(CandidateError):
-    """The process is gone: `code` as in subprocess (negative for a signal), or `limit`, which it
-    broke.
+    """The process has ended.
+
+    `code` is as in subprocess (negative for a signal); `limit` names a limit that it exceeded.
     """
 
     def __init__(self, code: int | None = None, limit: str | None = None) -> None:
@@ -53,7 +54,7 @@ class Ended(CandidateError):
 
 
 class TimedOut(CandidateError):
-    """No answer within the time allowed, `seconds`: for the order, or for what is named."""
+    """No answer within `seconds`, which were for the order or for `what`."""
 
     def __init__(self, seconds: float, what: str = "") -> None:
         super().__init__(f"no answer within {seconds:g} s")

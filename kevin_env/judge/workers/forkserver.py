@@ -1,10 +1,12 @@
-"""The fork server: torch and triton imported once, then one fork per candidate.
+"""The fork server: torch and triton are imported once, then each candidate is a fork.
 
-It holds no secret and never touches CUDA. For each order it forks a keeper, the first process of
-the candidate's namespaces, which forks the candidate itself. The keeper is trusted: it outlives the
-candidate, tells the judge how the candidate ended, stops and continues it, watches its memory and
-processes, and kills all of it when the judge hangs up. Run as `python -m kevin_env.judge.workers.forkserver
-FD LEVEL` with a scrubbed environment; LEVEL is the best level of the sandbox that is tried.
+It holds no secret and never touches CUDA. For each order it forks a supervisor, the first process
+of the candidate's namespaces, which forks the candidate. The supervisor is trusted: it outlives the
+candidate, reports how it ended, stops and continues it, watches its memory and processes, and kills
+all of it when the judge hangs up.
+
+Run as `python -m kevin_env.judge.workers.forkserver FD LEVEL` with a scrubbed environment; LEVEL is
+the best sandbox level to try.
 """
 
 import contextlib
@@ -36,11 +38,10 @@ def main() -> None:
     system.have_descriptors()
     _import_all()
     system.become_subreaper()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # keepers are reaped by the kernel
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # supervisors are reaped by the kernel
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the client's to handle
-    warnings.filterwarnings(
-        "ignore", "This process", DeprecationWarning
-    )  # idle threads of libraries hold no locks
+    # forking with threads: idle threads of libraries hold no locks
+    warnings.filterwarnings("ignore", "This process", DeprecationWarning)
     gc.freeze()
     with contextlib.suppress(Closed):
         orders.send({"ready": True})
@@ -49,7 +50,7 @@ def main() -> None:
 
 
 def _follow(orders: Channel, level: Level) -> None:
-    """Does the next order. Raises `Closed` when the judge has hung up."""
+    """Carries out the next order. Raises `Closed` when the judge has hung up."""
     order = orders.receive()
     if "warm" in order:
         _warm(order["warm"])
@@ -74,20 +75,18 @@ def _import_all() -> None:
 
 
 def _warm(capability: str) -> None:
-    with contextlib.suppress(
-        Exception
-    ):  # Triton is not there, or not whole: a submission that needs it will say so
-        importlib.import_module("kevin_env.judge.workers.warm").warm_triton(
-            int(capability.replace(".", ""))
-        )
-    with contextlib.suppress(Exception):  # nor then is anything compiled beforehand
+    # warming is optional: without Triton, a submission that needs it reports that itself
+    with contextlib.suppress(Exception):
+        warm = importlib.import_module("kevin_env.judge.workers.warm")
+        warm.warm_triton(int(capability.replace(".", "")))
+    with contextlib.suppress(Exception):
         importlib.import_module("kevin_env.candidate.fake_cuda").warm()
 
 
 def _start(
-    order: dict[str, Any], level: Level, channel: int, lifeline: int, log: int, faults: int
+    order: dict[str, Any], level: Level, channel: int, supervisor: int, log: int, faults: int
 ) -> None:
-    """In the first fork: sets up namespaces and forks the keeper into them. Does not return."""
+    """In the first fork: sets up namespaces and forks the supervisor into them. Does not return."""
     folder = Path(order["folder"])
     scratch: tuple[Path, ...] = (folder,)
     try:
@@ -96,18 +95,15 @@ def _start(
         if level.namespaces:
             system.enter_namespaces(level.user, level.processes)
             if order["tools"]:
-                with contextlib.suppress(
-                    OSError
-                ):  # then tools that need it say that they cannot connect
+                with contextlib.suppress(OSError):  # the tools then report that they cannot connect
                     system.raise_loopback()
         if os.fork() != 0:
             os._exit(0)
-        order["pid"] = int(
-            str(Path("/proc/self").readlink())
-        )  # as the judge sees it: /proc is still the judge's
+        # the pid in the judge's namespace: /proc is still the judge's
+        order["pid"] = int(str(Path("/proc/self").readlink()))
         if level.namespaces:
             scratch = filesystem.change_root(folder, order["memory"], level.processes)
-        _supervise(order, level, group, scratch, channel, lifeline, log, faults)
+        _supervise(order, level, group, scratch, channel, supervisor, log, faults)
     except BaseException as error:
         with contextlib.suppress(OSError):
             os.write(log, f"the sandbox failed: {error!r}\n".encode())
@@ -116,10 +112,10 @@ def _start(
 
 
 def _supervise(
-    order: dict[str, Any], level: Level, group: Group, scratch: tuple[Path, ...], channel: int, lifeline: int, log: int,
-    faults: int,
+    order: dict[str, Any], level: Level, group: Group, scratch: tuple[Path, ...], channel: int,
+    supervisor: int, log: int, faults: int,
 ) -> None:  # fmt: skip
-    """Forks the candidate and watches over it until it or the judge is gone. Does not return."""
+    """Forks the candidate and watches it until it or the judge is gone. Does not return."""
     isolated = level.processes and os.getpid() == 1  # else signals would reach the whole machine
     system.set_dumpable(False)
     system.become_subreaper()
@@ -127,19 +123,17 @@ def _supervise(
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:
-        os.close(lifeline)
+        os.close(supervisor)
         os.close(reader)
         _become_candidate(order, level, group, scratch, channel, log, faults, writer)
     for fd in (channel, log, faults, writer):
         os.close(fd)
     group.admit(pid)  # while it sets itself up
-    judge = Channel(socket.socket(fileno=lifeline))
+    judge = Channel(socket.socket(fileno=supervisor))
     with os.fdopen(reader) as pipe:
-        told = (
-            pipe.read().split()
-        )  # the steps that were taken; written before anything of the submission is there
+        taken = pipe.read().split()  # written before anything of the submission is there
     steps = {
-        *told,
+        *taken,
         *(("network", "root") if level.namespaces else ()),
         *(("processes",) if level.processes else ()),
     }
@@ -152,12 +146,10 @@ def _supervise(
 
 
 def _become_candidate(
-    order: dict[str, Any], level: Level, group: Group, scratch: tuple[Path, ...], channel: int, log: int, faults: int,
-    writer: int,
+    order: dict[str, Any], level: Level, group: Group, scratch: tuple[Path, ...], channel: int,
+    log: int, faults: int, writer: int,
 ) -> None:  # fmt: skip
-    """In the candidate, before anything of the submission: closes the sandbox, then serves. Does
-    not return.
-    """
+    """Closes the sandbox, then serves. Does not return. Nothing of the submission is here yet."""
     try:
         group.close()
         system.set_dumpable(True)
@@ -170,7 +162,7 @@ def _become_candidate(
             os.dup2(source, target)
         os.close(log)
         os.environ.update(order["environment"])
-        tempfile.tempdir = None  # the fork server's, which was remembered
+        tempfile.tempdir = None  # cached by the fork server
         os.chdir(order["folder"])
         os.write(writer, " ".join(_close_sandbox(level, scratch, order)).encode())
         os.close(writer)
@@ -184,7 +176,7 @@ def _become_candidate(
 def _close_sandbox(
     level: Level, scratch: tuple[Path, ...], order: dict[str, Any]
 ) -> list[levels.Step]:
-    """Takes the steps that a process takes for itself, and says which the kernel allowed."""
+    """Takes the steps that a process takes for itself; returns those the kernel allowed."""
     system.limit_resources()
     taken: list[levels.Step] = ["limits"]
     tools = order["tools"] and level.namespaces

@@ -1,9 +1,7 @@
-"""The folders of candidates, and what is left of them when a judge was killed.
+"""Where candidates come from: the judge's handle on its fork server, and their folders.
 
-A judge holds a lock on each folder for as long as it lives, so a folder that can be locked is
-nobody's.
-
-The judge's handle on its fork server, the process that candidates come from.
+A judge holds a lock on each folder for as long as it lives, so a folder that can be locked is left
+over from a judge that was killed.
 """
 
 import fcntl
@@ -26,7 +24,7 @@ from kevin_env.judge.sandbox.levels import LevelName
 
 PREFIX = "kevin-run-"
 YOUNG_SECONDS = 60.0
-"""A folder is not locked in the instant in which it is made."""
+"""A new folder is not locked at once."""
 
 
 class Folder:
@@ -35,26 +33,24 @@ class Folder:
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix=PREFIX))
         self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        with suppress(
-            OSError
-        ):  # some network file systems lock no folders; then nobody can take it for a leftover
+        # some network file systems lock no folders; then `sweep` cannot lock it either
+        with suppress(OSError):
             fcntl.flock(self._lock, fcntl.LOCK_EX)
 
     @property
     def environment(self) -> dict[str, str]:
-        """Where its candidate's caches and temporary files go: nothing outlives it, nothing was
-        there before.
-        """
+        """Variables that keep its candidate's caches and temporary files in this folder."""
         caches = {
-            "HOME": "", "TMPDIR": "", "XDG_CACHE_HOME": "cache", "TRITON_CACHE_DIR": "triton", "TRITON_HOME": "",
-            "TORCH_EXTENSIONS_DIR": "extensions", "TORCHINDUCTOR_CACHE_DIR": "inductor", "CUDA_CACHE_PATH": "cuda",
+            "HOME": "", "TMPDIR": "", "XDG_CACHE_HOME": "cache", "TRITON_CACHE_DIR": "triton",
+            "TRITON_HOME": "", "TORCH_EXTENSIONS_DIR": "extensions",
+            "TORCHINDUCTOR_CACHE_DIR": "inductor", "CUDA_CACHE_PATH": "cuda",
         }  # fmt: skip
         return {name: str(self.path / sub) for name, sub in caches.items()} | {
             "PYTHONDONTWRITEBYTECODE": "1"
         }
 
     def remove(self) -> None:
-        """Removes it with all that is in it, and the candidate's control group. Twice is fine."""
+        """Removes it, its content and the candidate's control group. Idempotent."""
         cgroups.remove(self.path.name)
         shutil.rmtree(self.path, ignore_errors=True)
         if self._lock >= 0:
@@ -63,7 +59,7 @@ class Folder:
 
 
 def sweep() -> None:
-    """Removes the folders of this user's judges that are gone, and the groups that go with them."""
+    """Removes folders and control groups of this user's judges that are gone."""
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with suppress(OSError):
             found = folder.lstat()
@@ -91,35 +87,35 @@ END_SECONDS = 10.0
 
 
 QUEUES = "4"
-"""Hardware queues of a candidate's context, of which CUDA makes eight by default: a context takes
-as much longer to make and to end as it has more, and programs with more streams than queues have
-some of them wait for each other.
+"""Hardware queues of a candidate's context; CUDA's default is eight.
+
+A context with more takes longer to create and to destroy. With fewer queues than streams, some
+streams wait for each other.
 """
 
 
 class ForkServer:
-    """The process that candidates are forked from. One per judge, safe to use from many threads.
+    """The process that candidates are forked from. One per judge; thread-safe.
 
-    Nobody waits for it before the first fork, so that it imports what it needs while the judge
-    does.
+    It is not waited for before the first fork, so it imports its modules while the judge does.
 
     Args:
         device: `cpu` or `cuda`.
-        level: The best level of the sandbox that is tried.
+        level: The best sandbox level to try.
     """
 
     def __init__(self, device: str, level: LevelName = "root") -> None:
         sweep()
         ours, theirs = socket.socketpair()
         environment = {name: os.environ[name] for name in _PASSED if name in os.environ}
-        environment["PYTORCH_NVML_BASED_CUDA_CHECK"] = (
-            "1"  # else importing cpp_extension starts CUDA before the fork
-        )
+        # otherwise importing cpp_extension starts CUDA before the fork
+        environment["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
         environment["CUDA_DEVICE_MAX_CONNECTIONS"] = QUEUES
         if device == "cpu":
             environment |= {"TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""}
+        module = "kevin_env.judge.workers.forkserver"
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "kevin_env.judge.workers.forkserver", str(theirs.fileno()), level],
+            [sys.executable, "-P", "-m", module, str(theirs.fileno()), level],
             pass_fds=(theirs.fileno(),), env=environment, stdin=subprocess.DEVNULL, cwd="/",
         )  # fmt: skip
         theirs.close()
@@ -134,8 +130,8 @@ class ForkServer:
         return self._process.poll() is None
 
     def warm(self, capability: str) -> None:
-        """Has it make Triton's compiler ready for a GPU, such as `9.0`, before it forks again."""
-        with self._lock, suppress(Closed):  # if it is gone, whoever forks next finds out
+        """Warms Triton's compiler for a GPU, such as `9.0`, before the next fork."""
+        with self._lock, suppress(Closed):  # if it is gone, the next fork fails
             self._due += 1
             self._channel.send({"warm": capability})
 
@@ -153,7 +149,7 @@ class ForkServer:
                 raise JudgeError("the fork server is gone") from error
 
     def _wait(self) -> None:
-        """Until it is ready: who waits for a candidate, waits for no imports and no compiler."""
+        """Waits until it is ready."""
         try:
             while self._due:
                 self._channel.receive(START_SECONDS)

@@ -1,9 +1,8 @@
-"""Watches how much device memory each candidate takes: the driver bounds nobody, and all share one
-device.
+"""Limits how much device memory each candidate takes; the driver does not.
 
-NVML, which comes with the driver, tells what each process holds. Where it does not (it is not
-there, or it knows processes by numbers of another container), nothing is watched: a candidate that
-fills the device then makes others fail with `JudgeError`, and gains nothing by it.
+NVML, which comes with the driver, reports what each process holds. Where it does not (it is
+missing, or numbers processes as another container does), nothing is watched: a candidate that fills
+the device makes others fail with `JudgeError`, and gains nothing.
 """
 
 import contextlib
@@ -21,10 +20,11 @@ from kevin_env.judge.workers.worker import Worker
 
 WATCH_SECONDS = 0.25
 SHARE = 0.6
-"""Of what was free on the device when a candidate got its submission."""
+"""Share of the memory that was free when a candidate got its submission."""
 LEAST = 2 * CONTEXT
-"""What a candidate may hold however little was free: its context and some kernels are no fault of
-its own. What it lacks then it asks for in vain, and the judge sees that strangers hold it.
+"""What a candidate may hold at least: its context and some kernels.
+
+If that is not available, its allocations fail, and the judge sees that others hold the memory.
 """
 _MAX_PROCESSES = 1024
 _NOT_AVAILABLE = (1 << 64) - 1
@@ -34,7 +34,7 @@ Usage = Callable[[], dict[int, int]]
 
 
 def limit_of(free: int) -> int:
-    """Bytes that a candidate may hold of a device with so many free besides what it holds already."""
+    """Bytes that a candidate may hold of a device with so many free, besides its own."""
     return max(LEAST, int(SHARE * free))
 
 
@@ -42,8 +42,8 @@ class DeviceMemory:
     """Ends candidates that hold more than they may.
 
     Args:
-        usage: Tells what each process holds.
-        busy: Held while something is timed; then nothing is asked.
+        usage: Reports what each process holds.
+        busy: Held during timing, when nothing is queried.
     """
 
     def __init__(self, usage: Usage, busy: threading.Lock) -> None:
@@ -56,25 +56,25 @@ class DeviceMemory:
         threading.Thread(target=self._run, daemon=True).start()
 
     def watch(self, worker: Worker, limit: int) -> None:
-        """From now on it may hold `limit` bytes."""
+        """Limits a candidate to `limit` bytes from now on."""
         with self._lock:
             self._watched[worker] = limit
 
     def ended(self, worker: Worker) -> bool:
-        """Whether it held more, and was ended for it."""
+        """Whether it was ended for holding more."""
         return worker in self._ended
 
     def held(self, worker: Worker) -> int:
-        """Bytes that a candidate holds now, with all that it started."""
+        """Bytes that a candidate and all that it started hold now."""
         return sum(used for pid, used in self._usage().items() if worker.pid in ancestors(pid))
 
     def forget(self, worker: Worker) -> None:
-        """It is about to end."""
+        """Stops watching a candidate that is about to end."""
         with self._lock:
             self._watched.pop(worker, None)
 
     def close(self) -> None:
-        """Watches no more."""
+        """Stops watching."""
         self._closed.set()
 
     def _run(self) -> None:
@@ -100,12 +100,13 @@ class DeviceMemory:
 
 class _Process(ctypes.Structure):
     _fields_ = (
-        ("pid", ctypes.c_uint), ("used", ctypes.c_ulonglong), ("instance", ctypes.c_uint), ("compute", ctypes.c_uint)
+        ("pid", ctypes.c_uint), ("used", ctypes.c_ulonglong),
+        ("instance", ctypes.c_uint), ("compute", ctypes.c_uint),
     )  # fmt: skip
 
 
 def nvml_usage(device: torch.device) -> Usage | None:
-    """A reader for one GPU; None where NVML is not there."""
+    """A reader for one GPU; None if NVML is missing."""
     found = nvml_handle(device)
     if found is None or not hasattr(found[0], "nvmlDeviceGetComputeRunningProcesses_v3"):
         return None

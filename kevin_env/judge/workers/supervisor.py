@@ -1,13 +1,8 @@
-"""Stopping, continuing and killing all that a candidate has started. Used by its keeper alone.
+"""The supervisor: the first process of a candidate's namespaces, and the only trusted one there.
 
-`isolated`: the keeper is the first process of a namespace, so that `kill(-1)` reaches everything
-there and no more.
-
-The keeper: the first process of a candidate's namespaces, and the only one there that is ours.
-
-It shares the candidate's namespaces so that `kill(-1)` reaches everything the submission started,
-and nothing else. Where there are no namespaces it is the subreaper of the candidate, and finds the
-descendants in /proc.
+It shares the candidate's namespaces so that `kill(-1)` reaches everything that the submission
+started, and nothing else: `isolated` in this module. Without namespaces it is the subreaper of the
+candidate and finds its descendants in /proc.
 """
 
 import contextlib
@@ -28,8 +23,9 @@ from kevin_env.judge.workers.usage import arrivals, descendants, more_memory_tha
 STOP_SECONDS = 5.0
 STOP_PAUSE = 30e-6
 LOOKS = 2
-"""How often in a row everything has to be seen standing still: while a look goes from process to
-process, one that has not met its signal yet may continue another that was looked at already.
+"""How often in a row everything must be seen stopped.
+
+While /proc is read, a process that has not received its signal yet may continue one already seen.
 """
 _TGKILL = {"x86_64": 234, "aarch64": 131}
 _SPAWN = {"x86_64": (b"56", b"58", b"435"), "aarch64": (b"220", b"435")}
@@ -37,7 +33,7 @@ _SPAWN = {"x86_64": (b"56", b"58", b"435"), "aarch64": (b"220", b"435")}
 
 
 def signal_all(number: int, isolated: bool) -> None:
-    """Sends a signal to every process in the keeper's charge."""
+    """Sends a signal to every supervised process."""
     if isolated:
         with contextlib.suppress(ProcessLookupError):
             os.kill(-1, number)
@@ -48,13 +44,13 @@ def signal_all(number: int, isolated: bool) -> None:
 
 
 def stop_all(isolated: bool, before_last_look: Callable[[], None] = lambda: None) -> bool:
-    """Stops everything and waits until it stands still; False when it does not.
+    """Stops everything and waits until it is stopped; False if it does not stop in time.
 
-    What `before_last_look` notes of it holds from then on: whoever is continued before that look is
-    seen by it.
+    What `before_last_look` records holds from then on: a process continued earlier is seen by the
+    last look.
 
     SIGSTOP takes effect in a whole process only when one of its threads runs and sees it. A
-    submission chooses how long that takes: a thread of lowest priority may get the signal while
+    submission controls how long that takes: a thread of lowest priority may get the signal while
     others keep the cores busy.
     """
     deadline, looks = time.monotonic() + STOP_SECONDS, 0
@@ -68,16 +64,14 @@ def stop_all(isolated: bool, before_last_look: Callable[[], None] = lambda: None
             return True
         if looks == LOOKS - 1:
             before_last_look()
-        if (
-            moving is not None
-        ):  # a thread needs a core to see the signal, and must not wait for this loop's time slice
-            _tell_each(moving)
+        if moving is not None:  # a thread needs a core to see the signal: leave it this one
+            _stop_each(moving)
             time.sleep(STOP_PAUSE)
     return False
 
 
 def watched(isolated: bool) -> list[int]:
-    """Every process that is in the keeper's charge, but not the keeper."""
+    """Every supervised process, without the supervisor."""
     if not isolated:
         return list(descendants(os.getpid()))
     return [
@@ -90,22 +84,21 @@ def watched(isolated: bool) -> list[int]:
 def _stopped(threads: dict[str, str]) -> bool:
     """Whether none of a process's threads runs, nor can before it is continued."""
     states = set(threads.values())
-    # once one thread is stopped all others are about to: one inside the kernel (D) meets the signal
-    # on its way out
+    # once one thread is stopped, all others are about to be: one in the kernel (D) on its way out
     if states <= set("TtZX") or ("T" in states and states <= set("TtZXD")):
         return True
     return all(
-        state in "ZX" or (state == "D" and _told(thread)) for thread, state in threads.items()
+        state in "ZX" or (state == "D" and _stop_pending(thread))
+        for thread, state in threads.items()
     )
 
 
-def _tell_each(threads: dict[str, str]) -> None:
-    """Sends SIGSTOP to every thread of a process by itself, if one of them spawns.
+def _stop_each(threads: dict[str, str]) -> None:
+    """Sends SIGSTOP to each thread of a process if one of them spawns.
 
-    The signal for a process wakes one thread, which stops the others when it takes it. One that
-    waits for a child that stands still never does. Whoever waits inside the kernel for a disk or a
-    device goes on by itself and has to be waited for: it would seem to have run while it should
-    have stood still.
+    The signal for a process wakes one thread, which stops the others when it handles it; one that
+    waits for a stopped child never does. A thread that waits in the kernel for a disk or a device
+    continues by itself and has to be waited for: otherwise it would seem to have run while stopped.
     """
     if any(state == "D" and _spawns(thread) for thread, state in threads.items()):
         for thread in threads:
@@ -114,7 +107,7 @@ def _tell_each(threads: dict[str, str]) -> None:
 
 
 def _threads(pid: int) -> dict[str, str]:
-    """The state of each thread of a process, by its place in /proc; none when it has ended."""
+    """The state of each thread of a process by its path in /proc; none if it has ended."""
     try:
         return {thread.path: _state(thread.path) for thread in os.scandir(f"/proc/{pid}/task")}
     except (FileNotFoundError, ProcessLookupError):
@@ -122,30 +115,26 @@ def _threads(pid: int) -> dict[str, str]:
 
 
 def _spawns(thread: str) -> bool:
-    """Whether a thread that waits inside the kernel does so until its child runs another program
-    (vfork) or has ended.
+    """Whether a thread waits in the kernel for its child to exec or end (vfork).
 
-    No signal ends that: it lasts for as long as the child stands still.
+    No signal interrupts that: it lasts for as long as the child is stopped.
     """
     return _read(f"{thread}/syscall").partition(b" ")[0] in _SPAWN.get(os.uname().machine, ())
 
 
-def _told(thread: str) -> bool:
-    """Whether SIGSTOP waits for this very thread, so that it stops before it is back in its
-    program.
+def _stop_pending(thread: str) -> bool:
+    """Whether SIGSTOP is pending for this thread: it stops before it returns to its program.
 
-    What waits for the process does not count: only the thread that was woken for it is sure to meet
+    A signal pending for the process does not count: only the thread woken for it is sure to receive
     it.
     """
-    # a thread's name, which it chooses, stands before and may hold anything but a newline
+    # the thread's name comes first, chosen by itself: anything but a newline
     waiting = _read(f"{thread}/status").partition(b"\nSigPnd:\t")[2][:16]
     return bool(int(waiting or b"0", 16) >> (signal.SIGSTOP - 1) & 1)
 
 
 def _read(file: str) -> bytes:
-    """What the kernel says of a thread; nothing when it has ended, or where the kernel does not
-    tell.
-    """
+    """A file of /proc; empty if the thread has ended or the kernel does not report it."""
     with contextlib.suppress(OSError):
         return Path(file).read_bytes()
     return b""
@@ -165,7 +154,7 @@ def _state(thread: str) -> str:
 
 
 def kill_all(isolated: bool) -> None:
-    """Kills until nothing is left. The end of the first process of a namespace would do it too."""
+    """Kills until nothing is left. The end of a namespace's first process would do so, too."""
     deadline = time.monotonic() + 5
     while time.monotonic() < deadline:
         signal_all(signal.SIGKILL, isolated)
@@ -178,28 +167,27 @@ def kill_all(isolated: bool) -> None:
 
 WATCH_SECONDS = 0.25
 REPORT = signal.SIGUSR1
-"""Has a candidate write the stacks of its threads to its pipe for faults, also while it is in
-native code.
-"""
+"""Makes a candidate write the stacks of its threads to its fault pipe, even in native code."""
 MAX_PROCESSES = 512
 MAX_THREADS = 2048
 STRIKES = 3
 STRIKE_SHARE = 0.02
-"""How often a thread may have been given a processor after all were seen stopped, and in which
-share of all the times that they were: one inside the kernel (D) meets the signal on its way out.
-None was in 2000 stops on a busy machine.
+"""How often, and in which share of all stops, a thread may have run after all were seen stopped.
+
+One inside the kernel (state D) meets the signal on its way out. None ran in 2000 stops on a busy
+machine.
 """
 
 
 class Watch:
-    """The keeper's life: until the candidate ends or the judge hangs up.
+    """Supervises a candidate until it ends or the judge hangs up.
 
     Args:
-        judge: The channel to it.
+        judge: The channel to the judge.
         pid: The candidate.
         memory: Bytes that it may use.
         group: Its control group.
-        folder: Where it can write.
+        folder: Its writable folder.
         in_memory: Whether that is a file system in memory.
         isolated: Whether it has a process namespace.
     """
@@ -228,7 +216,7 @@ class Watch:
         self._ran = False
 
     def run(self) -> None:
-        """Watches, and tells the judge of the end."""
+        """Watches, and reports the end to the judge."""
         ended = os.pidfd_open(self._pid)
         while True:
             readable, _, _ = select.select([self._judge.sock, ended], [], [], WATCH_SECONDS)
@@ -239,15 +227,13 @@ class Watch:
                     {"limit": limit} if limit else {"ended": os.waitstatus_to_exitcode(status)}
                 )
                 return
-            if (
-                self._stood is None
-            ):  # who stands still is compared with what was there when it was stopped
+            if self._stood is None:  # while stopped, processes are compared with those at the stop
                 self._reap()
             try:
                 look = True
                 while self._judge.pending():  # orders that are not waited for come together
                     look = self._obey(self._judge.receive())
-            except WireError:  # it is gone, or has nothing more to ask
+            except WireError:  # the judge is gone, or has no more orders
                 return
             limit = self._broken_limit() if look else None
             if limit is not None:
@@ -255,18 +241,16 @@ class Watch:
                 return
 
     def _reap(self) -> None:
-        """Takes leave of orphans that have ended: they would count as processes for as long as the
-        candidate lives.
-        """
+        """Reaps ended orphans, which would otherwise count as processes."""
         every = os.WEXITED | os.WNOHANG | os.WNOWAIT
         while (ended := os.waitid(os.P_ALL, 0, every)) is not None and ended.si_pid != self._pid:
             os.waitpid(ended.si_pid, 0)
 
     def _obey(self, order: dict[str, Any]) -> bool:
-        """One order of the judge. Says whether this is the time to look at what the candidate uses.
+        """Obeys one order. Returns whether this is the time to check the limits.
 
         Raises:
-            Closed: when there is nothing more to watch.
+            Closed: if there is nothing more to watch.
         """
         if "lent" in order:
             self._lent[order["lent"]] = order["size"]
@@ -276,16 +260,15 @@ class Watch:
             self._judge.send({"limit": limit})
             raise Closed
         self._judge.send({"done": True, "ran": self._ran})
-        # while it runs a window may be open; between two of them is the time
+        # a timed call may be under way while it runs, so limits are checked when it stops
         return bool(order.get("freeze")) and time.monotonic() >= self._looked + WATCH_SECONDS
 
     def _freeze(self, frozen: bool) -> str | None:
-        """Stops everything or lets it go on; the limit that was broken if it does not stop, or has
-        not stood still.
+        """Stops or continues everything. Returns the limit that was broken, if any.
 
-        A stopped process can have itself continued, by a timer of the kernel's for one. No filter
-        sees all such ways, but who runs was given a processor. Each thread is asked: a sum would
-        shrink when one of them ends.
+        A stopped process can have itself continued, for example by a kernel timer. No filter sees
+        all such ways, but a thread that ran was given a processor. Each thread is counted: a sum
+        would shrink when a thread ends.
         """
         if frozen:
             stopped = stop_all(self._isolated, before_last_look=self._count)
@@ -301,9 +284,7 @@ class Watch:
         return None
 
     def _count(self) -> None:
-        """Notes how often each thread has run. Before it is seen to stand still: one that runs on
-        gets no new one.
-        """
+        """Records how often each thread has run, before it is seen stopped."""
         self._stood = arrivals(watched(self._isolated))
 
     def _broken_limit(self) -> str | None:

@@ -1,4 +1,4 @@
-"""What a candidate's processes use of the machine, as /proc tells it. Bytes."""
+"""What a candidate's processes use of the machine, from /proc. Sizes are in bytes."""
 
 import contextlib
 import os
@@ -7,20 +7,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MAX_MEASURED = 64
-"""Of more processes than this no exact share of their memory is found: that takes milliseconds for
-each.
-"""
+"""With more processes, no exact share of memory is computed: it takes milliseconds each."""
 MEASURED = 16 << 30
-"""Nor of more resident bytes: their pages are looked at one by one, 0.1 s a GiB, and who maps the
-same ones again and again has as many as it likes.
+"""Nor with more resident bytes: their pages are read one by one, 0.1 s per GiB.
+
+A process that maps the same pages repeatedly can have any number of them.
 """
 MAX_FILES = 100_000
 
 
 @dataclass(frozen=True)
 class Ran:
-    """What processes have done so far: seconds on a processor, and seconds ready to run without
-    one; over threads.
+    """What processes have done so far, summed over threads.
+
+    Attributes:
+        ran: Seconds on a processor.
+        waited: Seconds ready to run without one.
     """
 
     ran: float
@@ -28,17 +30,16 @@ class Ran:
 
 
 def starved(elapsed: float, before: Ran, after: Ran) -> float:
-    """For how many of the elapsed seconds processes were ready and none of them had a processor.
+    """For how much of `elapsed` processes were ready, but none of them had a processor.
 
-    Others of them may have run meanwhile, and threads that wait for each other's turn are no
-    evidence of other load: so it is no more than what is left of the time when all that they ran is
-    taken away.
+    Others of them may have run meanwhile, and threads that wait for each other are no evidence of
+    other load. So it is at most the elapsed time less all that they ran.
     """
     return max(0.0, min(after.waited - before.waited, elapsed - (after.ran - before.ran), elapsed))
 
 
 def children() -> dict[int, list[int]]:
-    """Every process's children, by its number."""
+    """The children of every process."""
     found: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -66,8 +67,9 @@ def ancestors(pid: int) -> Iterator[int]:
 
 
 def more_memory_than(allowed: int, processes: list[int]) -> bool:
-    """Whether processes hold more than that together; what they share counts once, where that is
-    soon found out.
+    """Whether processes together hold more.
+
+    Shared memory counts once where that is cheap to compute.
     """
     resident = sum(map(_resident, processes))
     if resident <= allowed:
@@ -91,14 +93,15 @@ def run_time(processes: list[int]) -> int:
 
 
 def scheduled(processes: list[int]) -> Ran:
-    """For how long all their threads have run so far, and been ready to run without a processor."""
+    """How long all their threads have run, and been ready without a processor."""
     found = _scheduled(processes).values()
     return Ran(sum(ran for ran, _, _ in found) / 1e9, sum(waited for _, waited, _ in found) / 1e9)
 
 
 def faults(processes: list[int]) -> tuple[int, int]:
-    """The number of processes and of their page faults so far. A process that waits for a kernel
-    has no new ones.
+    """The number of processes and of their page faults.
+
+    A process that waits for a kernel has no new ones.
     """
     total = 0
     for pid in processes:
@@ -109,12 +112,12 @@ def faults(processes: list[int]) -> tuple[int, int]:
 
 
 def arrivals(processes: list[int]) -> dict[str, int]:
-    """How often each of their threads has been given a processor so far, by its place in /proc."""
+    """How often each thread has been given a processor, by its path in /proc."""
     return {thread: count for thread, (_, _, count) in _scheduled(processes).items()}
 
 
 def stored(place: Path, in_memory: bool) -> int:
-    """Bytes in a file system that is held in memory, or on disk in a folder."""
+    """Bytes in a file system in memory, or on disk in a folder."""
     if in_memory:
         with contextlib.suppress(OSError):
             found = os.statvfs(place)
@@ -131,17 +134,13 @@ def stored(place: Path, in_memory: bool) -> int:
 
 
 def _scheduled(processes: list[int]) -> dict[str, tuple[int, int, int]]:
-    """Nanoseconds for which each of their threads has run, and waited for a processor; how often it
-    was given one.
-    """
+    """By thread: nanoseconds run, nanoseconds ready without a processor, and times it got one."""
     found: dict[str, tuple[int, int, int]] = {}
     for pid in processes:
         with contextlib.suppress(OSError):
             for thread in os.scandir(f"/proc/{pid}/task"):
                 with (
-                    contextlib.suppress(
-                        OSError, ValueError
-                    ),  # a thread that has just ended tells nothing
+                    contextlib.suppress(OSError, ValueError),  # the thread has just ended
                     open(f"{thread.path}/schedstat", "rb", buffering=0) as file,  # noqa: PTH123 (it has to be quick)
                 ):
                     ran, waited, count = map(int, file.read(64).split())
@@ -154,14 +153,12 @@ def _parent(pid: int | str) -> int:
 
 
 def _after_name(pid: int | str) -> list[bytes]:
-    """What the kernel tells of a process in one line, from its state on: the name before it may
-    hold any bytes.
-    """
+    """The fields of /proc/PID/stat from the state on; the name before it may hold any bytes."""
     return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
 
 
 def _resident(pid: int) -> int:
-    """Resident bytes that are in no file on disk. What a fork shares with its parent counts twice."""
+    """Resident bytes that are in no file on disk. Pages shared after a fork count twice."""
     with contextlib.suppress(OSError, ValueError):
         return sum(_told(pid, "status", b"RssAnon:", b"RssShmem:"))
     return 0
@@ -177,8 +174,6 @@ def _proportional(pid: int) -> int:
 
 
 def _told(pid: int, file: str, *names: bytes) -> list[int]:
-    """The sizes that stand under these names. A process's own name, which it chooses, can hold all
-    but a newline.
-    """
+    """The sizes under these names. A process's chosen name can hold all but a newline."""
     lines = Path(f"/proc/{pid}/{file}").read_bytes().split(b"\n")
     return [int(line.split()[1]) << 10 for line in lines if line.startswith(names)]

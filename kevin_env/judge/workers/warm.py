@@ -1,6 +1,4 @@
-"""Triton's compiler, used once before anything is forked: the first compilation takes seconds, a
-later one a tenth.
-"""
+"""A first use of Triton's compiler, before forking: it takes seconds, a later one a tenth."""
 
 import os
 import tempfile
@@ -22,9 +20,7 @@ def _softmax(x, y, n, BLOCK: tl.constexpr):
 
 
 def _load_utils() -> None:
-    """Loads Triton's own C for all copies of this process; else each would compile it again, which
-    takes 0.2 s.
-    """
+    """Loads Triton's C library for all forks; each would compile it again, which takes 0.2 s."""
     from triton.backends.nvidia.driver import CudaUtils
 
     CudaUtils()  # the only one there ever is
@@ -32,10 +28,9 @@ def _load_utils() -> None:
 
 
 def warm_triton(capability: int) -> None:
-    """Compiles a kernel for an architecture, such as 90, and Triton's own launcher. Makes no
-    context on a device.
+    """Compiles a kernel and Triton's launcher for an architecture, such as 90.
 
-    What is written goes with the temporary folder that it is written to.
+    Makes no context on a device. The files go into a temporary folder.
     """
     before = os.environ.get("TRITON_CACHE_DIR")
     with tempfile.TemporaryDirectory() as folder:

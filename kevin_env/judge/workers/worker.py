@@ -71,7 +71,7 @@ class Faults:
         path: The submission's file, as the candidate names it.
 
     Attributes:
-        writer: The candidate's end. Whoever passes it on closes it.
+        writer: The candidate's end. The caller closes it.
     """
 
     def __init__(self, path: str) -> None:
@@ -164,8 +164,8 @@ class Worker:
         self._on_gpu = device != "cpu"
         self.memory: ProcessMemory | None = None
         order = {
-            "folder": str(self.folder), "environment": self._folder.environment, "spin": self._on_gpu,
-            "memory": memory, "device": device, "tools": tools,
+            "folder": str(self.folder), "environment": self._folder.environment,
+            "spin": self._on_gpu, "memory": memory, "device": device, "tools": tools,
         }  # fmt: skip
         channel, theirs = socket.socketpair()
         supervisor, supervisors = socket.socketpair()
