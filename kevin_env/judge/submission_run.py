@@ -40,23 +40,17 @@ T = TypeVar("T")
 Fault = Incorrect | RulesViolation
 
 ALL_CALLS = 10
-"""All orders together, except building, may take this multiple of what a first call may take.
-
-Most of that time nothing is being timed.
-"""
+"""All orders together, except building, may take this multiple of what a first call may take."""
 SLOW = 10
 """A submission is much slower if its calls take this multiple of the reference's time."""
 FEW_SETS, SCREENING_SECONDS = 2, 2.0
-"""A much slower submission is screened on this many input sets of a case once it has taken so long.
-"""
+"""After so many seconds a much slower submission has had enough input sets of a case."""
 SLACK = 1 << 20, 256 << 20
-"""Bounds, in bytes, of the slack of inbox and outbox: a quarter of what the first input set needs.
-"""
+"""Bounds of the slack of inbox and outbox in bytes: a quarter of the first input set."""
 VALUES = ("values", "not_finite")
 """Kinds of wrong answers that differ in the values of tensors."""
 KEPT = 1 / 16
-"""Share of a GPU that torch may cache in the judge; the driver takes milliseconds to map it again.
-"""
+"""Share of a GPU that torch may cache in the judge: mapping it again takes milliseconds."""
 
 
 class SubmissionRun:
@@ -97,6 +91,7 @@ class SubmissionRun:
         self.player: Player
         self.last_seconds = 0.0
         self.limits: Limits
+        self._properties: CaseProperties
         self._needs_oracle = needs_oracle
         self._draws = 0
         self._spent = self._paused = 0.0
@@ -183,7 +178,7 @@ class SubmissionRun:
 
     def much_slower(self, seconds: float) -> bool:
         """Whether a call of this duration is much slower than the reference's."""
-        return seconds > SLOW * self._properties().seconds
+        return seconds > SLOW * self._properties.seconds
 
     def _screened(self, distribution: str) -> Incorrect | None:
         answer, wrong = self.checked(distribution)
@@ -227,9 +222,8 @@ class SubmissionRun:
         """Calls the submission on input sets with a limit per call. Errors as `screening`."""
         self.place = Place("call", sets[0].input_set, self._passed_but(sets[0].input_set))
         if max(drawn.image.end for drawn in sets) > self.handshake.inbox.size:
-            raise ProblemError(
-                f"{self.problem.id}: get_inputs draws inputs of other sizes than before"
-            )
+            text = "get_inputs draws inputs of other sizes than before"
+            raise ProblemError(f"{self.problem.id}: {text}")
         return self._within_limits(call, first)
 
     def _within_limits(self, order: Callable[[Patience], T], first: bool) -> T:
@@ -275,9 +269,8 @@ class SubmissionRun:
             add_outliers(image.tensors, self.case.structures, seed)
         # the candidate knows the seed of a random model's call, so it says nothing about the inputs
         call = seed_from(self.secret, "call", self._draws)
-        return Drawn(
-            skeleton, image, call, f"{self.case.name}/{distribution}", self.case.stochastic
-        )
+        name = f"{self.case.name}/{distribution}"
+        return Drawn(skeleton, image, call, name, self.case.stochastic)
 
     def expect(self, drawn: Drawn) -> Expected:
         """The reference's answer for an input set."""
@@ -359,7 +352,7 @@ class SubmissionRun:
         self._recorded, self._record = recorded, None
         self.handshake = self.open_handshake(first.image.end, image_size(self.outputs))
         self.place, self._called = Place("construct", passed=self._passed_but()), False
-        self.limits = self.options.limits(self._properties().seconds)
+        self.limits = self.options.limits(self._properties.seconds)
         construct = partial(self.construct, self.worker, recorded=recorded)
         self._paired = read_paired(self._within_limits(construct, first=True))
         admit = partial(self.admit, self.worker, self.handshake)
@@ -373,13 +366,9 @@ class SubmissionRun:
             known[key] = find_properties(
                 case, self.problem, self.options.inputs, drawn.skeleton, drawn.image.tensors
             )
-        found = known[key]
+        self._properties = found = known[key]
         case.stochastic, case.structures = found.stochastic, found.structures
         self.distributions = found.distributions
-
-    def _properties(self) -> CaseProperties:
-        key = properties_key(self.problem, self.case.name, self.options.inputs)
-        return self.bench.problems.properties[key]
 
     def _classified(self, answer: Answer, wrong: Incorrect, distribution: str) -> Incorrect | None:
         """Why values are wrong: written late, nondeterministic or uninitialized; None if they pass.

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from judges import ScriptedClock
 
 from kevin_env.judge import JudgeError, Judgement, Options, Submission
 from kevin_env.judge.inputs.source import source_of
@@ -21,6 +22,7 @@ from kevin_env.judge.submission_run import SubmissionRun
 from kevin_env.judge.workers.memory_watch import SHARE, DeviceMemory
 from kevin_env.judge.workers.usage import descendants
 from kevin_env.judge.workers.worker import Worker
+from kevin_env.outcome import Correct
 from kevin_env.problem import Problem, load_problem
 
 SOFTMAX = load_problem(str(Path(__file__).parent.parent / "submissions/problems/softmax.py"))
@@ -56,13 +58,25 @@ LIMIT = 600 << 20
 
 
 @pytest.fixture(scope="module")
-def judge(a_judge: Callable[..., Judge]) -> Iterator[Judge]:
-    """A judge that was started on a machine without free memory."""
+def short_of_memory() -> Iterator[None]:
+    """Judges that start find no free memory."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("kevin_env.judge.bench.host_memory", lambda: 0)
         patch.setattr("kevin_env.judge.bench.SUBMISSION", LIMIT)
         patch.setattr("kevin_env.judge.crowding.PATIENCE", 0.0)
-        yield a_judge()
+        yield
+
+
+@pytest.fixture(scope="module")
+def judge(a_judge: Callable[..., Judge], short_of_memory: None) -> Judge:
+    """Screens for real and measures nothing."""
+    timed = Correct(kind="timed", message="")
+    return a_judge(clock=ScriptedClock({"cpu": timed, "main": timed}))
+
+
+@pytest.fixture(scope="module")
+def timing_judge(a_judge: Callable[..., Judge], short_of_memory: None) -> Judge:
+    return a_judge()
 
 
 def judged(judge: Judge, code: str, problem: Problem = SOFTMAX, **more) -> tuple[Judgement, int]:
@@ -288,7 +302,7 @@ def test_who_holds_the_memory_that_the_judge_lacks_is_blamed_for_it(
 
 @pytest.mark.parametrize(("lacking", "ends"), [("torch.OutOfMemoryError", 2), ("ValueError", None)])
 def test_where_a_partner_lacks_memory_the_submission_is_judged_again_alone(
-    judge: Judge, monkeypatch, lacking: str, ends: int | None
+    timing_judge: Judge, monkeypatch, lacking: str, ends: int | None
 ) -> None:
     """What else goes wrong with a process of the judge's own is told at once."""
     runs: list[str] = []
@@ -300,12 +314,12 @@ def test_where_a_partner_lacks_memory_the_submission_is_judged_again_alone(
         return f"{source_of(problem, case)}\n\nclass Model(Model):\n    def forward(self, x):\n        raise {lacking}"
 
     monkeypatch.setattr("kevin_env.judge.timing.session.source_of", failing_at_first)
-    monkeypatch.setattr(judge.bench.baselines, "_taken", lambda key: None)
+    monkeypatch.setattr(timing_judge.bench.baselines, "_taken", lambda key: None)
     if ends is None:
         with pytest.raises(JudgeError, match="a process of the judge's own failed: Failed"):
-            judged(judge, RIGHT)
+            judged(timing_judge, RIGHT)
         return
-    judgement, found = judged(judge, RIGHT)
+    judgement, found = judged(timing_judge, RIGHT)
     assert (judgement.outcome.category, found) == ("correct", ends)
     assert len(runs) >= ends
 
@@ -352,10 +366,10 @@ def test_a_candidate_that_does_not_start_is_tried_again_when_nobody_else_is_on_t
 
 @pytest.mark.parametrize("stage", ["queue", "build", "verify", "time"])
 def test_what_is_cancelled_ends_and_is_not_judged_again(
-    judge: Judge, monkeypatch, stage: str
+    timing_judge: Judge, monkeypatch, stage: str
 ) -> None:
     monkeypatch.setattr(
-        judge.bench.lease, "idle", lambda: False
+        timing_judge.bench.lease, "idle", lambda: False
     )  # so that its end might be others' doing
     cancellation, stages = Cancellation(), list[str]()
 
@@ -365,6 +379,8 @@ def test_what_is_cancelled_ends_and_is_not_judged_again(
             cancellation.cancel()
 
     with pytest.raises(Cancelled):
-        judge.judge(SOFTMAX, Submission(code=RIGHT), Options(device="cpu"), on_stage, cancellation)
+        timing_judge.judge(
+            SOFTMAX, Submission(code=RIGHT), Options(device="cpu"), on_stage, cancellation
+        )
     assert stages.count("build") == (stage != "queue") and stages[-1] == "queue"
-    assert judged(judge, RIGHT)[0].outcome.category == "correct"
+    assert judged(timing_judge, RIGHT)[0].outcome.category == "correct"

@@ -149,11 +149,8 @@ def _content(
     at = torch.unravel_index(found.some, tensors[0].shape)
     got, exact = tensors[0][at].double(), tensors[2][at].double()
     error = got - exact
-    if (
-        tensors[0].dtype == torch.bool
-        or found.count < FEWEST
-        or not bool(torch.isfinite(error).all())
-    ):
+    few = tensors[0].dtype == torch.bool or found.count < FEWEST
+    if few or not bool(torch.isfinite(error).all()):
         return None, None
     if bool((exact == exact[0]).all()):
         return None, None  # a factor and an offset are then the same
@@ -164,15 +161,11 @@ def _content(
 
         def off(value: torch.Tensor, _: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
             told = factor * right.double() + offset
-            return ~(
-                (value.double() - told).abs()
-                <= allowed * max(1.0, abs(factor)) + 2 * eps * told.abs()
-            )
+            near = allowed * max(1.0, abs(factor)) + 2 * eps * told.abs()
+            return ~((value.double() - told).abs() <= near)
 
-        left = got - (factor * exact + offset)
-        if bool(off(got, got, exact).any()) or bool(
-            left.square().sum() > EXPLAINED**2 * error.square().sum()
-        ):
+        left = (got - (factor * exact + offset)).square().sum()
+        if bool(off(got, got, exact).any()) or bool(left > EXPLAINED**2 * error.square().sum()):
             return False
         return not sum(counts_of(lambda *piece: wrong(*piece) & off(*piece), *tensors))
 

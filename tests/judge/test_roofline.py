@@ -1,31 +1,163 @@
-"""Times against the roofline: those above it are paid, with a flag."""
+"""The work of a reference, and outcomes with their roofline."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from in_process import InThisProcess
 from judges import ScriptedClock
+from torch.utils.flop_counter import FlopCounterMode
 
 from kevin_env.episode import Episode
 from kevin_env.judge import Judgement, Options, Submission
 from kevin_env.judge.api import Pace
 from kevin_env.judge.candidates import WarmPool
+from kevin_env.judge.inputs.reference import Case
 from kevin_env.judge.judge import RETRIES, Judge
 from kevin_env.judge.roofline.ceilings import CeilingStore
+from kevin_env.judge.roofline.roofline import SPECIAL, Counting, find_work
 from kevin_env.judge.timing.session import UnverifiedAnswers, WrongAnswer
 from kevin_env.judge.verdict import flag, flag_name
 from kevin_env.judge.workers.usage import descendants
 from kevin_env.judge.workers.worker import Worker
 from kevin_env.outcome import Correct, Incorrect
-from kevin_env.problem import Problem
+from kevin_env.problem import Problem, load_problem
 from kevin_env.record import Trajectory
 from kevin_env.roofline import Ceilings, Work
 from kevin_env.score import SCORES
 from kevin_env.settings import Settings
 
+CPU = torch.device("cpu")
+
+
 SOURCE = """
+import torch
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = torch.nn.Parameter(torch.randn(1000, 64))
+        self.unused = torch.nn.Parameter(torch.randn(50))
+    def forward(self, x, *more):
+        return {expression}
+def get_inputs():
+    return [{inputs}]
+def get_init_inputs():
+    return []
+"""
+
+
+X = "torch.randn(256, 128)"
+
+
+SIZE = 256 * 128 * 4
+
+
+def work(expression: str, inputs: str = X, head: str = "") -> Work:
+    source = f"{head}\n{SOURCE.format(expression=expression, inputs=inputs)}"
+    case = Case(Problem(id="x", name="x", source=source), "main", CPU)
+    case.draw_weights(1)
+    return find_work(case, *case.draw_inputs("own", 1))
+
+
+@pytest.mark.parametrize(
+    ("expression", "inputs", "read", "written", "operations"),
+    [
+        ("x * 2", X, SIZE, SIZE, 256 * 128),
+        ("x.sum(1)", X, SIZE, 256 * 4, 256 * 128),
+        ("x.t().contiguous()", X, SIZE, SIZE, 0),
+        ("x.softmax(1)", X, SIZE, SIZE, SPECIAL * 256 * 128),
+        ("x.exp().log_() + x.tanh()", X, SIZE, SIZE, (3 * SPECIAL + 1) * 256 * 128),
+        ("torch.nn.functional.gelu(x)", X, SIZE, SIZE, SPECIAL * 256 * 128),
+        ("x.logical_not().half()", X, SIZE, SIZE // 2, 256 * 128),
+        ("x.relu().relu()", X, SIZE, SIZE, 2 * 256 * 128),
+        ("x[:64] * 2", X, SIZE // 4, SIZE // 4, 64 * 128),
+        ("x[:, ::2] * 2", X, SIZE, SIZE // 2, 256 * 64),  # every sector has elements of both kinds
+        ("x[:, ::16] * 2", X, SIZE // 2, SIZE // 16, 256 * 8),
+        ("x[:, :64] + x[:, 64:]", X, SIZE, SIZE // 2, 256 * 64),
+        ("x[:64] + x[:64]", X, SIZE // 4, SIZE // 4, 64 * 128),
+        ("torch.zeros_like(x)", X, 0, SIZE, 0),
+        ("x[more[0]]", f"{X}, torch.arange(8)", 8 * 512 + 64, 8 * 512, 0),
+        ("x.index_select(0, more[0]) + x[0]", f"{X}, torch.arange(8)", 9 * 512 + 64, 8 * 512, 8 * 128),
+        ("torch.nn.functional.embedding(x, self.table)", "torch.arange(10)", 80 + 10 * 256, 10 * 256, 0),
+        ("torch.empty_like(x).copy_(more[0])", f"{X}, torch.randn(128)", 512, SIZE, 0),
+        ("x.expand(4, 256, 128) * 2", "torch.randn(256, 128)", SIZE, 4 * SIZE, 4 * 256 * 128),
+        ("x.copy_(more[0])", f"{X}, torch.randn(128)", 512, SIZE, 0),
+        ("(x.abs(), x.half())", X, SIZE, SIZE + SIZE // 2, 256 * 128),
+        ("x.unfold(0, 4, 2).sum(-1)", "torch.randn(64)", 256, 31 * 4, 31 * 4),
+    ],
+)  # fmt: skip
+def test_bytes_and_operations(
+    expression: str, inputs: str, read: int, written: int, operations: int
+) -> None:
+    found = work(expression, inputs)
+    assert (found.read, found.written, found.operations, found.products) == (
+        read,
+        written,
+        operations,
+        {},
+    )
+
+
+def test_weights_count_where_they_are_read() -> None:
+    found = work("x + self.table[:256].sum()")
+    assert found.read == SIZE + 256 * 64 * 4
+
+
+@pytest.mark.parametrize(
+    ("expression", "head", "products"),
+    [
+        ("x @ x.t()", "", {"fp32": 2 * 256 * 256 * 128}),
+        ("x @ x.t()", "PRECISION = 'tf32'", {"fp32": 2 * 256 * 256 * 128}),  # a CPU has none
+        ("x.half() @ x.t().half()", "", {"fp16": 2 * 256 * 256 * 128}),
+        ("x.bfloat16() @ x.t().bfloat16()", "", {"bf16": 2 * 256 * 256 * 128}),
+        ("x.double() @ x.t().double() + (x @ x.t())", "", {"fp64": 2**24, "fp32": 2**24}),
+        ("torch.nn.functional.linear(x, x)", "", {"fp32": 2**24}),
+        (
+            "torch.nn.functional.conv1d(x[None], torch.ones(8, 256, 3))",
+            "",
+            {"fp32": 2 * 8 * 256 * 3 * 126},
+        ),
+    ],
+)
+def test_products_by_what_they_are_computed_in(
+    expression: str, head: str, products: dict[str, int]
+) -> None:
+    assert work(expression, head=head).products == products
+
+
+@pytest.mark.parametrize(
+    "problem",
+    ["L1_1_Square_matrix_multiplication_", "L3_43_MinGPTCausalAttention", "L4_2_DeepSeek_MoE"],
+)
+def test_products_are_those_that_torch_counts(problem: str) -> None:
+    case = Case(load_problem(problem), "cpu", CPU)
+    case.draw_weights(1)
+    skeleton, tensors = case.draw_inputs("own", 1)
+    with FlopCounterMode(display=False) as theirs:
+        case.runner(skeleton, [t.clone() for t in tensors])()
+    assert sum(find_work(case, skeleton, tensors).products.values()) == theirs.get_total_flops() > 0
+
+
+def test_a_composite_is_counted_by_its_parts() -> None:
+    a = torch.randn(8, 8)
+    with torch.inference_mode(), Counting() as counted:
+        torch.nn.functional.linear(a, a)
+    assert counted.products == {"fp32": 2 * 8**3}
+
+
+def test_counting_leaves_inputs_and_weights_alone() -> None:
+    source = SOURCE.format(expression="(x.mul_(2), self.table.mul_(0) if False else x)", inputs=X)
+    case = Case(Problem(id="x", name="x", source=source), "main", CPU)
+    case.draw_weights(1)
+    skeleton, tensors = case.draw_inputs("own", 1)
+    before = [t.clone() for t in (*tensors, *case.model.state_dict().values())]
+    find_work(case, skeleton, tensors)
+    assert all(map(torch.equal, before, (*tensors, *case.model.state_dict().values())))
+
+
+LINEAR = """
 import torch
 N = 8192
 CASES = {"cpu": {"N": 4096}}
@@ -37,14 +169,26 @@ def get_inputs():
 def get_init_inputs():
     return []
 """
-HONEST = SOURCE.replace("class Model(", "class ModelNew(")
-PROBLEM = Problem(id="x", name="x", source=SOURCE, cases=("main", "cpu"))
+
+
+HONEST = LINEAR.replace("class Model(", "class ModelNew(")
+
+
+PROBLEM = Problem(id="x", name="x", source=LINEAR, cases=("main", "cpu"))
+
+
 PACE = Pace(pairs=(2, 2), seconds=60.0, warm_ups=1, sets=1, sets_of_others=1)
+
+
 TIMED = Correct(
     kind="timed", message="Right.", speedup=1.0, speedup_interval=(0.9, 1.1), max_unseen_gain=0.0,
     reference_seconds=0.01, submission_seconds=0.01,
 )  # fmt: skip
+
+
 LOW = Ceilings(reading=1.0, copying=1.0, rates={"fp32": 1.0})
+
+
 HIGH = Ceilings(reading=1e15, copying=1e15, rates={"fp32": 1e18})
 
 
@@ -86,7 +230,7 @@ def judged(
     seen: Watched,
     monkeypatch: pytest.MonkeyPatch,
     *ceilings: Ceilings,
-    source: str = SOURCE,
+    source: str = LINEAR,
 ) -> tuple[Correct, Judgement]:
     def of(self: CeilingStore, work: Work, again: bool = False) -> Ceilings:
         seen.again.append(again)
@@ -175,7 +319,7 @@ def test_a_time_above_the_roofline_is_paid_with_a_flag(judge, seen, monkeypatch)
 
 def test_a_reference_that_cannot_be_watched_has_no_roofline(judge, seen, monkeypatch) -> None:
     watched = "import torch\nfrom torch.utils._python_dispatch import _get_current_dispatch_mode as watched\n"
-    source = SOURCE.replace("import torch\n", watched).replace(
+    source = LINEAR.replace("import torch\n", watched).replace(
         "torch.softmax(x, 1)", "x * 2 if watched() is None else 1 / 0"
     )
     code = HONEST.replace("torch.softmax(x, 1)", "x * 2")

@@ -1,6 +1,4 @@
-"""Entries that are has_outliers among timed inputs: of every floating-point type, in every layout, and
-nowhere else.
-"""
+"""Outliers among timed inputs."""
 
 import pytest
 import torch
@@ -10,6 +8,8 @@ from kevin_env.judge.inputs.distributions import ENTRIES, add_outliers
 from kevin_env.judge.inputs.structure import Structure, look
 
 CPU = torch.device("cpu")
+
+
 FLOATS = [
     torch.float64,
     torch.float32,
