@@ -1,6 +1,4 @@
-"""Ends that a neighbour can cause are verdicts only when they happen alone; every candidate may use
-as much.
-"""
+"""Failures that other processes can cause become verdicts only if they happen alone."""
 
 import os
 import threading
@@ -40,7 +38,7 @@ def get_inputs():
 def get_init_inputs():
     return []
 """
-"""So often lacks memory for float64, in which it is far more exact."""
+"""Lacks memory for float64, in which it is far more exact, so many times."""
 RIGHT = """
 import torch
 class ModelNew(torch.nn.Module):
@@ -80,7 +78,7 @@ def timing_judge(a_judge: Callable[..., Judge], short_of_memory: None) -> Judge:
 
 
 def judged(judge: Judge, code: str, problem: Problem = SOFTMAX, **more) -> tuple[Judgement, int]:
-    """The judgement, and how often the submission was run for it."""
+    """The judgement, and the number of attempts."""
     stages: list[str] = []
     options = Options(device="cpu", inputs="shipped", **more)
     return judge.judge(problem, Submission(code=code), options, stages.append), stages.count(
@@ -117,13 +115,13 @@ def test_a_limit_is_a_verdict_only_alone(
     ],
     ids=[
         "no others",
-        "strangers hold the memory",
-        "strangers and others",
+        "other programs hold the memory",
+        "other programs and submissions",
         "others that hold none",
-        "another end",
+        "another failure",
     ],
 )
-def test_memory_that_strangers_hold_is_not_what_a_submission_is_blamed_for(
+def test_memory_that_others_hold_is_not_the_submissions_fault(
     judge: Judge, monkeypatch, code: str, idle: bool, crowded: bool, blamed: bool
 ) -> None:
     monkeypatch.setattr(judge.bench.lease, "idle", lambda: idle)
@@ -145,12 +143,12 @@ def test_memory_that_strangers_hold_is_not_what_a_submission_is_blamed_for(
     ],
     ids=["still short alone", "not alone", "never short", "another end"],
 )
-def test_nor_is_it_for_memory_that_it_was_never_given(
+def test_nor_is_memory_that_was_never_available(
     judge: Judge, monkeypatch, code: str, short: list[bool], runs: int, blamed: bool
 ) -> None:
-    """As on a device that was full before the judge began, which is no more crowded than it was.
+    """As on a device that was full before the judge began.
 
-    It is looked at while the submission has what it had, and nobody is timed.
+    It is queried while the submission still holds its memory, and nothing is timed.
     """
     left, built = iter(short), list[str]()
 
@@ -173,7 +171,7 @@ def test_nor_is_it_for_memory_that_it_was_never_given(
 
 
 @pytest.mark.parametrize("crowded", [True, False])
-def test_nor_for_a_limit_that_follows_from_what_they_left(
+def test_nor_is_a_limit_that_follows_from_what_others_left(
     judge: Judge, monkeypatch, crowded: bool
 ) -> None:
     """What a submission may hold of a device is a share of what was free. A table stands where the
@@ -206,9 +204,7 @@ def test_nor_for_a_limit_that_follows_from_what_they_left(
     assert stages.count("build") == 2
 
 
-def test_who_is_judged_alone_may_hold_a_share_of_what_is_free_once_others_are_gone(
-    judge: Judge, monkeypatch
-) -> None:
+def test_alone_the_limit_follows_from_memory_without_others(judge: Judge, monkeypatch) -> None:
     limits, free, take_places = list[int](), [10 << 30], judge._take_places
 
     def take(held: ExitStack, watch: Stopwatch, count: int) -> None:
@@ -231,11 +227,9 @@ def test_who_is_judged_alone_may_hold_a_share_of_what_is_free_once_others_are_go
     assert limits == [int(SHARE * each) for each in (10 << 30, 10 << 30, 100 << 30)]
 
 
-def test_calls_that_are_each_in_time_may_not_hold_the_device_for_long_together(
-    judge: Judge, monkeypatch
-) -> None:
+def test_calls_have_a_limit_for_their_total_time(timing_judge: Judge, monkeypatch) -> None:
     monkeypatch.setattr("kevin_env.judge.submission_run.ALL_CALLS", 1)
-    judgement, _ = judged(judge, SLOW, call_timeout=2.0)
+    judgement, _ = judged(timing_judge, SLOW, call_timeout=2.0)
     assert (judgement.outcome.category, judgement.outcome.kind) == ("runtime", "timeout")
     assert (
         judgement.outcome.message
@@ -243,13 +237,13 @@ def test_calls_that_are_each_in_time_may_not_hold_the_device_for_long_together(
     )
     monkeypatch.setattr("kevin_env.judge.submission_run.ALL_CALLS", 100)
     assert (
-        judged(judge, SLOW.replace("0.5", "0.01"), call_timeout=5.0)[0].outcome.category
+        judged(timing_judge, SLOW.replace("0.5", "0.01"), call_timeout=5.0)[0].outcome.category
         == "correct"
     )
 
 
-def test_whoever_ends_itself_is_judged_again_on_other_inputs(judge: Judge) -> None:
-    """And whoever judges that turn again does so on these."""
+def test_a_submission_that_kills_itself_is_judged_again_on_other_inputs(judge: Judge) -> None:
+    """A recorded turn that is judged again uses these inputs."""
     telling = RIGHT.replace("return", "print(x.flatten()[:4].tolist(), flush=True); return")
     ending = telling.replace(
         "return", "__import__('os').kill(__import__('os').getpid(), 9); return"
@@ -284,9 +278,7 @@ def test_the_judge_lacks_memory_only_when_it_does_so_alone(
     assert (judgement.outcome.category, runs) == ("correct", 2)
 
 
-def test_who_holds_the_memory_that_the_judge_lacks_is_blamed_for_it(
-    judge: Judge, monkeypatch
-) -> None:
+def test_a_submission_that_holds_the_judges_memory_fails(judge: Judge, monkeypatch) -> None:
     def full(run: SubmissionRun, *given):
         raise torch.OutOfMemoryError("full")
 
@@ -301,17 +293,18 @@ def test_who_holds_the_memory_that_the_judge_lacks_is_blamed_for_it(
 
 
 @pytest.mark.parametrize(("lacking", "ends"), [("torch.OutOfMemoryError", 2), ("ValueError", None)])
-def test_where_a_partner_lacks_memory_the_submission_is_judged_again_alone(
+def test_if_a_baseline_lacks_memory_the_submission_is_judged_again_alone(
     timing_judge: Judge, monkeypatch, lacking: str, ends: int | None
 ) -> None:
-    """What else goes wrong with a process of the judge's own is told at once."""
+    """Any other failure of a process of the judge is raised at once."""
     runs: list[str] = []
 
     def failing_at_first(problem: Problem, case: str) -> str:
         runs.append(case)
         if len(runs) > 1:
             return source_of(problem, case)
-        return f"{source_of(problem, case)}\n\nclass Model(Model):\n    def forward(self, x):\n        raise {lacking}"
+        failing = f"class Model(Model):\n    def forward(self, x):\n        raise {lacking}"
+        return f"{source_of(problem, case)}\n\n{failing}"
 
     monkeypatch.setattr("kevin_env.judge.timing.session.source_of", failing_at_first)
     monkeypatch.setattr(timing_judge.bench.baselines, "_taken", lambda key: None)
@@ -328,7 +321,7 @@ def test_where_a_partner_lacks_memory_the_submission_is_judged_again_alone(
     ("lacks", "answer", "runs"),
     [(0, "x.clone()", 1), (1, "x.clone()", 2), (1000, "x + 1000 - 1000", 2)],
 )
-def test_there_is_no_room_for_an_oracle_only_when_there_is_none_alone(
+def test_the_oracle_lacks_memory_only_if_it_does_so_alone(
     judge: Judge, tmp_path: Path, lacks: int, answer: str, runs: int
 ) -> None:
     """Without an oracle an exact answer is off by more than is allowed."""
@@ -342,7 +335,7 @@ def test_there_is_no_room_for_an_oracle_only_when_there_is_none_alone(
 
 
 @pytest.mark.parametrize("failures", [1, 2])
-def test_a_candidate_that_does_not_start_is_tried_again_when_nobody_else_is_on_the_device(
+def test_a_candidate_that_does_not_start_is_tried_again_alone(
     judge: Judge, monkeypatch, failures: int
 ) -> None:
     take, others = judge.bench.candidates.take, list[bool]()
@@ -365,7 +358,7 @@ def test_a_candidate_that_does_not_start_is_tried_again_when_nobody_else_is_on_t
 
 
 @pytest.mark.parametrize("stage", ["queue", "build", "verify", "time"])
-def test_what_is_cancelled_ends_and_is_not_judged_again(
+def test_a_cancelled_judgement_ends_and_is_not_repeated(
     timing_judge: Judge, monkeypatch, stage: str
 ) -> None:
     monkeypatch.setattr(

@@ -1,4 +1,4 @@
-"""How many submissions at once, on machines of several sizes; and what a container is given of one."""
+"""How many submissions at once, by the size of the machine or container."""
 
 import contextlib
 import errno
@@ -175,7 +175,7 @@ def test_spares_are_started_all_at_once_and_again_after_one_that_failed(
         assert len(bench.candidates._spares) == 4 and max(most) > 1
 
 
-def test_a_candidate_that_cannot_be_made_ready_is_ended(
+def test_a_candidate_that_cannot_be_prepared_is_ended(
     a_bench: Callable[[], Bench], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with contextlib.closing(a_bench()) as bench:

@@ -116,7 +116,7 @@ def test_the_output_that_is_wrong_is_named() -> None:
     assert checked([X, {"mean": (Y, Y + 1)}], [X, {"mean": (Y, Y)}]) == ("values", "[1]['mean'][1]")
 
 
-def test_shape_dtype_device_and_layout_are_told_apart() -> None:
+def test_shape_dtype_device_and_layout_are_distinguished() -> None:
     assert checked(X.t(), X) == ("shape", "")
     assert checked(X.reshape(24), X) == ("shape", "")
     assert checked(X.double(), X) == ("dtype", "")
@@ -144,7 +144,7 @@ def told_apart(before: Any, now: Any, expected: Any) -> Incorrect | None:
 @pytest.mark.parametrize(
     "dtype", [torch.float32, torch.float16, torch.bfloat16, torch.float64, torch.complex64]
 )
-def test_uninitialized_memory_is_told_apart_from_wrong_values(
+def test_uninitialized_memory_is_distinguished_from_wrong_values(
     monkeypatch: pytest.MonkeyPatch, dtype: Any
 ) -> None:
     monkeypatch.setitem(PIECE, "cpu", 8)
@@ -196,7 +196,7 @@ def test_the_oracle_is_used_only_where_it_has_the_right_form() -> None:
         assert checked(got, X, unfit) == ("values", "")
 
 
-def test_a_dict_is_the_same_in_any_order_and_its_entries_are_told_apart_by_key() -> None:
+def test_a_dict_is_the_same_in_any_order_and_its_entries_are_matched_by_key() -> None:
     expected = {"a": X, "b": [X + 1, {"c": Y, "d": 2}]}
     assert checked({"b": [X + 1, {"d": 2, "c": Y}], "a": X}, expected) is None
     assert checked({"b": [X, {"d": 2, "c": Y}], "a": X}, expected) == ("values", "['b'][0]")

@@ -1,6 +1,4 @@
-"""Who is judged alone on a crowded device gives others time, and blames no submission for what
-these keep.
-"""
+"""A submission judged alone on a crowded device waits for others to free memory."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +14,7 @@ from kevin_env.judge.job import Stopwatch
 from kevin_env.judge.submission_run import SubmissionRun
 
 
-def test_whoever_lets_others_have_the_device_stands_still_before_they_do() -> None:
+def test_a_submission_is_stopped_before_others_get_the_lease() -> None:
     steps = list[str]()
 
     @contextmanager
@@ -41,7 +39,7 @@ def test_whoever_lets_others_have_the_device_stands_still_before_they_do() -> No
 
 
 class Crowded:
-    """Stands where a bench does whose device is crowded for so many looks."""
+    """A bench whose device is crowded for so many queries."""
 
     def __init__(self, looks: int) -> None:
         self.looks, self.asked, self.rested = looks, 0, 0
@@ -59,7 +57,7 @@ class Crowded:
     ("looks", "patience", "stays", "rests"),
     [(0, 10, False, 0), (4, 10, False, 1), (9999, 0.1, True, 1)],
 )
-def test_others_have_time_to_give_memory_back_and_the_judges_own_partners_give_theirs(
+def test_others_have_time_to_free_memory_and_idle_baselines_free_theirs(
     monkeypatch: pytest.MonkeyPatch, looks: int, patience: float, stays: bool, rests: int
 ) -> None:
     monkeypatch.setattr(crowding, "PATIENCE", patience)
@@ -88,7 +86,7 @@ def test_others_have_time_to_give_memory_back_and_the_judges_own_partners_give_t
         "no device memory",
     ],
 )
-def test_a_submission_must_have_room_for_its_outputs_and_weights_three_times(
+def test_a_fair_share_is_three_times_the_outputs_and_weights(
     monkeypatch: pytest.MonkeyPatch,
     device: str,
     free: int,
@@ -96,7 +94,7 @@ def test_a_submission_must_have_room_for_its_outputs_and_weights_three_times(
     mapped: list[tuple[int, bool]],
     short: bool,
 ) -> None:
-    """All in MiB: of a linear layer with 64 of weights and outputs of 256, and 768 for its context."""
+    """In MiB: 64 of weights, outputs of 256, and 768 for its context."""
     monkeypatch.setattr("torch.cuda.mem_get_info", lambda device: (free << 20, 1 << 40))
     kept = [Player(None, SimpleNamespace(size=size << 20), ours) for size, ours in mapped]  # type: ignore[arg-type]
     model = torch.nn.Linear(4096, 4096, bias=False, device="meta")

@@ -93,7 +93,7 @@ def chain(call: float, *more: float, count: int = 12) -> list[float]:
 
 
 def of_links(reference: Chains, submission: Chains, constant: float) -> Speedup:
-    """The speedup of links that have a constant besides the call."""
+    """The speedup of links that consist of a constant and the call."""
     return speedup_of_chains(
         *(
             [[link - constant for link in chain] for chain in side]

@@ -69,7 +69,7 @@ def test_only_the_first_call_in_a_case_may_take_longer_than_the_limit(judge: Jud
 
 
 @pytest.mark.parametrize("idle", [True, False])
-def test_a_hang_is_judged_once_whoever_is_there(
+def test_a_hang_is_judged_once_with_or_without_others(
     judge: Judge, monkeypatch: pytest.MonkeyPatch, idle: bool
 ) -> None:
     monkeypatch.setattr(judge.bench.lease, "idle", lambda: idle)

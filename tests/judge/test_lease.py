@@ -79,7 +79,7 @@ def test_exclusive_keeps_all_others_out(name: str, hold: Hold) -> None:
     assert taken(lease, "exclusive", 2)
 
 
-def test_exclusive_waits_for_those_who_share(name: str, hold: Hold) -> None:
+def test_exclusive_waits_for_shared_leases(name: str, hold: Hold) -> None:
     holder = hold("shared")
     held(holder)
     assert not taken(Lease(name), "exclusive", 0.2)
@@ -87,7 +87,7 @@ def test_exclusive_waits_for_those_who_share(name: str, hold: Hold) -> None:
     assert taken(Lease(name), "exclusive", 2)
 
 
-def test_whoever_waits_for_the_exclusive_lease_is_not_starved(name: str, hold: Hold) -> None:
+def test_a_waiting_exclusive_lease_is_not_starved(name: str, hold: Hold) -> None:
     first = hold("shared")
     held(first)
     waiting = hold("exclusive")

@@ -99,8 +99,8 @@ class Scripted(TimingSession):
     """A session whose calls take what a script says. Its inputs are numbers."""
 
     def __init__(
-        self, pace: Pace, handshake: Any = None, seconds: Seconds = lambda name, count: 0.0, fitting: int = 99,
-        least: float = 1.0,
+        self, pace: Pace, handshake: Any = None, seconds: Seconds = lambda name, count: 0.0,
+        fitting: int = 99, least: float = 1.0,
     ) -> None:  # fmt: skip
         sides = [Side(name) for name in ("submission", "reference", "null")]
         own, reference, null = (Player(side, None, trusted=False) for side in sides)  # type: ignore[arg-type]
@@ -110,7 +110,8 @@ class Scripted(TimingSession):
         )  # fmt: skip
         self.least = least
         run: Any = SimpleNamespace(
-            bench=bench, worker=sides[0], player=own, handshake=handshake, case=SimpleNamespace(name="main"), last_seconds=1e-3,
+            bench=bench, worker=sides[0], player=own, handshake=handshake,
+            case=SimpleNamespace(name="main"), last_seconds=1e-3,
             within_limits=lambda sets, told: told(None), much_slower=lambda seconds: seconds > 1.0,
             options=Options(),
         )  # fmt: skip
@@ -195,7 +196,7 @@ def test_what_is_on_other_inputs_does_not_count() -> None:
 
 
 def test_a_submission_cannot_raise_what_is_taken_from_its_links() -> None:
-    """Its kernels that run on lengthen the null model's links and the reference's, and not its own."""
+    """Its kernels that run on only lengthen the links of the null model and the reference."""
     draw = links(500 * US, 1000 * US)
 
     def seconds(name: str, count: int) -> float:
@@ -270,7 +271,7 @@ def test_where_the_judges_own_calls_are_late_nothing_is_timed() -> None:
 
 
 @pytest.mark.parametrize("guilty", [True, False])
-def test_who_slows_the_null_model_until_it_is_ended_ran_on_after_its_calls(guilty: bool) -> None:
+def test_a_submission_that_slows_the_null_model_until_killed_ran_on(guilty: bool) -> None:
     seconds = links(500 * US, 1000 * US)
 
     def slowed(name: str, count: int) -> float:
@@ -323,9 +324,13 @@ def found(ratio: float, half: float) -> Speedup:
         (found(1.0, 0.04), 6, False, False), (found(1.0, 0.04), 7, False, True),
         (found(1.0, 0.06), 24, False, False), (found(1.0, 0.06), 25, False, True),
         (found(1.0, 0.06), LEAST - 1, True, False), (found(1.0, 0.06), LEAST, True, True),
-        (found(0.05, 0.5), 1, False, False), (found(0.05, 0.5), 2, False, True), (found(0.09, 0.5), 2, False, False),
+        (found(0.05, 0.5), 1, False, False), (found(0.05, 0.5), 2, False, True),
+        (found(0.09, 0.5), 2, False, False),
     ],
-    ids=["few", "precise", "not precise", "most", "few when late", "late", "once", "much slower", "perhaps slower"],
+    ids=[
+        "few", "precise", "not precise", "most", "few when late", "late", "once", "much slower",
+        "perhaps slower",
+    ],
 )  # fmt: skip
 def test_what_is_enough(speedup: Speedup, pairs: int, late: bool, is_enough: bool) -> None:
     pace = Pace(pairs=(7, 25), seconds=0.0 if late else 60.0, precision=0.05)
@@ -369,7 +374,7 @@ def test_a_much_slower_submission_is_called_once_a_turn() -> None:
     )
 
 
-def test_a_late_call_on_a_cpu_does_not_move_a_turn() -> None:
+def test_one_late_call_on_a_cpu_does_not_change_a_turn() -> None:
     usual, once = calls(3e-3, 5e-3), itertools.count()
 
     def seconds(name: str, count: int) -> float:

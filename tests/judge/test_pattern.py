@@ -1,4 +1,4 @@
-"""What all wrong elements have in common is told, and nothing of errors without a pattern."""
+"""Patterns of wrong elements, and errors without one."""
 
 from collections.abc import Callable
 
@@ -53,7 +53,10 @@ def flat(expected: torch.Tensor, place: slice) -> torch.Tensor:
 ALL, ODD = slice(None), slice(1, None, 2)
 PATTERNS: dict[str, tuple[torch.Tensor, torch.Tensor, str]] = {
     "factor": (X * 0.5, X, "Every wrong element is 0.5 times the expected value."),
-    "factor in bf16": (X.bfloat16() * 3, X.bfloat16(), "Every wrong element is 3 times the expected value."),
+    "factor in bf16": (
+        X.bfloat16() * 3, X.bfloat16(),
+        "Every wrong element is 3 times the expected value.",
+    ),
     "offset": (X - 0.25, X, "Every wrong element is the expected value minus 0.25."),
     "offset of integers": (IDS + 1, IDS, "Every wrong element is the expected value plus 1."),
     "zero": (X * 0, X, "Every wrong element is 0."),
@@ -63,18 +66,42 @@ PATTERNS: dict[str, tuple[torch.Tensor, torch.Tensor, str]] = {
                   "All wrong elements are in `output[64]`. Every wrong element is 0."),
     "tail of a vector": (holding(VECTOR, slice(1000, None)), VECTOR,
                          "All wrong elements are in `output[1000:]`. Every wrong element is 0."),
-    "one tile": (torch.where(holding(X * 0, slice(32, 48), slice(16, 32), value=1.0).bool(), X + NOISE, X), X,
-                 "All wrong elements are in `output[32:48, 16:32]`."),
-    "every second column": (torch.where(holding(X * 0, ALL, ODD, value=1.0).bool(), X + NOISE, X), X,
-                            "All wrong elements are in `output[:, 1::2]`."),
-    "first ones right": (flat(X, slice(1000, None)), X,
-                         "All wrong elements are in `output.flatten()[1000:]`. Every wrong element is 0."),
-    "transposed": (SQUARE.mT.contiguous(), SQUARE, "The output is transposed in its last two dimensions."),
-    "transposed in memory": (X.T.reshape(65, 203), X, "The output is transposed in its last two dimensions."),
-    "columns after a ReLU": (holding(X.relu(), ALL, slice(192, None)), X.relu(),
-                             "All wrong elements are in `output[:, 192:]`. Every wrong element is 0."),
-    "not finite": (holding(X, slice(32, 64), value=float("nan")), X, "All wrong elements are in `output[32:64]`."),
-    "bools": (holding(X > 0, slice(32, 64), value=True), X > 0, "All wrong elements are in `output[32:64]`."),
+    "one tile": (
+        torch.where(holding(X * 0, slice(32, 48), slice(16, 32), value=1.0).bool(), X + NOISE, X),
+        X,
+        "All wrong elements are in `output[32:48, 16:32]`.",
+    ),
+    "every second column": (
+        torch.where(holding(X * 0, ALL, ODD, value=1.0).bool(), X + NOISE, X),
+        X,
+        "All wrong elements are in `output[:, 1::2]`.",
+    ),
+    "first ones right": (
+        flat(X, slice(1000, None)),
+        X,
+        "All wrong elements are in `output.flatten()[1000:]`. Every wrong element is 0.",
+    ),
+    "transposed": (
+        SQUARE.mT.contiguous(), SQUARE,
+        "The output is transposed in its last two dimensions.",
+    ),
+    "transposed in memory": (
+        X.T.reshape(65, 203), X,
+        "The output is transposed in its last two dimensions.",
+    ),
+    "columns after a ReLU": (
+        holding(X.relu(), ALL, slice(192, None)),
+        X.relu(),
+        "All wrong elements are in `output[:, 192:]`. Every wrong element is 0.",
+    ),
+    "not finite": (
+        holding(X, slice(32, 64), value=float("nan")), X,
+        "All wrong elements are in `output[32:64]`.",
+    ),
+    "bools": (
+        holding(X > 0, slice(32, 64), value=True), X > 0,
+        "All wrong elements are in `output[32:64]`.",
+    ),
     "float8": ((X * 2).to(torch.float8_e5m2), X.to(torch.float8_e5m2),
                "Every wrong element is 2 times the expected value."),
 }  # fmt: skip
@@ -82,7 +109,7 @@ PATTERNS: dict[str, tuple[torch.Tensor, torch.Tensor, str]] = {
 
 @pytest.mark.parametrize("piece", [1 << 18, 500, 7])
 @pytest.mark.parametrize("name", PATTERNS)
-def test_a_pattern_is_told(name: str, piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pattern_is_found(name: str, piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(pieces.PIECE, "cpu", piece)
     got, expected, text = PATTERNS[name]
     assert told(got, expected) == text
@@ -90,7 +117,7 @@ def test_a_pattern_is_told(name: str, piece: int, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", PATTERNS)
-def test_a_pattern_is_told_on_a_gpu(name: str) -> None:
+def test_a_pattern_is_found_on_a_gpu(name: str) -> None:
     got, expected, text = PATTERNS[name]
     assert told(got.cuda(), expected.cuda()) == text
 
@@ -128,7 +155,7 @@ def test_errors_without_a_pattern_have_none(name: str) -> None:
     assert told(*NONE[name]()) == ""
 
 
-def test_memory_that_nobody_wrote_has_a_region() -> None:
+def test_unwritten_memory_has_a_region() -> None:
     filled = torch.full((65, 203 * 4), POISON, dtype=torch.uint8).view(torch.float32)
     tail = torch.cat((X[:, :192], filled[:, 192:]), dim=1)
     found = told_apart(torch.zeros_like(X), tail, X)

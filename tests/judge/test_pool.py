@@ -34,7 +34,8 @@ BUSY = Submission(
     "        time.sleep(1000)\n"
 )
 SLOW = Submission(
-    code=f"import ctypes, time\nctypes.CDLL(None).prctl(15, b'kevin-slow', 0, 0, 0)\ntime.sleep(1)\n{RIGHT.code}"
+    code="import ctypes, time\nctypes.CDLL(None).prctl(15, b'kevin-slow', 0, 0, 0)\n"
+    f"time.sleep(1)\n{RIGHT.code}"
 )
 
 
@@ -111,8 +112,8 @@ def test_a_reference_that_fails_is_the_problems_error(
     pool: LocalPool, old: str, new: str, place: str
 ) -> None:
     assert old in SOFTMAX.source
-    broken = SOFTMAX.model_copy(update={"source": SOFTMAX.source.replace(old, new).replace('{"cpu"', '{} and {"cpu"'),
-                                        "cases": ("main",)})  # fmt: skip
+    source = SOFTMAX.source.replace(old, new).replace('{"cpu"', '{} and {"cpu"')
+    broken = SOFTMAX.model_copy(update={"source": source, "cases": ("main",)})
     text = f"softmax: its reference fails in (the )?{place}: "
     with pytest.raises(ProblemError, match=text):
         judged(pool, RIGHT, broken)
@@ -236,7 +237,7 @@ def test_closing_twice_ends_every_process_once() -> None:
 
 CLIENT = """
 import signal, sys, threading, time
-signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests themselves run in the background
+signal.signal(signal.SIGINT, signal.default_int_handler)  # may be ignored
 from kevin_env.judge.pool import LocalPool
 from judges import QUICK
 from test_pool import BUSY, CPU, SOFTMAX, WRONG, judged
@@ -308,7 +309,8 @@ if __name__ == "__main__":
     print(judged(pool, WRONG).outcome.category, flush=True)
     if child == 0:
         sys.exit(7)
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), judged(pool, RIGHT).outcome.category, flush=True)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    print(code, judged(pool, RIGHT).outcome.category, flush=True)
 """
 
 
@@ -336,7 +338,7 @@ def test_a_closed_pool_judges_nothing_more() -> None:
         judging.result(30)
 
 
-def test_a_display_that_fails_and_a_request_that_is_too_long_are_nobody_elses_trouble(
+def test_a_failing_display_or_a_long_request_affects_no_other_request(
     pool: LocalPool,
 ) -> None:
     def broken(stage: Stage) -> None:

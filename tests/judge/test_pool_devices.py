@@ -250,7 +250,7 @@ def test_settings_refuse_what_is_no_choice(choice: str) -> None:
         Settings(device=choice)
 
 
-def test_work_goes_to_whoever_has_least() -> None:
+def test_work_goes_to_the_device_with_the_least() -> None:
     balance = Balance()
     taken = [balance.take(TWO, f"problem {i}") for i in range(6)]
     assert taken.count("cuda:0") == taken.count("cuda:1") == 3
@@ -259,7 +259,7 @@ def test_work_goes_to_whoever_has_least() -> None:
     assert balance.take(TWO, "another") == balance.take(TWO, "one more") == "cuda:1"
 
 
-def test_a_problem_stays_where_it_is_known_while_nobody_has_less() -> None:
+def test_a_problem_stays_on_its_device_if_no_other_has_less_work() -> None:
     balance = Balance()
     assert balance.take(TWO, "first") == "cuda:0"
     assert balance.take(TWO, "second") == "cuda:1"

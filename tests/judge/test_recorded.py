@@ -68,7 +68,7 @@ def test_a_layer_that_the_reader_does_not_see_is_found_by_what_it_runs(judge: Ju
     assert judged(judge, HIDDEN, "partial").outcome.kind == "no_kernel"
 
 
-def test_a_wrong_answer_is_told_as_that(judge: Judge) -> None:
+def test_a_wrong_answer_is_not_a_violation(judge: Judge) -> None:
     assert (
         judged(judge, HIDDEN.replace("self.softmax(x)", "self.softmax(-x)"), "kernel").outcome.kind
         == "values"
@@ -103,7 +103,7 @@ def test_a_call_that_is_recorded_is_followed_by_one_that_is_not(judge: Judge) ->
 @pytest.mark.parametrize(
     "answer", ["{}", "None", "{'operations': [{'name': 3}], 'kernels': [], 'symbols': []}"]
 )
-def test_who_tells_no_record_breaks_the_protocol(judge: Judge, answer: str) -> None:
+def test_a_missing_record_breaks_the_protocol(judge: Judge, answer: str) -> None:
     code = FORGED.replace("ANSWER", answer)
     assert judged(judge, code, "kernel").outcome.kind == "protocol"
     assert judged(judge, code, "open").outcome.category == "correct"

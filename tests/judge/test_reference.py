@@ -321,7 +321,10 @@ def test_what_is_not_random_is_not_found_to_be(body: str) -> None:
 def test_a_reference_that_rounds_otherwise_each_time_is_not_random(
     drawn: str, random: bool
 ) -> None:
-    counting = "(self.__dict__.update(n=getattr(self, 'n', 0) + 1), self.linear(x) * (1 + 1e-6 * self.n))[1]"
+    counting = (
+        "(self.__dict__.update(n=getattr(self, 'n', 0) + 1), "
+        "self.linear(x) * (1 + 1e-6 * self.n))[1]"
+    )
     opened = case(counting + drawn)
     opened.find_randomness(*opened.draw_inputs("own", 1))
     assert opened.stochastic is random
@@ -333,7 +336,8 @@ def test_a_reference_that_rounds_otherwise_each_time_is_not_random(
     [
         "x + __import__('random').random()",
         "x * float(__import__('numpy').random.rand())",
-        "x + torch.rand(1, generator=self.__dict__.setdefault('own', torch.Generator().manual_seed(1)))",
+        "x + torch.rand(1, generator="
+        "self.__dict__.setdefault('own', torch.Generator().manual_seed(1)))",
         "(torch.rand(1) > 2) | (torch.rand(3) > 0.5)",
     ],
     ids=["random", "numpy", "a generator of its own", "bools"],
@@ -346,7 +350,8 @@ def test_what_draws_from_elsewhere_is_random(body: str) -> None:
 
 def test_a_reference_whose_first_draws_are_close_by_chance_is_random() -> None:
     opened = case(
-        "x * self.__dict__.setdefault('draws', iter((1.0, 1.001, 1.002, 1.003, 1.004, 2.0))).__next__()"
+        "x * self.__dict__.setdefault("
+        "'draws', iter((1.0, 1.001, 1.002, 1.003, 1.004, 2.0))).__next__()"
     )
     opened.find_randomness(*opened.draw_inputs("own", 1))
     assert opened.stochastic
@@ -378,7 +383,7 @@ def test_python_numbers_drawn_by_a_problem_follow_the_seed() -> None:
         assert random.random() == one
 
 
-def test_nobody_waits_for_who_could_not_set_its_seed() -> None:
+def test_a_failure_to_seed_releases_the_lock() -> None:
     with pytest.raises((TypeError, RuntimeError)), seeded("no seed", torch.device("cpu")):  # type: ignore[arg-type]
         pass
     free: list[bool] = []

@@ -79,8 +79,14 @@ def work(expression: str, inputs: str = X, head: str = "") -> Work:
         ("x[:64] + x[:64]", X, SIZE // 4, SIZE // 4, 64 * 128),
         ("torch.zeros_like(x)", X, 0, SIZE, 0),
         ("x[more[0]]", f"{X}, torch.arange(8)", 8 * 512 + 64, 8 * 512, 0),
-        ("x.index_select(0, more[0]) + x[0]", f"{X}, torch.arange(8)", 9 * 512 + 64, 8 * 512, 8 * 128),
-        ("torch.nn.functional.embedding(x, self.table)", "torch.arange(10)", 80 + 10 * 256, 10 * 256, 0),
+        (
+            "x.index_select(0, more[0]) + x[0]", f"{X}, torch.arange(8)",
+            9 * 512 + 64, 8 * 512, 8 * 128,
+        ),
+        (
+            "torch.nn.functional.embedding(x, self.table)", "torch.arange(10)",
+            80 + 10 * 256, 10 * 256, 0,
+        ),
         ("torch.empty_like(x).copy_(more[0])", f"{X}, torch.randn(128)", 512, SIZE, 0),
         ("x.expand(4, 256, 128) * 2", "torch.randn(256, 128)", SIZE, 4 * SIZE, 4 * 256 * 128),
         ("x.copy_(more[0])", f"{X}, torch.randn(128)", 512, SIZE, 0),
@@ -284,7 +290,7 @@ def test_a_submission_ends_once_it_is_timed(judge, seen, gone, monkeypatch) -> N
         assert gone.pop() is seen.worker and not gone
 
 
-def test_whoever_ended_early_is_told_of_a_wrong_answer_all_the_same(
+def test_a_wrong_answer_is_found_after_the_submission_ended_early(
     judge, seen, gone, monkeypatch
 ) -> None:
     right = judge.judge(
@@ -318,7 +324,8 @@ def test_a_time_above_the_roofline_is_paid_with_a_flag(judge, seen, monkeypatch)
 
 
 def test_a_reference_that_cannot_be_watched_has_no_roofline(judge, seen, monkeypatch) -> None:
-    watched = "import torch\nfrom torch.utils._python_dispatch import _get_current_dispatch_mode as watched\n"
+    module = "torch.utils._python_dispatch"
+    watched = f"import torch\nfrom {module} import _get_current_dispatch_mode as watched\n"
     source = LINEAR.replace("import torch\n", watched).replace(
         "torch.softmax(x, 1)", "x * 2 if watched() is None else 1 / 0"
     )

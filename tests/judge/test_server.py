@@ -131,7 +131,7 @@ def test_a_judge_whose_context_is_lost_answers_nothing_more(
     assert ASSERT in capfd.readouterr().err
 
 
-def test_nobody_gets_an_answer_from_a_context_that_another_has_lost() -> None:
+def test_no_request_is_answered_from_a_context_that_another_lost() -> None:
     double = Double()
     with serving(double) as client:
         client.ask(code="hold")
@@ -143,7 +143,7 @@ def test_nobody_gets_an_answer_from_a_context_that_another_has_lost() -> None:
 
 
 @pytest.mark.parametrize("code", ["sick", "crash"])
-def test_whoever_loses_the_context_alone_is_told_why(code: str) -> None:
+def test_a_request_that_loses_the_context_alone_gets_the_reason(code: str) -> None:
     with serving(Double()) as client:
         number = client.ask(code=code, alone=True)
         answer = client.answer()
@@ -155,7 +155,7 @@ def test_whoever_loses_the_context_alone_is_told_why(code: str) -> None:
             client.answer()
 
 
-def test_who_is_judged_alone_waits_for_the_others() -> None:
+def test_a_request_judged_alone_waits_for_the_others() -> None:
     double = Double()
     with serving(double) as client:
         others = {client.ask(code="hold") for _ in range(3)}

@@ -1,4 +1,4 @@
-"""Timing sessions: who runs when, on which inputs, and when answers are compared."""
+"""Timing sessions: which process runs when, on which inputs, and when answers are compared."""
 
 import itertools
 from collections.abc import Callable
@@ -93,7 +93,7 @@ def made() -> Called:
     return Called()
 
 
-def test_whoever_is_not_called_stands_still(made: Called) -> None:
+def test_a_process_runs_only_while_it_is_called(made: Called) -> None:
     with pytest.raises(KeyError), made.session.still():
         assert not any(side.runs for side in made.sides.values())
         for name in (*NAMES, *NAMES):
@@ -113,7 +113,7 @@ def test_only_the_submissions_inputs_are_fresh_and_only_its_answers_are_compared
     assert made.given == ["fresh", "stock", "stock"] and made.compared == ["fresh"]
 
 
-def test_all_three_are_waited_for_closely_while_they_are_timed_and_no_longer(made: Called) -> None:
+def test_all_three_are_attended_only_while_they_are_timed(made: Called) -> None:
     with pytest.raises(KeyError), made.session.still():
         assert all(side.attended for side in made.sides.values())
         raise KeyError
@@ -179,9 +179,7 @@ def test_sets_come_in_the_order_in_which_they_were_drawn_and_go_on_where_they_en
 
 
 @pytest.mark.parametrize(("budget", "stock"), [(STOCK, 1), (STOCK + 1, STOCK)])
-def test_the_partners_have_a_few_sets_that_come_in_turn_where_there_is_room(
-    budget: int, stock: int
-) -> None:
+def test_baselines_have_a_few_sets_in_turn_if_memory_allows(budget: int, stock: int) -> None:
     run: Any = Drawing()
     supply = InputSupply(run, budget * EACH)
     given = numbers(supply.stock(2) + supply.stock(5))
@@ -224,9 +222,7 @@ def test_while_it_times_the_judge_draws_nothing(judge: Judge, monkeypatch) -> No
     assert outcome.category == "correct" and len(drawn) > 12 and not any(drawn)
 
 
-def test_others_are_timed_while_partners_warm_up_and_when_sets_were_drawn_ahead(
-    judge: Judge, monkeypatch
-) -> None:
+def test_others_are_timed_between_warm_ups_and_after_drawing(judge: Judge, monkeypatch) -> None:
     stages: list[str] = []
     monkeypatch.setattr(judge.bench.lease, "wanted", lambda: True)
     judge.judge(SOFTMAX, Submission(code=RIGHT), Options(device="cpu"), stages.append)
@@ -236,9 +232,7 @@ def test_others_are_timed_while_partners_warm_up_and_when_sets_were_drawn_ahead(
     )  # after each baseline has warmed up, after drawing, and for all of it
 
 
-def test_a_submission_is_shown_no_input_twice_whether_it_is_screened_or_timed(
-    judge: Judge, monkeypatch
-) -> None:
+def test_a_submission_sees_no_input_twice(judge: Judge, monkeypatch) -> None:
     shown: list[tuple[str, int, bytes]] = []
     call = CpuHandshake.call
 
@@ -257,7 +251,7 @@ def test_a_submission_is_shown_no_input_twice_whether_it_is_screened_or_timed(
     assert len(set(inputs)) == len(set(seeds)) == len(names)
 
 
-def test_inputs_and_planted_entries_come_from_the_secret_and_differ_from_draw_to_draw(
+def test_inputs_and_outliers_follow_from_the_secret_and_differ_between_draws(
     judge: Judge,
 ) -> None:
     worker = judge.bench.candidates.take()
@@ -346,7 +340,7 @@ def judged(judge: Judge, code: str) -> tuple[Judgement, list[str]]:
 
 @pytest.mark.parametrize("share", BUDGETS)
 @pytest.mark.parametrize("code", [WRONG, *GONE])
-def test_a_wrong_timed_answer_is_told_whenever_it_is_compared(
+def test_a_wrong_timed_answer_is_found_whenever_it_is_compared(
     strict_judge: Judge, monkeypatch: pytest.MonkeyPatch, share: dict[str, float], code: str
 ) -> None:
     monkeypatch.setattr("kevin_env.judge.timing.session.WAITING_SHARE", share)
@@ -359,7 +353,7 @@ def test_a_wrong_timed_answer_is_told_whenever_it_is_compared(
 
 
 @pytest.mark.parametrize("share", BUDGETS)
-def test_every_timed_answer_is_compared_before_anything_is_told(
+def test_every_timed_answer_is_compared_before_the_verdict(
     strict_judge: Judge, monkeypatch: pytest.MonkeyPatch, share: dict[str, float]
 ) -> None:
     given, compared, alone = [], [], []
@@ -418,7 +412,7 @@ def answer() -> Answer:
     return Answer(CallClaim(), [], [], 1.0)
 
 
-def test_what_waits_longest_is_compared_at_once_where_too_much_waits() -> None:
+def test_the_oldest_answer_is_compared_at_once_if_too_many_wait() -> None:
     run, size = Checking(), drawn("").image.bytes.numel()
     unverified = UnverifiedAnswers(run, budget=2 * size)  # type: ignore[arg-type]
     for name in "ab":
@@ -428,7 +422,7 @@ def test_what_waits_longest_is_compared_at_once_where_too_much_waits() -> None:
     assert (run.seen, len(unverified), unverified.held) == (["a"], 2, 2 * size)
 
 
-def test_others_may_go_first_after_each_call_and_after_a_wrong_one_nothing_is_left() -> None:
+def test_comparing_can_pause_after_each_answer_and_ends_at_a_wrong_one() -> None:
     run = Checking(wrong="b")
     unverified = UnverifiedAnswers(run, budget=1 << 30)  # type: ignore[arg-type]
     for name in "abc":

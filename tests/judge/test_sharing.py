@@ -1,6 +1,4 @@
-"""Submissions on one device at once: whoever waits to be timed waits for one call of the others,
-and for no more.
-"""
+"""Submissions that share a device: one that is to be timed waits for one call of the others."""
 
 import itertools
 import os
@@ -43,7 +41,7 @@ def state(pid: int) -> str:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
-def test_others_are_timed_between_two_calls_while_the_submission_stands_still(
+def test_others_are_timed_between_two_calls_of_a_stopped_submission(
     judge: Judge, monkeypatch
 ) -> None:
     stages: list[str] = []
@@ -69,7 +67,7 @@ def test_others_are_timed_between_two_calls_while_the_submission_stands_still(
     assert seen == [(1, {"T"})] and stages.count("verify") > 1
 
 
-def test_on_a_cpu_a_submission_that_was_judged_stands_still_until_it_is_ended(
+def test_on_a_cpu_a_judged_submission_is_stopped_until_it_is_ended(
     judge: Judge, monkeypatch
 ) -> None:
     close, seen = Worker.close, []
@@ -117,7 +115,7 @@ def test_a_submission_that_hangs_is_ended_before_others_get_the_device(
     assert left == [[], []] and stages.count("build") == 2 and "time" in stages
 
 
-def test_nobody_shares_the_device_while_a_submission_is_timed(judge: Judge, monkeypatch) -> None:
+def test_the_device_is_exclusive_while_a_submission_is_timed(judge: Judge, monkeypatch) -> None:
     others: list[bool] = []
 
     def timed(*given: Any) -> Correct:
@@ -132,7 +130,7 @@ def test_nobody_shares_the_device_while_a_submission_is_timed(judge: Judge, monk
     assert others and not any(others)  # who is doubted is timed again
 
 
-def test_who_is_judged_alone_is_screened_while_nobody_shares_the_device(
+def test_a_submission_judged_alone_is_screened_with_the_exclusive_lease(
     judge: Judge, monkeypatch
 ) -> None:
     checked, others = SubmissionRun.checked, list[bool]()
@@ -166,7 +164,7 @@ def test_a_large_problem_takes_several_places(judge: Judge, monkeypatch, count: 
     assert cleared == ([0] if count == 3 else [])
 
 
-def test_who_is_judged_alone_has_all_places_on_the_device(judge: Judge, monkeypatch) -> None:
+def test_a_submission_judged_alone_has_all_places(judge: Judge, monkeypatch) -> None:
     places = threading.Semaphore(3)
     monkeypatch.setattr(judge, "_on_device", places)
     monkeypatch.setattr(judge.bench, "capacity", replace(judge.bench.capacity, on_device=3))
@@ -201,13 +199,13 @@ def test_who_is_judged_alone_has_all_places_on_the_device(judge: Judge, monkeypa
         ),  # it ended after its verdict
     ],
 )
-def test_only_an_end_may_be_others_doing(
+def test_only_some_failures_may_be_environmental(
     outcome, given: tuple[bool, bool, bool], doubted: bool
 ) -> None:
     assert may_be_environmental(outcome, *given) is doubted
 
 
-def test_partners_go_on_after_a_submission_that_ended_before_it_was_timed(
+def test_baselines_resume_after_a_submission_that_ended_before_timing(
     judge: Judge, monkeypatch
 ) -> None:
     prepare = TimingSession.prepare
@@ -228,7 +226,7 @@ def test_partners_go_on_after_a_submission_that_ended_before_it_was_timed(
     assert judge.judge(SOFTMAX, RIGHT, OPTIONS, lambda _: None).outcome.category == "correct"
 
 
-def test_partners_of_the_next_are_made_ready_while_one_waits_to_be_timed(
+def test_baselines_are_prepared_while_another_submission_waits_to_be_timed(
     judge: Judge, monkeypatch
 ) -> None:
     both, prepare, calls = (

@@ -32,12 +32,18 @@ MAKERS = {
     "upper": (lambda: torch.randn(2, N, N).triu(), ("upper triangular",)),
     "diagonal": (lambda: torch.randn(N).diag(), ("diagonal",)),
     "symmetric": (symmetric, ("symmetric",)),
-    "repeated": (lambda: torch.randn(N).expand(N, N), ("all slices along dimension 0 are the same",)),
+    "repeated": (
+        lambda: torch.randn(N).expand(N, N), ("all slices along dimension 0 are the same",),
+    ),
     "positive": (lambda: torch.randn(N, N).square(), ("never negative",)),
     "negative": (lambda: -torch.randn(N, N).exp(), ("never positive",)),
     "sorted": (lambda: torch.randn(N, N).sort(dim=1).values, ("sorted, rising",)),
-    "falling": (lambda: torch.randn(N, N).sort(dim=1, descending=True).values, ("sorted, falling",)),
-    "probabilities": (lambda: torch.randn(N, N).softmax(1), ("sums to 1 along dimension 1", "never negative")),
+    "falling": (
+        lambda: torch.randn(N, N).sort(dim=1, descending=True).values, ("sorted, falling",),
+    ),
+    "probabilities": (
+        lambda: torch.randn(N, N).softmax(1), ("sums to 1 along dimension 1", "never negative"),
+    ),
     "half": (lambda: torch.rand(N, N).half(), ("in [0, 1]",)),
     "labels": (lambda: torch.randint(0, 2, (N,)).float() * 2 - 1, ("whole numbers", "in [-1, 1]")),
     "permutation": (lambda: torch.randperm(N).float(), ("a permutation of 0, 1, ..., n - 1",)),
@@ -46,7 +52,8 @@ MAKERS = {
     "integers": (lambda: torch.randint(0, 9, (N,)), ("whole numbers",)),
     "identity": (eye_like, ("diagonal", "symmetric", "whole numbers", "in [0, 1]")),
     "one-hot": (
-        lambda: torch.nn.functional.one_hot(torch.randint(0, 9, (N,)), 9).float(), ("sums to 1 along dimension 1",)
+        lambda: torch.nn.functional.one_hot(torch.randint(0, 9, (N,)), 9).float(),
+        ("sums to 1 along dimension 1",),
     ),
     "infinities": (infinite_mask, ()),
     "zeros at random": (lambda: torch.randn(N, N) * (torch.rand(N, N) < 0.5), ("zeros",)),

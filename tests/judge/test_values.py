@@ -74,7 +74,7 @@ def test_tf32_passes_where_the_problem_allows_it_and_bf16_does_not() -> None:
     assert matmul_kind(A.bfloat16().float() @ B.bfloat16().float(), precision="tf32") == "values"
 
 
-def test_one_wrong_element_among_a_million_fails_and_is_told() -> None:
+def test_one_wrong_element_among_a_million_fails_and_is_shown() -> None:
     reference = drawn(1000, 1000)
     got = reference.clone()
     got[123, 456] += 0.01
@@ -106,8 +106,11 @@ def test_what_is_not_finite_fails_where_finite_is_expected(
 
 
 @pytest.mark.parametrize(
-    ("got", "passes"), [([1, INF, -INF, NAN], True), ([1, -INF, -INF, NAN], False), ([1, 3e38, -INF, NAN], False),
-                        ([1, INF, -INF, 0.0], False), ([1, NAN, -INF, NAN], False), ([1, INF, -INF, INF], False)],
+    ("got", "passes"),
+    [
+        ([1, INF, -INF, NAN], True), ([1, -INF, -INF, NAN], False), ([1, 3e38, -INF, NAN], False),
+        ([1, INF, -INF, 0.0], False), ([1, NAN, -INF, NAN], False), ([1, INF, -INF, INF], False),
+    ],
 )  # fmt: skip
 def test_infinities_and_nan_must_be_met_by_the_same(got: list[float], passes: bool) -> None:
     reference = torch.tensor([1, INF, -INF, NAN])
@@ -396,7 +399,7 @@ def allowances(reference: torch.Tensor, oracle: torch.Tensor | None) -> list[flo
 def told(
     got: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor | None
 ) -> dict[str, Any] | None:
-    """What is told of an output, but for the last digits of its figures."""
+    """The description of an output, without the last digits of its figures."""
     found = compare(got, reference, oracle, 1.0, "ieee")
     if found is None:
         return None

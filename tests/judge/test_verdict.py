@@ -83,7 +83,7 @@ def test_the_stage_and_what_happened_decide(
         assert outcome.message
 
 
-def test_the_input_set_is_told_with_a_call() -> None:
+def test_a_failed_call_names_its_input_set() -> None:
     for trouble in (failed("exception"), TimedOut(1), Ended(1), Broken("x")):
         assert (
             verdict(trouble, Place("call", "main/wide"), "/f").model_dump()["input_set"]
@@ -91,7 +91,7 @@ def test_the_input_set_is_told_with_a_call() -> None:
         )
 
 
-def test_a_raised_exception_tells_its_line_and_frames() -> None:
+def test_an_exception_has_its_line_and_frames() -> None:
     outcome = verdict(failed("exception"), Place("call", "main/own"), "/f")
     assert outcome.line == 7 and outcome.message == "ValueError: bad"
     assert "line 7, in forward" in outcome.details and "f(x)" in outcome.details
@@ -113,9 +113,10 @@ def test_the_text_of_a_message_decides_nothing() -> None:
     )
 
 
-def test_ends_are_told_in_words() -> None:
+def test_ends_are_described_in_words() -> None:
     messages = {
-        "SIGSEGV": Ended(-signal.SIGSEGV), "exit code 3": Ended(3), "more than 4 MiB": Ended(limit="more than 4 MiB"),
+        "SIGSEGV": Ended(-signal.SIGSEGV), "exit code 3": Ended(3),
+        "more than 4 MiB": Ended(limit="more than 4 MiB"),
         "longer than 2.5 s": TimedOut(2.5), "did not follow the protocol": Broken("x"),
     }  # fmt: skip
     for words, trouble in messages.items():
@@ -142,14 +143,12 @@ def test_the_line_of_a_crash_or_a_hang_is_reported_and_decides_nothing(step: Ste
 
 
 def test_messages_name_no_machine_paths() -> None:
-    text = "/tmp/kevin-x/extensions/k/k.so: undefined symbol: _Z1f, see /usr/include/c++/12/vector:3 or /etc/motd"
+    symbol, files = "undefined symbol: _Z1f", "/usr/include/c++/12/vector:3 or /etc/motd"
+    text = f"/tmp/kevin-x/extensions/k/k.so: {symbol}, see {files}"
     outcome = verdict(
         failed("link", message=text, type="ImportError"), Place("build"), "/tmp/kevin-x"
     )
-    assert (
-        outcome.message
-        == "ImportError: k.so: undefined symbol: _Z1f, see /usr/include/c++/12/vector:3 or /etc/motd"
-    )
+    assert outcome.message == f"ImportError: k.so: {symbol}, see {files}"
     assert "kevin-x" not in outcome.details
 
 
@@ -159,7 +158,7 @@ def test_a_megabyte_of_text_is_cut() -> None:
     assert len(outcome.message) < 500 and len(outcome.details) < 6_000
 
 
-def test_escape_codes_reach_nobody() -> None:
+def test_escape_codes_are_removed() -> None:
     flood = failed(
         "exception", message="\x1b[2J\x1b]0;title\x07red\x00", frames=[(1, "\x1b[31mf", "\x07")]
     )
@@ -212,7 +211,7 @@ def assert_clean(text: str, folder: Path) -> None:
 GCC_RULES = "build main.o: cxx {inner}/main.cpp\n"
 
 
-def test_an_error_of_gcc_is_told_with_its_line_and_without_warnings(tmp_path: Path) -> None:
+def test_an_error_of_gcc_has_its_line_and_no_warnings(tmp_path: Path) -> None:
     source = "int f(int a) {\n    int never;\n    return undefined_name;\n}\nint g() { return 1 }\n"
     output = built(tmp_path, GCC_RULES, main_cpp=source)
     text = diagnostics(output, str(tmp_path))
@@ -226,7 +225,7 @@ def test_an_error_of_gcc_is_told_with_its_line_and_without_warnings(tmp_path: Pa
     assert not is_link_error(output)
 
 
-def test_an_error_inside_a_template_tells_where_it_was_asked_for(tmp_path: Path) -> None:
+def test_an_error_inside_a_template_shows_its_instantiation(tmp_path: Path) -> None:
     source = (
         "#include <algorithm>\n#include <vector>\nstruct Odd {};\nvoid f(std::vector<Odd>& v) {\n"
         + ("    std::sort(v.begin(), v.end());\n}\n")
@@ -241,7 +240,7 @@ def test_an_error_inside_a_template_tells_where_it_was_asked_for(tmp_path: Path)
     assert_clean(text, tmp_path)
 
 
-def test_a_missing_header_is_told(tmp_path: Path) -> None:
+def test_a_missing_header_is_shown(tmp_path: Path) -> None:
     text = diagnostics(built(tmp_path, GCC_RULES, main_cpp='#include "no_such.h"\n'), str(tmp_path))
     assert text.startswith("main.cpp:1:10: fatal error: no_such.h: No such file")
 
@@ -283,7 +282,7 @@ def test_a_compile_error_is_no_link_error_though_it_names_one(tmp_path: Path) ->
 
 
 @needs_nvcc
-def test_errors_of_nvcc_are_told_with_what_was_instantiated(tmp_path: Path) -> None:
+def test_errors_of_nvcc_show_their_instantiations(tmp_path: Path) -> None:
     source = """template <typename T> __global__ void f(T* x) { x[0].nothing(); }
 void go(float* x) { int unused; f<<<1, 1>>>(x); }
 """
@@ -300,7 +299,7 @@ void go(float* x) { int unused; f<<<1, 1>>>(x); }
 @pytest.mark.parametrize(
     ("how", "link"), [("-rdc=true", True), ("-c", False)], ids=["nvlink", "ptxas"]
 )
-def test_a_missing_device_function_is_told(tmp_path: Path, how: str, link: bool) -> None:
+def test_a_missing_device_function_is_shown(tmp_path: Path, how: str, link: bool) -> None:
     source = "extern __device__ int other(int);\n__global__ void f(int* x) { x[0] = other(3); }\n"
     output = built(tmp_path, f"build k.o: nvcc {{inner}}/k.cu\n  how = {how}\n", k_cu=source)
     text = diagnostics(output, str(tmp_path))
@@ -310,7 +309,10 @@ def test_a_missing_device_function_is_told(tmp_path: Path, how: str, link: bool)
 
 
 def test_output_without_any_known_error_is_shown_without_commands() -> None:
-    output = "[1/2] /usr/bin/c++ -DTORCH_X -c x.cpp\nc++: fatal error: Killed signal terminated program cc1plus\nninja: x"
+    output = (
+        "[1/2] /usr/bin/c++ -DTORCH_X -c x.cpp\n"
+        "c++: fatal error: Killed signal terminated program cc1plus\nninja: x"
+    )
     assert diagnostics(output, "/f") == "c++: fatal error: Killed signal terminated program cc1plus"
     assert diagnostics("", "/f") == ""
 
@@ -347,7 +349,8 @@ def test_a_traceback_looks_like_pythons() -> None:
     assert traceback_of(
         [(3, "f", "    g(x)"), (9, "g", "1 / 0")], "ZeroDivisionError", "division"
     ) == (
-        "Traceback (the submission's own frames):\n  line 3, in f\n    g(x)\n  line 9, in g\n    1 / 0\n"
+        "Traceback (the submission's own frames):\n"
+        "  line 3, in f\n    g(x)\n  line 9, in g\n    1 / 0\n"
         "ZeroDivisionError: division"
     )
     assert traceback_of([], "ImportError", "no") == "ImportError: no"
