@@ -126,7 +126,9 @@ class WatchScreen(EpisodeScreen):
         self.draw()
 
     def draw(self) -> None:
-        """Draws all of it, as far as it has changed."""
+        """Draws all of it, once there is a screen."""
+        if not self.query("#facts"):
+            return
         width = self.size.width
         of = self.live.episode.config.get("max_turns", "?")
         number = len(self.live.turns) + (self.live.phase != "ended")

@@ -329,7 +329,9 @@ class ViewScreen(EpisodeScreen):
         self.draw()
 
     def draw(self) -> None:
-        """Draws title and facts."""
+        """Draws title and facts, once there is a screen."""
+        if not self.query("#facts"):
+            return
         for view, other in zip(self.views, reversed(self.views), strict=True):
             if len(self.views) == 2 and view.other is not other.turn:
                 view.other = other.turn
