@@ -398,7 +398,7 @@ def test_all_of_it_holds_for_an_ordinary_user(tmp_path: Path) -> None:
             parent.chmod(0o755)
     tests = [
         str(Path(__file__).with_name(name))
-        for name in ("test_sandbox.py", "test_levels.py", "test_stopping.py")
+        for name in ("test_sandbox.py", "test_levels.py", "test_supervisor.py")
     ]
     command = [
         sys.executable,

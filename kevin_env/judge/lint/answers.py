@@ -1,12 +1,8 @@
-"""Trivial answers: what comes to mind of someone who does not want to do the work.
+"""Trivial answers, and which of them a verdict would accept.
 
-Each is made from what a lazy submission could have at hand, or from less than the whole of the
-expected output. A problem that accepts one of them teaches it. Pure: tensors in, tensors out. None
-is ever made as a whole: an answer gives the elements that are asked for, since outputs may fill a
-quarter of a device.
-
-Which trivial answers a verdict accepts: on the input sets of a verdict, straight to the
-comparison.
+Each answer uses only what a lazy submission could have at hand, or less than the whole expected
+output. A problem that accepts one of them teaches it. No answer is materialised: it gives requested
+elements only, since outputs may fill a quarter of a device.
 """
 
 import functools
@@ -53,9 +49,7 @@ class Scene:
 
 
 Answer = Callable[[], Elements | None]
-"""Makes an answer ready, whose elements can then be had; None where it has not the form of the
-output.
-"""
+"""Prepares an answer whose elements can then be read; None if its form is not the output's."""
 
 
 def trivial_answers(scene: Scene) -> Iterator[tuple[str, Answer]]:
@@ -97,9 +91,7 @@ def _constants(expected: torch.Tensor) -> Iterator[tuple[str, Answer]]:
 
 
 def _axis_means(expected: torch.Tensor, axis: int) -> torch.Tensor:
-    """In the place of every element the mean along an axis; one number in memory for all that share
-    it.
-    """
+    """For each element the mean along an axis; stored once for all that share it."""
     means = means_along(expected, axis, lambda mean: _cast(mean, expected.dtype))
     return means.unsqueeze(axis).expand(expected.shape)
 
@@ -150,9 +142,7 @@ def _unlike_its_signs(values: torch.Tensor) -> bool:
 
 
 def _fitted(tensor: torch.Tensor, expected: torch.Tensor) -> torch.Tensor | None:
-    """A tensor whose elements come in place of the output's: reshaped, as much of its front as
-    needed, or broadcast.
-    """
+    """A tensor to stand in for the output: a prefix of its elements, or broadcast."""
     if tensor.numel() >= expected.numel():
         return tensor
     try:
@@ -171,9 +161,7 @@ def _constant(value: torch.Tensor) -> Elements:
 
 
 def _symmetric(expected: torch.Tensor) -> bool:
-    """Whether its matrices are symmetric down to rounding, as a formula makes them, and not only
-    within a tolerance.
-    """
+    """Whether its matrices are symmetric up to rounding, not just within a tolerance."""
     if not (expected.is_floating_point() or expected.is_complex()):
         return all(
             torch.equal(wide(one), wide(other)) for one, other in pieces(expected, expected.mT)
@@ -221,29 +209,28 @@ class Survivors:
 
 
 def outlive_first(case: Case, first: InputSet) -> Survivors:
-    """Who is right on the first input set of the timed case.
+    """The answers that are right on the first input set of the timed case.
 
     Args:
         case: The timed case, with its weights drawn.
         first: Its input set number 0 of the distribution `own`.
 
     Raises:
-        ProblemError: when the reference fails.
+        ProblemError: if the reference fails.
     """
     other = functools.cache(functools.partial(outputs_of, case, "own", OTHER))
     return _outlive(Survivors(), first, other, other)
 
 
 def accepted_answers(case: Case, start: Survivors) -> tuple[Survivors, Survivors]:
-    """Who is accepted in the timed case: on sets of each distribution, and on some of the problem's
-    own alone.
+    """The answers accepted in the timed case: on all distributions, and on the problem's own alone.
 
     Args:
         case: The timed case, with its weights drawn.
-        start: Who is right on its first input set.
+        start: The answers that are right on its first input set.
 
     Raises:
-        ProblemError: when the reference fails.
+        ProblemError: if the reference fails.
     """
     first = functools.partial(outputs_of, case, "own", 0)
     further = [name for name in distributions_of(case) if name != "own"]
@@ -252,7 +239,7 @@ def accepted_answers(case: Case, start: Survivors) -> tuple[Survivors, Survivors
 
 
 def accepted_elsewhere(cases: Iterable[Case], before: Survivors, further: bool) -> Survivors:
-    """Who of those before is accepted in the other cases as well.
+    """The answers that are accepted in the other cases as well.
 
     Args:
         cases: Those that are not timed.
@@ -260,7 +247,7 @@ def accepted_elsewhere(cases: Iterable[Case], before: Survivors, further: bool) 
         further: Whether distributions other than the problem's own are checked.
 
     Raises:
-        ProblemError: when the reference fails.
+        ProblemError: if the reference fails.
     """
     for case in cases:
         if before.none_left:
@@ -277,10 +264,9 @@ def accepted_elsewhere(cases: Iterable[Case], before: Survivors, further: bool) 
 def _outlive_all(
     case: Case, before: Survivors, names: Sequence[str], previous: Outputs | None
 ) -> Survivors:
-    """Who is left after input sets of these distributions; those on which the reference is not
-    finite do not count.
+    """The answers left after input sets of these distributions, where the reference is finite.
 
-    What it gave for an input set is found again when it is asked for later: most often nobody does.
+    Its previous output is computed again when requested, which is rare.
     """
     for number, name in enumerate(names, start=1):
         if before.none_left:
@@ -296,14 +282,13 @@ def _outlive_all(
 
 
 def _outlive(before: Survivors, drawn: InputSet, other: Outputs, previous: Outputs) -> Survivors:
-    """Who of those before is right on another input set as well. What was rejected is not tried
-    again.
+    """The answers that are right on another input set as well. Rejected ones are not retried.
 
     Args:
         before: Answers so far.
         drawn: The input set.
-        other: What the reference gives for one of the same distribution from another seed.
-        previous: What it gave for the one before.
+        other: The reference's output for a set of the same distribution from another seed.
+        previous: Its output for the previous set.
     """
     seen, rejected = set(before.seen), set(before.rejected)
     for i, path, target in drawn.targets():

@@ -1,11 +1,4 @@
-"""A time after which code in this thread is given up: a reference may loop in Python for hours.
-
-A problem's own reference as a submission, through the real judge but for the clock.
-
-What one call of a reference costs, counted by torch's dispatcher and measured.
-
-The lint of one problem, in the judge process of the device it is for.
-"""
+"""The lint of one problem, in the judge process of its device."""
 
 import ctypes
 import threading
@@ -44,19 +37,18 @@ AGAIN = 1.0
 
 
 class TooSlow(BaseException):
-    """The time is over. No `Exception`, since what a problem raises is told as its own failure."""
+    """The time is over. Not an `Exception`: a problem's own exceptions are its failures."""
 
 
 class Deadline:
-    """Raises `TooSlow` in the thread that is inside, once the time is over and as soon as Python
-    runs there.
+    """Raises `TooSlow` in the thread inside, once the time is over and Python runs there.
 
-    Again every second for as long as it stays inside: a bare `except` may have taken the first one.
-    Inside, the thread must not wait for a lock that others hold: it would get it and the error in
-    one, and keep it.
+    It is raised again every second: a bare `except` may have caught the first one. Inside, the
+    thread must not wait for locks that others hold: it would get the lock and the error at once,
+    and keep it.
 
     Args:
-        seconds: The time; a single call into torch is not cut short.
+        seconds: The time; a single call into torch is not interrupted.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -87,12 +79,13 @@ def screen_reference(bench: Bench, problem: Problem, options: Options) -> Outcom
 
 
 def screen(bench: Bench, problem: Problem, code: str, options: Options) -> Outcome | None:
-    """What is wrong with a submission, on every input set of a verdict; None when it is accepted.
+    """What is wrong with a submission on all input sets of a verdict; None if it is accepted.
+
     Nothing is timed.
 
     Raises:
-        ProblemError: when the reference fails in the judge itself.
-        JudgeError: when the judge fails.
+        ProblemError: if the reference fails in the judge.
+        JudgeError: if the judge fails.
     """
     worker = bench.candidates.take()
     run = SubmissionRun(bench, problem, options, SECRET, worker)
@@ -205,11 +198,10 @@ class Examination:
         self._doing = ""
 
     def take(self, step: Callable[[], None]) -> None:
-        """Takes a step. What the problem's own code raises is a finding; nothing of what was held
-        is kept.
+        """Takes a step. An error of the problem's own code is a finding.
 
-        No context manager made of a generator: since Python 3.12 one that does not pass an error on
-        leaves it, and all that its frames hold, in a cycle until the next collection.
+        Not a generator: since Python 3.12 a context manager that raises another error leaves the
+        first, and all that its frames hold, in a cycle until the next collection.
         """
         try:
             step()
@@ -257,10 +249,9 @@ class Examination:
             self._add("answers", f"a verdict accepts {name}")
 
     def look_at_influence(self) -> None:
-        """Which inputs and weights change nothing. Of a problem with a case `cpu` this is found on
-        the CPU.
+        """Finds inputs and weights that change nothing, on the CPU if there is a case `cpu`.
 
-        There an index that has become invalid is an error; on a GPU it would end the process.
+        There an invalid index is an error; on a GPU it would end the process.
         """
         self._doing = "changing inputs and weights one by one"
         device = torch.device("cpu") if "cpu" in self._problem.cases else self._bench.device
@@ -344,7 +335,8 @@ class Examination:
         if gpu and cost.seconds < limits.cuda_seconds:
             self._add(
                 "time",
-                f"a call takes {cost.seconds * 1e6:.0f} us, less than {limits.cuda_seconds * 1e6:.0f} us",
+                f"a call takes {cost.seconds * 1e6:.0f} us, "
+                f"less than {limits.cuda_seconds * 1e6:.0f} us",
             )
         if not gpu and cost.seconds > limits.cpu_seconds:
             self._add(

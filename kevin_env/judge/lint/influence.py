@@ -1,6 +1,4 @@
-"""Which inputs and weights of a problem do not matter: each is changed alone, and the output has to
-follow.
-"""
+"""Which inputs and weights do not matter: each is changed alone, and the output must follow."""
 
 import inspect
 
@@ -14,18 +12,16 @@ from kevin_env.problem import ProblemError
 
 
 def find_inert(case: Case) -> set[str]:
-    """Names of the inputs and weights of a case whose change changes no output beyond the
-    tolerance.
+    """Names of inputs and weights whose change alters no output beyond the tolerance.
 
-    A buffer that the call itself writes, such as the running statistics of a normalisation in
-    training mode, is state and left out. A change that the reference does not survive (an index
-    that has become invalid) counts as felt.
+    A buffer that the call writes, such as running statistics in training mode, is state and left
+    out. A change that makes the reference fail (an invalid index) counts as an effect.
 
     Args:
         case: With its weights drawn.
 
     Raises:
-        ProblemError: when the reference fails on its own inputs.
+        ProblemError: if the reference fails on its own inputs.
     """
     first = InputSet.draw(case, "own", 0)
     _, others = inputs_of(case, "own", 1)
@@ -69,9 +65,7 @@ def _weights(case: Case, base: InputSet) -> dict[str, torch.Tensor]:
 
 
 def _exchanged(tensor: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor | None:
-    """An input in the place of another: one from another seed, or a shaken one where the seed does
-    not decide.
-    """
+    """An input from another seed, or a perturbed one where the seed does not decide."""
     if tensor.numel() == 0:
         return None
     same = drawn.shape == tensor.shape and all(
@@ -81,9 +75,7 @@ def _exchanged(tensor: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor | None
 
 
 def _shaken(tensor: torch.Tensor) -> torch.Tensor:
-    """Other values of the same kind: noise as large as the spread for floats, the same ones
-    elsewhere for integers.
-    """
+    """Perturbed values of the same kind: noise as large as the spread for floats, else permuted."""
     generator = torch.Generator(tensor.device).manual_seed(1)
     if tensor.is_complex():
         return torch.view_as_complex(_shaken(torch.view_as_real(tensor)).contiguous())
@@ -110,9 +102,7 @@ def _noisy(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
 
 
 def input_names(case: Case, drawn: InputSet) -> list[str]:
-    """Of each input tensor the name: the parameter of `forward` that it belongs to, and where in
-    that it lies.
-    """
+    """The name of each input tensor: the parameter of `forward`, and the place within it."""
     parameters = list(inspect.signature(case.module.Model.forward).parameters)[1:]
     names: list[str] = []
     for i, argument in enumerate(drawn.skeleton["list"]):  # get_inputs gives a list

@@ -1,12 +1,7 @@
-"""Elements of tensors by their numbers, in the order of the indices: no flat copy of a whole tensor
-is made.
+"""What answers are compared with: input sets of a case, and the comparison of a verdict.
 
-What lies contiguously is looked at where it is; of every other tensor the elements that are asked
-for are gathered.
-
-Means and spreads in float64 of tensors that leave no room for a float64 copy of themselves.
-
-What answers of a lint are held against: input sets of a case, and the comparison of a verdict.
+Elements are addressed by index, so no flat copy of a whole tensor is made; means and spreads are
+computed in float64 without a float64 copy.
 """
 
 import math
@@ -24,9 +19,7 @@ from kevin_env.judge.compare.values import wrong_elements
 from kevin_env.judge.inputs.reference import Case, seed_from
 
 Elements = Callable[[slice], torch.Tensor]
-"""Gives some elements of a tensor, all in one row. The slice has a start, an end and a step, within
-the tensor.
-"""
+"""Gives some elements of a tensor as one row. The slice has start, stop and step in range."""
 SAMPLE = 1 << 16
 """Elements that are looked at before all of them are."""
 
@@ -53,9 +46,7 @@ def sample_of(count: int) -> slice:
 
 
 def parts_of(tensor: torch.Tensor) -> Iterator[slice]:
-    """Slices that together have all of a tensor's elements, each no more than a piece; first a
-    sample of them.
-    """
+    """Slices that cover a tensor's elements, each at most one piece; first a sample of them."""
     count, most = tensor.numel(), most_of(tensor)
     if count > SAMPLE:
         yield sample_of(count)
@@ -72,9 +63,7 @@ def _gathered(row: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
 
 
 def wide(tensor: torch.Tensor) -> torch.Tensor:
-    """As complex128 or float64, in which every dtype has all operators. For pieces: of a whole
-    there may be no room.
-    """
+    """As complex128 or float64, in which every dtype has all operators; for pieces of a tensor."""
     return tensor.to(torch.complex128 if tensor.is_complex() else torch.float64)
 
 
@@ -107,9 +96,7 @@ def means_along(
 
 
 def spread_of_all(tensor: torch.Tensor) -> float:
-    """The standard deviation (n - 1) of floating-point or complex numbers; NaN where one of them is
-    not finite.
-    """
+    """The standard deviation (n - 1) of floats or complex numbers; NaN if one is not finite."""
     parts = (
         torch.view_as_real(tensor.resolve_conj()).unbind(-1) if tensor.is_complex() else (tensor,)
     )
@@ -143,13 +130,14 @@ class Target:
         return alike and self.accepts_elements(partial(elements, answer))
 
     def accepts_elements(self, answer: Elements) -> bool:
-        """`accepts` for the elements of an answer of the right shape and dtype: no more of them
-        than are needed.
+        """`accepts` for the elements of an answer of the right shape and dtype.
+
+        Reads no more of them than needed.
         """
         return all(self._right(answer, part) for part in parts_of(self._reference))
 
     def varying(self) -> float:
-        """The share of a sample of the elements that is further from its median than the tolerance."""
+        """The share of sampled elements that are further from their median than the tolerance."""
         reference, exact = _real(self._reference), _real(self._exact)
         every = slice(0, reference.numel(), max(1, reference.numel() // SAMPLE))
         sample = elements(reference, every)
@@ -224,9 +212,7 @@ class InputSet:
         return all_finite(self.outputs)
 
     def again(self, case: Case) -> list[torch.Tensor]:
-        """The reference's outputs for it from another run, with another seed for what it draws in
-        its call.
-        """
+        """The reference's outputs from another run, with another seed for draws in its call."""
         return tree.take_apart(case.answer(self.skeleton, self.tensors, 1))[1]
 
     def targets(self) -> Iterator[tuple[int, str, Target]]:
@@ -239,7 +225,7 @@ class InputSet:
 def inputs_of(
     case: Case, distribution: str, number: int
 ) -> tuple[tree.Skeleton, list[torch.Tensor]]:
-    """The inputs of the `number`-th input set of a distribution: their structure and their tensors."""
+    """Structure and tensors of the `number`-th input set of a distribution."""
     return case.draw_inputs(distribution, seed_from(SECRET, case.name, distribution, number))
 
 

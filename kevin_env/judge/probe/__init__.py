@@ -1,7 +1,6 @@
-"""Profiles and sanitizer runs of a submission, made on request and after its verdict, from a fresh
-candidate.
+"""Profiles and sanitizer runs of a submission, made after its verdict in a fresh candidate.
 
-`look` decides what is done. `inside` asks the candidate's own profiler; `target` makes the
-submission a program of its own for tools that start one (`ncu`, `sanitizer`); `code` reads its
-machine code. Parsers take text that anyone may have written, and never raise.
+`look` decides what is done. `kernels` reads the claims of the candidate's profiler and its machine
+code; `target` makes the submission a program for external tools, which `outside` runs (`ncu`,
+`ncu_session`). Parsers take untrusted text, and never raise.
 """

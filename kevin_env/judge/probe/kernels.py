@@ -1,14 +1,11 @@
-"""Names of kernels: shortened, and told apart into the submission's own and those of libraries.
+"""Names of kernels, their machine code, and the claims of a candidate's profiler.
 
-A library's kernels are known by their names, which a submission cannot change: it can call its own
-kernel anything, but only lose by calling it as a library does. So what is not known as a library's
-is the submission's. Copying a library's machine code under another name would pass; such a kernel
-is timed like any other and gains no time by it.
+A library's kernels are known by their names, which a submission cannot change. It can name its own
+kernels as a library does, but only loses by it. So a kernel not known as a library's is the
+submission's. A copy of a library's machine code under another name would pass; such a kernel is
+timed like any other.
 
-What a kernel's machine code shows: SASS as cuobjdump prints it, or Triton's PTX where there is
-no cuobjdump.
-
-Reading what a candidate's own profiler claims.
+Machine code is SASS as cuobjdump prints it, or Triton's PTX where there is no cuobjdump.
 """
 
 import math
@@ -26,7 +23,8 @@ LENGTH = 48
 
 _LIBRARIES = re.compile(
     r"^(?:Mem(?:cpy|set)\b|memcpy|memset)"  # what profilers call copies and fills
-    r"|\b(?:at|at_cuda_detail|c10|torch|thrust|cub)::|\bpytorch_flash|\bfmha_cutlass"  # PyTorch, what it is built on
+    # PyTorch and its parts
+    r"|\b(?:at|at_cuda_detail|c10|torch|thrust|cub)::|\bpytorch_flash|\bfmha_cutlass"
     r"|^triton_(?:poi|red|per|tem|for|unk)_fused"  # Inductor
     r"|\bcublas|\bcudnn|\bcusparse|\bcufft|\bcusolver|\bnvjet_|\bgemv2[TN]_|\bgemvNSP|\bgemmk1_|\bgemmSN_"
     r"|\bcutlass_\d\d_|\bcutlass__\d|sm\d+_xmma|\b(?:volta|turing|ampere|maxwell|hopper|blackwell)_[a-z0-9_]*(?:gemm|cudnn)"
@@ -42,9 +40,7 @@ def is_library(name: str) -> bool:
 
 
 def shorten(name: str) -> str:
-    """A kernel's name on one line: without return type, arguments and template arguments; mangled
-    ones unmangled.
-    """
+    """A kernel's demangled name on one line, without return type and arguments."""
     name = " ".join(name[:_LONGEST].replace("`", "'").split())
     mangled = _MANGLED.fullmatch(name)
     if mangled:
@@ -55,7 +51,10 @@ def shorten(name: str) -> str:
 
 
 def _identifiers(rest: str) -> list[str]:
-    """The parts of a qualified name in the Itanium ABI's mangling: each with its length before it."""
+    """The parts of a qualified name in the Itanium ABI's mangling.
+
+    Each has its length before it.
+    """
     found: list[str] = []
     while (match := re.match(r"(\d{1,4})(?=[A-Za-z_])", rest)) is not None:
         length = int(match[1])
@@ -84,8 +83,10 @@ def _without_brackets(name: str) -> str:
 KERNELS = 8
 _LONGEST_LINE = 2000
 _FUNCTION = re.compile(r"^\s*Function\s*:?\s*(?P<name>[^\s:]{1,1000})(?::\s*$|\s*$)")
-_RESOURCES = re.compile(r"^\s*REG:(?P<registers>\d{1,9}) STACK:(?P<stack>\d{1,9}) SHARED:(?P<shared>\d{1,9}) LOCAL:"
-                        r"(?P<local>\d{1,9})\b")  # fmt: skip
+_RESOURCES = re.compile(
+    r"^\s*REG:(?P<registers>\d{1,9}) STACK:(?P<stack>\d{1,9}) "
+    r"SHARED:(?P<shared>\d{1,9}) LOCAL:(?P<local>\d{1,9})\b"
+)
 _INSTRUCTION = re.compile(
     r"^\s*/\*[0-9a-f]{1,8}\*/\s+(?:@!?U?P[T\d]\w{0,3}\s+)?(?P<name>[A-Z][A-Z0-9_.]{1,80})\b"
 )
@@ -127,8 +128,9 @@ class _Seen:
 
 
 def read_sass(text: str) -> tuple[CodeFacts, ...]:
-    """Facts of each kernel in what `cuobjdump -sass -res-usage` prints, in order; library kernels
-    left out.
+    """Facts of each kernel in the output of `cuobjdump -sass -res-usage`, in order.
+
+    Library kernels are left out.
     """
     seen = defaultdict[str, _Seen](_Seen)
     at: _Seen | None = None
@@ -144,8 +146,9 @@ def read_sass(text: str) -> tuple[CodeFacts, ...]:
 
 
 def read_ptx(text: str) -> tuple[CodeFacts, ...]:
-    """Facts of each kernel in a PTX file. Registers and spills are not known before it is
-    assembled.
+    """Facts of each kernel in a PTX file.
+
+    Registers and spills are not known before it is assembled.
     """
     seen = defaultdict[str, _Seen](_Seen)
     at: _Seen | None = None
@@ -226,7 +229,7 @@ class _Claim(Frozen):
 
 
 def read_claim(claim: dict[str, Any], code: tuple[CodeFacts, ...] = ()) -> KernelProfile | None:
-    """The profile that a candidate claims; None when it is none.
+    """The profile that a candidate claims; None if it is malformed.
 
     Args:
         claim: Its answer to the order `profile`.
@@ -257,8 +260,9 @@ def _kernels(read: _Claim, code: tuple[CodeFacts, ...]) -> list[Kernel]:
     kernels = [
         Kernel(
             name=name, own=own, launches=math.ceil(len(found) / read.calls),
-            seconds=sum(launch[2] for launch in found) / read.calls, grid=found[0][3], block=found[0][4],
-            registers=found[0][5], shared_memory=found[0][6], local_memory=local.get(name) if own else None,
+            seconds=sum(launch[2] for launch in found) / read.calls, grid=found[0][3],
+            block=found[0][4], registers=found[0][5], shared_memory=found[0][6],
+            local_memory=local.get(name) if own else None,
         )
         for (name, own), found in launches.items()
     ]  # fmt: skip

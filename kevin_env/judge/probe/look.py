@@ -1,6 +1,4 @@
-"""What is looked into after a verdict, as far as it was asked for. Nothing that goes wrong here
-changes the verdict.
-"""
+"""What is examined after a verdict, if requested. Failures here never change the verdict."""
 
 import secrets
 from collections.abc import Callable
@@ -31,22 +29,20 @@ FILES = 4
 """Files whose machine code is read."""
 DISASSEMBLY_SECONDS = 3.0
 TOO_LONG = 2.0
-"""How many times longer than it was timed a profiled call may take on the device, before it is
-another call.
-"""
+"""Factor on its timed duration above which a profiled call must be a different call."""
 LAUNCH_ERROR = 20e-6
 LOW_COVERAGE = 0.05
 """Share of a call's time below which a submission's own kernels did next to nothing."""
 
 
 class Look:
-    """A look into one submission, in fresh candidates of its own.
+    """Examines one submission in fresh candidates.
 
     Args:
-        bench: Of the judge.
-        problem: What it answers.
+        bench: The judge's bench.
+        problem: The problem.
         code: The submission.
-        options: What was asked for.
+        options: What was requested.
     """
 
     def __init__(self, bench: Bench, problem: Problem, code: str, options: Options) -> None:
@@ -57,9 +53,7 @@ class Look:
         self.notes: list[str] = []
 
     def at(self, outcome: Outcome) -> Profile | None:
-        """What was asked for of a submission that ended so; None when nothing was, or does not
-        apply.
-        """
+        """What was requested for this outcome; None if nothing was, or it does not apply."""
         profile = self.options.profile if isinstance(outcome, Correct) else "none"
         cause = cause_of(outcome) if self.options.sanitize else None
         cause = None if cause == "values" and self.bench.device.type == "cpu" else cause
@@ -81,18 +75,18 @@ class Look:
         return None if found == Profile() else found
 
     def _tried(self, part: Callable[[], Found], notes: list[str]) -> Found | None:
-        """What one part finds, in any thread; None, and a note, when anything goes wrong with it."""
+        """The result of one part, in any thread; None, and a note, if it fails."""
         try:
             if self.bench.device.type == "cuda":
                 torch.cuda.set_device(self.bench.device)
             return part()
-        except Exception as error:  # the boundary round a look: files and output that it reads are the submission's
+        except Exception as error:  # boundary: what is read here is the submission's
             text = " ".join(str(error).split())[:200]
             notes.append(f"the submission could not be looked into: {text}")
             return None
 
     def _inside(self) -> tuple[KernelProfile | None, tuple[CodeFacts, ...]]:
-        """What the submission's own process tells of a call, and the machine code that it made."""
+        """What the submission's process claims of a call, and its machine code."""
         worker = self.bench.candidates.take()
         run = SubmissionRun(self.bench, self.problem, self.options, secrets.token_hex(16), worker)
         try:
@@ -122,8 +116,9 @@ class Look:
         return worker.ask("profile", max(seconds, PROFILE_SECONDS))
 
     def _machine_code(self, worker: Worker) -> tuple[CodeFacts, ...]:
-        """Of files in the candidate's folder: a claim, too. A disassembler runs where the
-        submission is confined.
+        """Claims from files in the candidate's folder.
+
+        The disassembler runs inside the sandbox.
         """
         files = worker.ask("artefacts", self.options.limits().first, folder=str(worker.folder)).get(
             "files"
@@ -144,20 +139,19 @@ class Look:
             )
             return read_ptx(text if isinstance(text, str) else "")
         ran = worker.ask(
-            "run", 2 * DISASSEMBLY_SECONDS, command=[tool, "-sass", "-res-usage", path], seconds=DISASSEMBLY_SECONDS,
-            environment={}, limit=OUTPUT_LIMIT,
+            "run", 2 * DISASSEMBLY_SECONDS, command=[tool, "-sass", "-res-usage", path],
+            seconds=DISASSEMBLY_SECONDS, environment={}, limit=OUTPUT_LIMIT,
         )  # fmt: skip
         text = ran.get("output")
         return read_sass(text if isinstance(text, str) else "")
 
 
 def with_profile(judgement: Judgement, profile: Profile | None, rules: Rules) -> Judgement:
-    """The judgement with its profile. The coverage of a correct outcome is what was seen from
-    outside.
+    """Adds a profile to a judgement. A correct outcome's coverage is measured from outside.
 
-    If what was profiled is not what was timed, there is a flag and no coverage. So there is if,
-    under the rules `kernel`, nearly all of the time is others': torch and vendors' libraries were
-    recorded not to compute.
+    If the profiled call is not the timed one, this gives a flag and no coverage. So does, under the
+    rules `kernel`, a call whose time is nearly all in kernels of others, although torch and
+    vendors' libraries were recorded not to compute.
     """
     judgement = judgement.model_copy(update={"profile": profile})
     outcome, ncu = judgement.outcome, profile.ncu if profile else None
@@ -166,7 +160,8 @@ def with_profile(judgement: Judgement, profile: Profile | None, rules: Rules) ->
     coverage = profile.kernels.coverage if profile.kernels else None
     if ncu is not None and outcome.submission_seconds is not None:
         if ncu.seconds > TOO_LONG * outcome.submission_seconds + LAUNCH_ERROR:
-            text = f"on the device a profiled call took {ncu.seconds * 1e6:.3g} us, more than a timed one in all"
+            text = f"on the device a profiled call took {ncu.seconds * 1e6:.3g} us"
+            text += ", more than a timed one in all"
             return judgement.model_copy(
                 update={"flags": (*judgement.flags, flag("profile_differs", text))}
             )

@@ -1,8 +1,4 @@
-"""Tables as Nsight Compute prints them: comma-separated rows between lines of other kinds.
-
-Nsight Compute: how it is started, and what its tables say of the kernel that takes most of a
-call's time.
-"""
+"""Nsight Compute: its commands, and its tables, reduced to the kernel that takes most time."""
 
 import csv
 import math
@@ -17,17 +13,16 @@ LINES = 2
 _LONGEST_LINE = 200_000
 _MOST_ROWS = 50_000
 SAMPLES = "group:smsp__pcsamp_warp_stall_reasons"
-"""Tells hot lines and why warps wait; its column is called so, too. The section `SourceCounters`
-tells more, from counters in the kernel's code: with it a call of 25 ms took 10 s instead of 3 on an
-H200.
+"""Samples of hot lines and stall reasons; also the name of the column.
+
+The section `SourceCounters` has more, from counters in the kernel's code, but with it a call of 25
+ms took 10 s instead of 3 on an H200.
 """
 _LINE, _TEXT = ("Line No", "#", "Line"), "Source"
 
 
 def read_rows(text: str) -> list[list[str]]:
-    """The rows whose lines begin with a quotation mark; what a program prints in between is left
-    out.
-    """
+    """The rows whose lines begin with a quotation mark; other output in between is left out."""
     lines = [
         line for line in text.splitlines() if line.startswith('"') and len(line) <= _LONGEST_LINE
     ]
@@ -150,22 +145,24 @@ def command(
     names = (DURATION, *(name for name, _ in METRICS.values()), SAMPLES)
     wanted = ",".join(name for name in names if name not in missing)
     return [
-        tool, "--config-file", "off", "--target-processes", "application-only", "--profile-from-start", "off",
-        "--clock-control", "none", "--launch-count", str(LAUNCHES), "--metrics", wanted,
+        tool, "--config-file", "off", "--target-processes", "application-only",
+        "--profile-from-start", "off", "--clock-control", "none",
+        "--launch-count", str(LAUNCHES), "--metrics", wanted,
         "--import-source", "yes", "--force-overwrite", "--export", report, *target,
     ]  # fmt: skip
 
 
 def show(tool: str, report: str, page: str) -> list[str]:
-    """The command that prints a table of a report: `raw`, one row a kernel, or `source`, its hot
-    lines.
+    """The command that prints a table of a report.
+
+    `raw` has one row per kernel, `source` its hot lines.
     """
     extra = ["--print-source", "cuda,sass"] if page == "source" else ["--print-units", "base"]
     return [tool, "--config-file", "off", "--import", report, "--page", page, "--csv", *extra]
 
 
 def missing_in(text: str) -> set[str]:
-    """Those of our metrics that Nsight Compute says it cannot find."""
+    """Those of our metrics that Nsight Compute reports as unknown."""
     found = set(
         re.findall(r"Failed to find metric (?:regex:\^)?((?:group:)?[a-z0-9_]{3,80})", text)
     )
@@ -178,9 +175,7 @@ def missing_in(text: str) -> set[str]:
 
 @dataclass(frozen=True)
 class Launch:
-    """One launch that was profiled: kernel, seconds, and each metric by Nsight Compute's name, with
-    its unit.
-    """
+    """One profiled launch: kernel, seconds, and each metric's value and unit by its name."""
 
     kernel: str
     seconds: float
@@ -188,8 +183,9 @@ class Launch:
 
 
 def read_raw(text: str) -> list[Launch]:
-    """The launches in what `--page raw --csv` prints: a row of names, one of units, one for each
-    launch.
+    """The launches in the output of `--page raw --csv`.
+
+    It has a row of names, one of units, and one per launch.
     """
     rows = read_rows(text)
     start = next(
@@ -213,7 +209,7 @@ def read_raw(text: str) -> list[Launch]:
 
 
 def digest(launches: list[Launch]) -> NcuDigest | None:
-    """What decides for the kernel that takes most of the time; None without launches."""
+    """What limits the kernel that takes most of the time; None without launches."""
     if not launches or (total := sum(each.seconds for each in launches)) <= 0:
         return None
     seconds: dict[str, float] = {}

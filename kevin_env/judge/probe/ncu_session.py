@@ -1,11 +1,8 @@
-"""One call under Nsight Compute: the program part by part, each with a lease and a limit of its
-own, then the tables.
+"""One call under Nsight Compute, as a program that runs part by part.
 
-Nobody waits for imports and compilers, and whoever is timed waits for the call that is counted and
-for no other.
-
-A program under Nsight Compute that has imported what takes long, and waits for the next
-submission to look into.
+Each part has its own lease and time limit. Timing by others waits only for the counted call, never
+for imports and compilers. A program is started ahead, imports what takes long, and waits for the
+next submission.
 """
 
 import threading
@@ -26,20 +23,16 @@ from kevin_env.judge.workers.worker import Worker, asleep, ended_on_error
 from kevin_env.profile import NcuDigest
 
 NCU_SECONDS = 30.0
-"""For the call that is counted, and the tool's end. One launch takes 2 to 4 on an H200, and
-`ncu.LAUNCHES` of them must not be for nothing. Only a call that hangs or replays for ever holds the
-device for all of it, once.
+"""For the counted call and the tool's end. One launch takes 2 to 4 s on an H200.
+
+Only a call that hangs or replays for ever holds the device for all of it, once.
 """
 START_SECONDS = 60.0
-"""For the tool's start and torch's import: 2 to 3 on an H200, more where the files are read for the
-first time.
-"""
+"""For the tool's start and torch's import: 2 to 3 s on an H200, more with cold files."""
 PAGE_SECONDS = 10.0
-"""For a table: 0.8 on an H200."""
+"""For a table: 0.8 s on an H200."""
 CALLS = 4
-"""Construction and calls before the one that is looked at, each of which may take as long as a call
-in a verdict.
-"""
+"""Construction and calls before the profiled one; each may take as long as a call in a verdict."""
 NAME = "ncu"
 
 
@@ -74,14 +67,13 @@ def parts_of(options: Options, lease: Lease) -> tuple[Part, ...]:
 
 
 def run_parts(target: Target, parts: Iterable[Part]) -> Ran | str:
-    """Lets a program that was begun go through its parts; how it ended, or why it did not come to
-    the last one.
+    """Runs the parts of a program that was begun; how it ended, or why it did not finish.
 
-    All of the candidate stands still while a lease is waited for. What is late in a part is dead
-    before its lease is given back, and so is a candidate that does not answer.
+    All of the candidate is stopped while a lease is waited for. A part that is late is killed
+    before its lease is released, and so is a candidate that does not answer.
 
     Raises:
-        CandidateError: when the candidate does not.
+        CandidateError: if the candidate fails.
     """
     with ExitStack() as held:
         for part in parts:
@@ -109,13 +101,14 @@ def _run(target: Target, part: Part) -> Ran | None:
 
 
 def read_tables(runner: Runner, tool: str, report: str, said: str) -> NcuDigest | str:
-    """A digest of a report, or why there is none. Takes no longer than `PAGE_SECONDS`, as both
-    tables are read at once.
+    """A digest of a report, or why there is none, within `PAGE_SECONDS`.
+
+    Both tables are read at once.
 
     Args:
         runner: Where the report is.
         tool: Nsight Compute.
-        report: Its path, without the ending.
+        report: Its path, without the suffix.
         said: What the tool printed while it wrote it.
     """
     end = time.monotonic() + PAGE_SECONDS
@@ -129,9 +122,7 @@ def read_tables(runner: Runner, tool: str, report: str, said: str) -> NcuDigest 
 
 
 def take(bench: Bench, tool: str, options: Options) -> Target:
-    """A candidate in which Nsight Compute has begun a program that will hold at `ready`; it has run
-    nothing else.
-    """
+    """A candidate in which Nsight Compute has begun a program that will hold at `ready`."""
     with bench.profiler.beginning:  # what has begun is ready before one that begins now
         worker, missing = bench.profiler.take() or (None, None)
     if worker is not None:
@@ -144,9 +135,7 @@ def take(bench: Bench, tool: str, options: Options) -> Target:
 
 
 def foresee(bench: Bench, options: Options) -> None:
-    """Begins one when a digest is first going to be asked for, so that no submission waits for the
-    tool's start.
-    """
+    """Begins one when a digest will be requested, so that no submission waits for its start."""
     wanted = (
         options.profile == "ncu"
         and bench.device.type == "cuda"
@@ -158,7 +147,7 @@ def foresee(bench: Bench, options: Options) -> None:
 
 
 def prepare(bench: Bench, tool: str, options: Options) -> None:
-    """Begins one for the next who asks. Nobody waits for it, and it stands still once it is ready."""
+    """Begins one for the next request, in the background; it is stopped once it is ready."""
     if bench.profiler.beginning.acquire(blocking=False):
         try:
             threading.Thread(target=_prepare, args=(bench, tool, options), daemon=True).start()

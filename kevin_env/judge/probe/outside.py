@@ -1,7 +1,4 @@
-"""NVIDIA's compute-sanitizer: how it is started, and the first error of its report.
-
-Nsight Compute and compute-sanitizer, run on a submission that is a program of its own.
-"""
+"""Nsight Compute and compute-sanitizer, run on a submission as a program of its own."""
 
 import re
 import secrets
@@ -32,7 +29,7 @@ TOOLS: dict[str, tuple[SanitizerTool, ...]] = {
 }
 """Which tools look for the cause of what was seen, in order, until one finds an error."""
 ENVIRONMENT = {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
-"""torch hands out parts of large allocations, in which nothing is out of bounds."""
+"""torch's caching allocator returns parts of larger allocations: nothing is out of bounds."""
 _LONGEST_LINE = 2000
 _LINES = 200
 _MARK = "========="
@@ -40,17 +37,19 @@ _SUMMARY = re.compile(
     r"(?:ERROR SUMMARY:|RACECHECK SUMMARY:)\s*(?P<count>\d{1,9})\s+(?:errors?|hazards?)"
 )
 _ERROR = re.compile(
-    r"Invalid __\w+__ |Uninitialized __\w+__ |Misaligned |Illegal |Out-of-range |Barrier error|Stack overflow"
-    r"|Hardware .{0,80} error|(?:Error: |Warning: )?(?:Potential )?(?:Race reported|RAW hazard|WAR hazard|WAW hazard)"
+    r"Invalid __\w+__ |Uninitialized __\w+__ |Misaligned |Illegal |Out-of-range "
+    r"|Barrier error|Stack overflow|Hardware .{0,80} error"
+    r"|(?:Error: |Warning: )?(?:Potential )?(?:Race reported|RAW hazard|WAR hazard|WAW hazard)"
 )
 _PLAIN = re.compile(
-    r"(?:0x[0-9a-f]{1,16} in )?(?P<kernel>.+?)(?:\+0x[0-9a-f]{1,16})?(?: in (?P<file>[^:\s][^:]*):(?P<line>\d{1,9}))?"
+    r"(?:0x[0-9a-f]{1,16} in )?(?P<kernel>.+?)(?:\+0x[0-9a-f]{1,16})?"
+    r"(?: in (?P<file>[^:\s][^:]*):(?P<line>\d{1,9}))?"
     r"(?: \[\d+ hazards?\])?$"
 )
 _LINE_FIRST = re.compile(
     r"0x[0-9a-f]{1,16} in (?P<file>[^:\s][^:]*):(?P<line>\d{1,9}):(?P<kernel>.+)$"
 )
-"""Where it happened, as recent versions and those before 2023 write it."""
+"""The place of an error, as recent versions and those before 2023 write it."""
 _PLACE = re.compile(r"by thread \((?P<thread>[\d, ]{5,40})\) in block \((?P<block>[\d, ]{5,40})\)")
 _SIZE = re.compile(r"of size (?P<size>\d{1,9})")
 _DETAILS = re.compile(r"(?:Address|Access to|and is|and (?:Read|Write) access)\b")
@@ -72,9 +71,7 @@ def sanitizer_command(tool: str, name: SanitizerTool, log: str, target: Iterable
 
 
 def read_report(text: str, name: SanitizerTool) -> SanitizerDigest | None:
-    """The first error of a report; a digest without an error when there is none; None when it is no
-    whole report.
-    """
+    """The first error of a report; without one if it is clean; None if it is incomplete."""
     lines = [
         line[:_LONGEST_LINE].removeprefix(_MARK).strip()
         for line in text.splitlines()
@@ -134,15 +131,16 @@ SANITIZER_SECONDS = 40.0
 """For all of its tools together."""
 CHECK_SECONDS = 20.0
 KEEPERS = ("triton", "cpp_extension")
-"""Who keeps what was compiled, so that a program finds what a copy of the candidate left."""
+"""What keeps compiled code, so that a program finds what a copy of the candidate left."""
 TRIES = 3
-"""How often a tool is tried on a program of ours, each time without what is missing."""
+"""How often a tool is tried on a trusted program, each time without metrics that are missing."""
 _NAMES: dict[ToolName, str] = {"ncu": "Nsight Compute", "compute-sanitizer": "compute-sanitizer"}
 
 
 class Outside:
-    """The tools that look at one submission from outside its process. Arguments as `Look`; `notes`
-    gets sentences.
+    """The tools that examine one submission from outside its process.
+
+    Arguments as `Look`; `notes` receives sentences.
     """
 
     def __init__(
@@ -155,7 +153,7 @@ class Outside:
         self.notes = notes
 
     def ncu(self) -> NcuDigest | None:
-        """What Nsight Compute tells of one call on the timed case's own inputs."""
+        """The digest of one call on the timed case's own inputs."""
         tool = self._tool("ncu")
         if tool is None:
             return None
@@ -191,7 +189,7 @@ class Outside:
             )
             code = self._rehearsed(target, "compare" if cause == "values" else "call")
             if cause == "values" and code != DIFFERENT:
-                return None  # always wrong in the same way: that is no race, and no memory that nobody wrote
+                return None  # always wrong in the same way: no race, and no uninitialised memory
             with self.bench.lease.shared():
                 tools = TOOLS["illegal_access" if cause == "illegal_access" else "changing"]
                 found = run_sanitizer(
@@ -237,10 +235,9 @@ class Outside:
             torch.cuda.empty_cache()  # what the judge keeps for itself, the program may lack
 
     def _compiled(self, target: Target) -> bool:
-        """Compiles, where it is kept, what the program needs; else notes that it does not load.
-        Needs no lease.
+        """Compiles what the program needs, where that is kept; else notes that it does not load.
 
-        A compiler that was killed may have left a lock for which the program would wait.
+        Needs no lease. A killed compiler may have left a lock for which the program would wait.
         """
         if not any(name in self.code for name in KEEPERS):
             return True
@@ -252,7 +249,7 @@ class Outside:
         return False
 
     def _rehearsed(self, target: Target, step: Step = "call") -> int | None:
-        """What the program exits with; nobody who is timed waits for compilers."""
+        """The program's exit code. It compiles without a lease, so timing does not wait."""
         code = target.rehearse(self.options.build_timeout, "load")
         if code != 0:
             return code
@@ -260,10 +257,10 @@ class Outside:
             return target.rehearse(CALLS * self.options.limits().first, step)
 
     def _refused(self, name: ToolName, tool: str, why: str) -> None:
-        """Notes why a tool told nothing. If it does not work here at all, it is not tried again.
+        """Notes why a tool gave no result. One that does not work here at all is not tried again.
 
-        What it printed may be the submission's word; so before that is believed, it is tried on a
-        program of ours.
+        Its output may be the submission's. So before it is believed, the tool is tried on a trusted
+        program.
         """
         if name not in self.bench.profiler.refusals:
             known = self._tried(name, tool)
@@ -275,9 +272,7 @@ class Outside:
         )
 
     def _tried(self, name: ToolName, tool: str) -> str:
-        """Why a tool does not work on a program of ours; empty when it does, if need be without
-        some metrics.
-        """
+        """Why a tool fails on a trusted program; empty if it works, if without some metrics."""
         target = Target(self.bench.candidates.take_for_tools(), self.options, 1)
         report = str(target.worker.folder / "report")
         ours = [sys.executable, "-P", "-c", TRUSTED, str(self.bench.device)]
@@ -306,7 +301,7 @@ def run_sanitizer(
     folder: str,
     target: list[str],
 ) -> SanitizerDigest | str:
-    """The first error that one of the tools finds, or a digest without one; else why there is none."""
+    """The first error that one of the tools finds, or a digest without one; else the reason."""
     end = time.monotonic() + SANITIZER_SECONDS
     clean: SanitizerDigest | None = None
     why = ""
@@ -328,9 +323,7 @@ def run_sanitizer(
 
 
 def _why_nothing(ran: Ran, report: str) -> str:
-    """Why a tool of the sanitizer told nothing: a program that ended early was not looked at to its
-    end.
-    """
+    """Why a sanitizer tool gave no result; one that ended early was not fully examined."""
     if ran.late:
         return f"it took longer than {SANITIZER_SECONDS:g} s"
     said = refusal(report) or refusal(ran.output)
@@ -342,9 +335,7 @@ def _why_nothing(ran: Ran, report: str) -> str:
 
 
 def cause_of(outcome: Outcome) -> str | None:
-    """What a sanitizer could find the cause of: `illegal_access`, `nondeterministic` or `values`;
-    else None.
-    """
+    """What a sanitizer may explain: `illegal_access`, `nondeterministic`, `values`; else None."""
     if isinstance(outcome, RuntimeFailure) and outcome.kind == "illegal_access":
         return "illegal_access"
     if isinstance(outcome, Incorrect) and outcome.kind == "nondeterministic":

@@ -1,8 +1,8 @@
-"""The submission as a program in a sandbox of its own, which NVIDIA's tools start and look into.
+"""The submission as a program in its own sandbox, which NVIDIA's tools start and examine.
 
 The candidate that starts the tools has not imported the submission. But copies of it and the
-program have: what outlives those may answer in its place, and the tools' reports lie where it can
-write; the threat model says what rests on it.
+program have: what outlives those may answer in its place, and the tools' reports are where it can
+write. The threat model states what depends on this.
 """
 
 import json
@@ -68,7 +68,8 @@ class Target:
         self._job = {
             "device": self.worker.device, "threads": self.threads, "step": "call",
             "load": {
-                "path": self._path("submission.py"), "code": code, "entry": "ModelNew", "headers": self.options.headers,
+                "path": self._path("submission.py"), "code": code, "entry": "ModelNew",
+                "headers": self.options.headers,
             },
         }  # fmt: skip
         self._write("job.json", self._job)
@@ -76,8 +77,7 @@ class Target:
     def write(
         self, case: Case, distribution: str, seed: int, admitted: Collection[str] = ()
     ) -> None:
-        """Writes what the program needs to construct and call it, with inputs like those of a
-        verdict.
+        """Writes what the program needs to build and call the model, with inputs as in a verdict.
 
         Args:
             case: Whose weights and inputs they are.
@@ -86,8 +86,8 @@ class Target:
             admitted: The distributions that the case admits, as far as they are known.
 
         Raises:
-            CandidateError: when the candidate does not do as it is told.
-            ProblemError: when the reference fails.
+            CandidateError: if the candidate fails.
+            ProblemError: if the reference fails.
         """
         case.draw_weights(seed)
         skeleton, inputs = case.draw_inputs(distribution, seed + 1)

@@ -1,7 +1,4 @@
-"""NVIDIA's command line tools: where they are, and what it is to run one. Imports no torch.
-
-Why NVIDIA's tools refuse to work on a machine, in words that help.
-"""
+"""NVIDIA's command line tools: where they are, how they run, why they refuse. Imports no torch."""
 
 import os
 import re
@@ -116,9 +113,7 @@ class ScriptedRunner:
 
 
 def find_tool(name: ToolName) -> str | None:
-    """Where a tool is: on PATH, in the CUDA toolkit, in Nsight Compute's own folder, or in Triton's
-    package.
-    """
+    """Where a tool is: on PATH, in CUDA, in Nsight Compute's folder, or in Triton's package."""
     found = shutil.which(name)
     if found:
         return found
@@ -139,11 +134,13 @@ def _places(name: ToolName) -> Iterator[Path]:
 _KNOWN = (
     (
         "ERR_NVGPUCTRPERM",
-        "the driver keeps the device's counters for administrators; load it with NVreg_RestrictProfilingToAdminUsers=0",
+        "the driver keeps the device's counters for administrators; "
+        "load it with NVreg_RestrictProfilingToAdminUsers=0",
     ),
     (
         "LibraryNotLoaded",
-        "the device's counters cannot be reached on this machine (LibraryNotLoaded, as under gVisor)",
+        "the device's counters cannot be reached on this machine "
+        "(LibraryNotLoaded, as under gVisor)",
     ),
     ("Device not supported", "the device is not supported here, as under gVisor"),
     ("driver resource was unavailable", "another profiler holds the device's counters"),
@@ -163,11 +160,11 @@ torch.ones(1024, device="cuda").add_(1)
 torch.cuda.synchronize()
 library.cudaProfilerStop()
 """
-"""A program of ours on which every tool works, if it works at all; its argument is the device."""
+"""A trusted program on which every working tool works; its argument is the device."""
 
 
 def refusal(text: str) -> str:
-    """Why a tool did not work, from what it printed; empty when it does not say."""
+    """Why a tool did not work, from its output; empty if that does not say."""
     for sign, meaning in _KNOWN:
         if sign in text:
             return meaning

@@ -11,12 +11,12 @@ from contextlib import suppress
 from pathlib import Path
 
 _MOST_TASKS = 1 << 14
-"""Threads and processes. The supervisor's limit is lower; a fork bomb can outrun that."""
+"""Threads and processes. The supervisor's limit is lower; a fork bomb may outrun it."""
 _REMOVE_SECONDS = 2.0
 
 
 def homes() -> list[Path]:
-    """Folders where a group can be made: at most one, of version 1 or 2, whichever counts memory."""
+    """Folders where a group can be made: at most one, of version 1 or 2, as memory is counted."""
     mounts = [line.split() for line in Path("/proc/self/mountinfo").read_text().splitlines()]
     own = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
     found: list[Path] = []
