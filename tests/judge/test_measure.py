@@ -60,8 +60,7 @@ def answer(seconds: float, writing: float = 0.0) -> Answer:
 
 
 class Links(GpuHandshake):
-    """A handshake whose links take what a script says, by the player's name and how many links it has in
-    its chain.
+    """A handshake whose links take what a script says, by the player's name and its links.
 
     Attributes:
         chains: The players of each and how many links each of them had.

@@ -99,7 +99,7 @@ class GpuHandshake(Handshake):
         self._side = torch.cuda.Stream(self.device)
 
     def call(self, player: Player, drawn: Drawn, timeout: float | Patience) -> Answer:
-        """One call, timed roughly; the device may be shared meanwhile. Errors as `Handshake.call`."""
+        """One call, timed roughly on a shared device. Errors as `Handshake.call`."""
         if player.unordered:
             return self.host_driven(player, drawn, timeout)
         (number,) = flags_of(player).numbers(1)
@@ -118,7 +118,7 @@ class GpuHandshake(Handshake):
         return self._finished(player, link, answer, timeout)
 
     def host_driven(self, player: Player, drawn: Drawn, timeout: float | Patience) -> Answer:
-        """One call, timed while its process runs. Hold the device alone; errors as `Handshake.call`."""
+        """One call, timed while its process runs. Hold the device alone; errors as `call`."""
         if player.unordered:
             return self._unordered(player, drawn, timeout)
         (number,) = flags_of(player).numbers(1)

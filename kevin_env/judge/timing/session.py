@@ -196,7 +196,7 @@ class TimingSession:
         unverified: Collects the submission's answers, which are compared before anything is
             reported.
         supply: Gives timed inputs.
-        baseline_gate: The handshake of the baselines. On a CPU they have one of their own: a submission
+        baseline_handshake: Of the baselines. On a CPU they have one of their own: a submission
             that is woken by others could write to memory that it shares with a reference, whose
             failure would be the judge's.
         draw: Draws the order of calls.
@@ -207,7 +207,7 @@ class TimingSession:
     null: Player
     unverified: UnverifiedAnswers
     supply: InputSupply
-    baseline_gate: Handshake
+    baseline_handshake: Handshake
     draw: SystemRandom = field(default_factory=SystemRandom)
 
     @classmethod
@@ -240,7 +240,7 @@ class TimingSession:
             sets = self.supply.stock(1)
             self.run.trim()
             with as_judge_error(), asleep(self.run.worker):
-                self.baseline_gate.call(player, sets[0], BASELINE_SECONDS)
+                self.baseline_handshake.call(player, sets[0], BASELINE_SECONDS)
             yield
         self.supply.fill(ahead)
         yield
@@ -295,7 +295,7 @@ class TimingSession:
         self.require_still()
         if player is not self.run.player:
             with as_judge_error(), awake(player.worker):
-                return self.baseline_gate.call(player, drawn, BASELINE_SECONDS)
+                return self.baseline_handshake.call(player, drawn, BASELINE_SECONDS)
         with awake(player.worker):
             answer = self.run.call(drawn)
         self.unverified.add(answer, drawn)
