@@ -391,6 +391,7 @@ def test_a_cpu_is_called_until_the_interval_is_as_narrow_as_asked(vary: float, p
         Pace(pairs=(7, 25), seconds=60.0, precision=0.05),
         seconds=lambda name, count: usual(name, count) * draw.uniform(1, 1 + vary),
     )
+    session.draw = random.Random(1)  # type: ignore[assignment]
     outcome = time_on_cpu(session)
     besides = (
         1 + 2

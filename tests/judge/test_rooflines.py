@@ -1,6 +1,7 @@
 """The work of a reference, and outcomes with their roofline."""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -254,7 +255,8 @@ def judged(
 
 def states(worker: Worker) -> Iterator[str]:
     for process in descendants(worker.pid):
-        yield Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+        with suppress(OSError):  # one that was dismissed may have ended
+            yield Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
 
 
 def names(judgement: Judgement) -> list[str]:
