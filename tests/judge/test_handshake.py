@@ -169,7 +169,7 @@ def test_torch_keeps_little_between_cases_and_nothing_at_last(
 
 
 def test_a_player_runs_before_its_clock_starts() -> None:
-    """Its keeper may still be letting it go on when it gets its first order."""
+    """Its supervisor may still be letting it go on when it gets its first order."""
     steps = list[str]()
     called(freeze=lambda on: steps.append("stop" if on else "go on"), told=steps.append)
     assert steps[:4] == ["stage", "settled", "stop", "go"]

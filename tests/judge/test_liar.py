@@ -142,10 +142,10 @@ LIES: dict[str, tuple[str, str]] = {
     "an answer before it was asked": ("raw(json.dumps(claims()).encode())", PROTOCOL),
     "the same words to every order and no work": ("say(claims()); lie(None)", NOT_WRITTEN),
     "no words to any order": ("say({})", PROTOCOL),
-    "the keeper's words": (
+    "the supervisor's words": (
         "lie({'sandbox': {}, 'ended': 0, 'limit': 'none', 'done': True, 'outcome': {'category': 'correct'}})", PROTOCOL,
     ),
-    "the keeper's words beside its own": ("lie({**claims(), 'ended': 0, 'done': True, 'seconds': 0})", NOT_WRITTEN),
+    "the supervisor's words beside its own": ("lie({**claims(), 'ended': 0, 'done': True, 'seconds': 0})", NOT_WRITTEN),
     "a failure that calls itself correct": (
         "lie({'failure': {'kind': 'correct', 'type': 'Correct', 'message': 'timed', 'frames': [], 'output': ''}})",
         "runtime/exception",

@@ -225,7 +225,7 @@ def test_outputs_are_seen_where_they_are_or_as_they_are_copied(
     from kevin_env.problem import Problem
 
     if not readable:
-        monkeypatch.setattr(worker_module, "memory_below", lambda keeper: None)
+        monkeypatch.setattr(worker_module, "memory_below", lambda supervisor: None)
     answers: list[Answer] = []
     checked = SubmissionRun.checked
 

@@ -20,7 +20,7 @@ import sys
 import tempfile
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from kevin_env.candidate import interpreter
 from kevin_env.candidate.wire import Channel, Closed
@@ -29,6 +29,15 @@ from kevin_env.judge.sandbox.cgroups import Group
 from kevin_env.judge.sandbox.levels import Level
 from kevin_env.judge.sandbox.system import Refused
 from kevin_env.judge.workers.supervisor import REPORT, Watch, kill_all
+
+
+class _Descriptors(NamedTuple):
+    """What the judge sends with an order: two channels, and the pipes for log and faults."""
+
+    channel: int
+    supervisor: int
+    log: int
+    faults: int
 
 
 def main() -> None:
@@ -60,7 +69,7 @@ def _follow(orders: Channel, level: Level) -> None:
     fds = orders.take_fds()
     if os.fork() == 0:
         orders.close()
-        _start(order, level, *fds)
+        _start(order, level, _Descriptors(*fds))
     for fd in fds:
         os.close(fd)
 
@@ -83,9 +92,7 @@ def _warm(capability: str) -> None:
         importlib.import_module("kevin_env.candidate.fake_cuda").warm()
 
 
-def _start(
-    order: dict[str, Any], level: Level, channel: int, supervisor: int, log: int, faults: int
-) -> None:
+def _start(order: dict[str, Any], level: Level, fds: _Descriptors) -> None:
     """In the first fork: sets up namespaces and forks the supervisor into them. Does not return."""
     folder = Path(order["folder"])
     scratch: tuple[Path, ...] = (folder,)
@@ -103,18 +110,17 @@ def _start(
         order["pid"] = int(str(Path("/proc/self").readlink()))
         if level.namespaces:
             scratch = filesystem.change_root(folder, order["memory"], level.processes)
-        _supervise(order, level, group, scratch, channel, supervisor, log, faults)
+        _supervise(order, level, group, scratch, fds)
     except BaseException as error:
         with contextlib.suppress(OSError):
-            os.write(log, f"the sandbox failed: {error!r}\n".encode())
+            os.write(fds.log, f"the sandbox failed: {error!r}\n".encode())
     finally:
         os._exit(1)
 
 
 def _supervise(
-    order: dict[str, Any], level: Level, group: Group, scratch: tuple[Path, ...], channel: int,
-    supervisor: int, log: int, faults: int,
-) -> None:  # fmt: skip
+    order: dict[str, Any], level: Level, group: Group, scratch: tuple[Path, ...], fds: _Descriptors
+) -> None:
     """Forks the candidate and watches it until it or the judge is gone. Does not return."""
     isolated = level.processes and os.getpid() == 1  # else signals would reach the whole machine
     system.set_dumpable(False)
@@ -123,13 +129,13 @@ def _supervise(
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:
-        os.close(supervisor)
+        os.close(fds.supervisor)
         os.close(reader)
-        _become_candidate(order, level, group, scratch, channel, log, faults, writer)
-    for fd in (channel, log, faults, writer):
+        _become_candidate(order, level, group, scratch, fds, writer)
+    for fd in (fds.channel, fds.log, fds.faults, writer):
         os.close(fd)
     group.admit(pid)  # while it sets itself up
-    judge = Channel(socket.socket(fileno=supervisor))
+    judge = Channel(socket.socket(fileno=fds.supervisor))
     with os.fdopen(reader) as pipe:
         taken = pipe.read().split()  # written before anything of the submission is there
     steps = {
@@ -146,21 +152,25 @@ def _supervise(
 
 
 def _become_candidate(
-    order: dict[str, Any], level: Level, group: Group, scratch: tuple[Path, ...], channel: int,
-    log: int, faults: int, writer: int,
-) -> None:  # fmt: skip
+    order: dict[str, Any],
+    level: Level,
+    group: Group,
+    scratch: tuple[Path, ...],
+    fds: _Descriptors,
+    writer: int,
+) -> None:
     """Closes the sandbox, then serves. Does not return. Nothing of the submission is here yet."""
     try:
         group.close()
         system.set_dumpable(True)
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-        faulthandler.enable(faults)
-        faulthandler.register(REPORT, faults)
+        faulthandler.enable(fds.faults)
+        faulthandler.register(REPORT, fds.faults)
         os.setsid()
         null = os.open(os.devnull, os.O_RDONLY)
-        for source, target in ((null, 0), (log, 1), (log, 2)):
+        for source, target in ((null, 0), (fds.log, 1), (fds.log, 2)):
             os.dup2(source, target)
-        os.close(log)
+        os.close(fds.log)
         os.environ.update(order["environment"])
         tempfile.tempdir = None  # cached by the fork server
         os.chdir(order["folder"])
@@ -168,7 +178,9 @@ def _become_candidate(
         os.close(writer)
         from kevin_env.candidate.runtime import Runtime
 
-        Runtime(Channel(socket.socket(fileno=channel), spin=order["spin"], takes_fds=True)).serve()
+        Runtime(
+            Channel(socket.socket(fileno=fds.channel), spin=order["spin"], takes_fds=True)
+        ).serve()
     finally:
         os._exit(0)
 
