@@ -1,6 +1,4 @@
-"""One real episode with replies that were written beforehand: every kind of ending, really built,
-checked and timed.
-"""
+"""An episode with prepared replies, one per kind of outcome, each built, checked and timed."""
 
 from importlib import resources
 
@@ -33,9 +31,7 @@ def demo(
 
 
 def demo_replies(kind: str) -> tuple[str, ...]:
-    """The replies for `cpu` or `gpu`, in order: compile error, runtime error, wrong, right, and
-    faster.
-    """
+    """Replies for `cpu` or `gpu`: compile error, runtime error, wrong, correct, faster."""
     folder = resources.files("kevin_env.app") / "demo_replies" / kind
     files = sorted(
         (each for each in folder.iterdir() if each.name.endswith(".md")), key=lambda each: each.name

@@ -1,6 +1,4 @@
-"""Pieces of the screen. Text of a model or a compiler gets here only through `shown`, never as
-markup.
-"""
+"""Console output. Text of a model or a compiler is printed through `shown`, never as markup."""
 
 import threading
 import time
@@ -34,10 +32,10 @@ PIPE_WIDTH = 120
 
 
 def make_console(plain: bool = False, stream: Literal["stdout", "stderr"] = "stdout") -> Console:
-    """A console that takes nothing as markup. Colours and live displays are off when `plain`, and
-    off a terminal.
+    """A console that interprets no markup.
 
-    NO_COLOR is respected.
+    Without a terminal, and if `plain`, there are no colours and no live displays. NO_COLOR is
+    respected.
     """
     console = Console(
         stderr=stream == "stderr",
@@ -85,7 +83,7 @@ def best_turn(turns: Sequence[Turn]) -> Turn | None:
 
 
 def best_at(turns: Sequence[Turn]) -> int:
-    """Where the fastest turn is, from 0; the last correct one when none was timed, else the last."""
+    """Index of the fastest turn; the last correct one if none was timed, else the last."""
     best = best_turn(turns)
     if best is not None:
         return turns.index(best)
@@ -109,9 +107,7 @@ def turns_table(turns: Sequence[Turn], returns: Sequence[float]) -> Table:
 
 
 class StageDisplay:
-    """Shows which stage a judgement is in: a live line on a terminal, elsewhere a line as each
-    stage begins.
-    """
+    """Shows the stage of a judgement: a live line on a terminal, elsewhere a line per stage."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -142,7 +138,7 @@ class StageDisplay:
             self._live.stop()
 
     def begin(self, stage: Stage) -> None:
-        """Takes note that a stage begins, or goes on after another; may be called from any thread."""
+        """Records that a stage begins or continues. Thread-safe."""
         now = time.monotonic()
         with self._lock:
             new = all(stage != known for known, _ in self._began)

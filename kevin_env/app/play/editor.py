@@ -22,8 +22,7 @@ class ModelNew(torch.nn.Module):
 
 
 def draft_of(problem: Problem, turns: Sequence[Turn], at: int | None = None) -> str:
-    """What the editor begins with: the kernel of the turn at index `at`, or else the last one that
-    there is.
+    """The text that the editor starts with: the kernel of turn index `at`, else the last kernel.
 
     Without a kernel it is the reference as comments above an empty `ModelNew`.
     """

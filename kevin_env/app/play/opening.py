@@ -14,10 +14,9 @@ from kevin_env.settings import Settings
 
 
 def last_episodes(path: Path) -> tuple[Trajectory, ...]:
-    """What of a trajectory file can be taken up: its last episode, or of samples that were played
-    side by side all.
+    """The episodes of a trajectory file that can be resumed.
 
-    Samples that have all their turns are left out.
+    That is the last episode, or all samples of the last group that have turns left.
 
     Raises:
         BadInput: if there is none.
@@ -80,11 +79,10 @@ def open_episode(
     model: str,
     sample: int | None = None,
 ) -> Episode:
-    """A new episode about a problem, or a recorded one to be taken up, which keeps its own settings
-    and sample.
+    """A new episode for a problem, or a resumed one, which keeps its own settings and sample.
 
     Raises:
-        BadInput: if the record cannot be taken up.
+        BadInput: if the record cannot be resumed.
     """
     if isinstance(start, Problem):
         return Episode(start, pool, settings, recorder=recorder, model=model, sample=sample)

@@ -38,9 +38,7 @@ class Narrator:
         self.console.rule(f"turn {number} of {of}", align="left")
 
     def text(self, piece: str) -> None:
-        """A piece of the reply. An escape that is split over pieces loses its first character, and
-        so its power.
-        """
+        """Prints a piece of the reply, without escape codes even if one is split over pieces."""
         if self._stream:
             self.console.out(visible(piece), end="", highlight=False)
 

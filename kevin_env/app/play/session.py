@@ -64,10 +64,9 @@ class Session:
         self._judging = self.episode.submit_later(reply, attempt.stage)
 
     def again(self, turn: int) -> None:
-        """Goes back to before that turn, from 1, in an episode of its own; the episode so far ends
-        and is kept.
+        """Goes back to before turn `turn` (from 1) in a new episode; the episode so far is kept.
 
-        The running turn is given up. Taking that one again takes no other episode.
+        A running turn is cancelled; repeating that turn needs no new episode.
         """
         self._abandon()
         before = self.episode
@@ -80,7 +79,7 @@ class Session:
         )
 
     def finish(self, reason: StopReason | None = None) -> Trajectory:
-        """Ends the episode, for that reason or for the last failure, and gives what there is of it."""
+        """Ends the episode, for `reason` or for the last failure, and returns it so far."""
         self._abandon()
         if self._starting is not None:  # it has no turns, and may not even have begun
             return self.episode.trajectory

@@ -62,9 +62,7 @@ def _in_block(block: list[str], language: str) -> list[_Language]:
 
 
 def _python(block: list[str]) -> Iterator[_Language]:
-    """Python, but for what stands in triple quotes over several lines: C++ where it looks like it,
-    else a string.
-    """
+    """Python lines; text in multi-line triple quotes is C++ if it looks like it, else a string."""
     held: list[str] | None = None
     quote = ""
     for line in block:

@@ -3,7 +3,7 @@
     library    the episodes of a file or folder: a row each at once, the episode when it is opened
     rows       what a list shows of an episode; `list_columns` lays it out
     query      which rows are wanted, in which order
-    panes      what a turn holds, as lines; `diffs`, `numbers_panes`, `reward` and `pieces` make them
+    panes      a turn as lines, made by `diffs`, `numbers_panes`, `reward` and `pieces`
     plain      without a screen
     export     to files; `page` is the HTML one
 

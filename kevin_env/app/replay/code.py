@@ -49,9 +49,7 @@ def lines_of(text: str) -> list[str]:
 def code_lines(
     code: str, language: Literal["python", "cpp", "text"] = "python"
 ) -> tuple[Line, ...]:
-    """Code as clean lines of coloured pieces. CUDA and C++ inside the strings of a Python file are
-    coloured as such.
-    """
+    """Code as clean lines of coloured pieces, with CUDA and C++ in a Python file's strings."""
     text = clean(code).rstrip("\n")
     if language == "text" or len(text) > COLOURED:
         return tuple((("", line),) for line in text.split("\n"))
@@ -82,9 +80,7 @@ def _kind(token: object) -> Kind:
 
 
 def _embedded(text: str) -> list[tuple[int, int]]:
-    """Where C++ stands in a Python file: first line inside each such string, and the line of its
-    closing quotes.
-    """
+    """Strings of a Python file that hold C++: the first line inside, and the closing line."""
     try:
         tree = parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -100,9 +96,7 @@ def _embedded(text: str) -> list[tuple[int, int]]:
 
 
 def fenced(text: str) -> tuple[Line, ...]:
-    """A reply or a prompt: clean lines, what stands inside ``` fences coloured by the language they
-    name.
-    """
+    """A reply or a prompt as clean lines; fenced blocks are coloured by their language."""
     done: list[Line] = []
     block: list[str] | None = None
     language = ""

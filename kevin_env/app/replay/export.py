@@ -49,7 +49,8 @@ def _no_more_than(library: Library, choice: Choice, errors: Console) -> Iterator
     rows = rows_of(library, choice, errors)
     if sum(row.place.size for row in rows) > MOST_BYTES:
         raise BadInput(
-            f"{len(rows)} trajectories are too much for one page; choose fewer with --filter or --episode"
+            f"{len(rows)} trajectories are too many for one page; "
+            "choose fewer with --filter or --episode"
         )
     return chosen(library, choice, errors)
 

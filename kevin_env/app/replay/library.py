@@ -80,9 +80,7 @@ class Library:
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """A row for each episode that has been read, in the order of the files, those that still
-        run at the end.
-        """
+        """One row per episode read so far, in the order of the files; running ones come last."""
         return (
             *self._finished,
             *(row for file in self._files for row in file.running if row.key not in self._known),
@@ -90,9 +88,7 @@ class Library:
 
     @property
     def finished(self) -> Sequence[Row]:
-        """The rows of what has ended: those that `rows` begins with. It grows while reading goes
-        on.
-        """
+        """The rows of finished episodes, which `rows` begins with. Grows while files are read."""
         return self._finished
 
     @property
@@ -128,9 +124,7 @@ class Library:
         return bool(unread)
 
     def refresh(self) -> bool:
-        """Looks for files, lines and turns that came since. Whether anything did; `advance` then
-        reads the lines.
-        """
+        """Whether there are new files, lines or turns; `advance` then reads the lines."""
         known = {file.path for file in self._files}
         self._files += (_File(path) for path in self._there() if path not in known)
         return any([len(self._files) > len(known), *map(self._look_again, self._files)])
@@ -140,7 +134,7 @@ class Library:
         return [path for path in found if self._out is None or not _same(path, self._out)]
 
     def episode(self, row: Row) -> Trajectory | BadLine:
-        """The episode of a row, whole. One that ran and has ended since is found where it is now."""
+        """The whole episode of a row, also if it was running and has ended since."""
         place = row.place
         if place.running:
             for each in read_running(place.path):
@@ -155,10 +149,9 @@ class Library:
             return BadLine(place.path, place.line, f"is no longer there: {error.strerror}")
 
     def search(self, text: str, start: int, seconds: float) -> tuple[frozenset[int], int]:
-        """The numbers of the rows from `start` on whose record holds `text`, and the number to go
-        on from.
+        """Rows from `start` on whose record contains `text`, and the row to continue from.
 
-        Stops after about `seconds`. Upper and lower case are the same.
+        Stops after about `seconds`. Case is ignored.
         """
         end, hits, rows = time.monotonic() + seconds, set[int](), self.rows
         for number in range(start, len(rows)):
@@ -217,9 +210,7 @@ class Library:
 
 
 def holds(row: Row, text: str) -> bool:
-    """Whether an episode's record holds a text, in whatever case. What is no longer there holds
-    nothing.
-    """
+    """Whether an episode's record contains a text, ignoring case; False if it is gone."""
     try:
         line = read_bytes(row.place).lower()
     except OSError:

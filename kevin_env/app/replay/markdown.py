@@ -13,9 +13,7 @@ _SIGNIFICANT = re.compile(r"([\\`*_{}\[\]()#+!|~>$-])")
 
 
 def markdown(episode: Trajectory) -> str:
-    """The whole episode: a table of its turns, then each turn with its kernel, what changed, and
-    the feedback.
-    """
+    """The whole episode: a table of turns, then each turn's kernel, diff and feedback."""
     device = episode.hardware.name if episode.hardware else "not recorded"
     facts = {
         "model": episode.model or "not recorded",
@@ -57,7 +55,8 @@ def _turn(episode: Trajectory, at: int) -> list[str]:
     turn = episode.turns[at]
     lines = [f"## Turn {turn.turn}: {inline(f'{turn.category}/{turn.kind}')}", ""]
     lines += [
-        f"`s_{turn.turn} = {score_sum(turn, episode)}`, `R_{turn.turn} = {return_sum(episode, at)}`",
+        f"`s_{turn.turn} = {score_sum(turn, episode)}`, "
+        f"`R_{turn.turn} = {return_sum(episode, at)}`",
         "",
     ]
     if turn.summary:

@@ -105,8 +105,10 @@ def _held(roofline: Roofline) -> dict[str, str]:
     """A time against its roofline."""
     peak, top = decimal(roofline.memory_ceiling, "B/s"), decimal(roofline.compute_ceiling, "FLOP/s")
     return {
-        "roofline": f"{roofline.fraction:.1%} of {duration(roofline.seconds)}, bound by {roofline.bound}",
-        "bandwidth": f"{decimal(roofline.bandwidth, 'B/s')} of {peak}, {decimal(roofline.bytes, 'B')}",
+        "roofline": f"{roofline.fraction:.1%} of {duration(roofline.seconds)}, "
+        f"bound by {roofline.bound}",
+        "bandwidth": f"{decimal(roofline.bandwidth, 'B/s')} of {peak}, "
+        f"{decimal(roofline.bytes, 'B')}",
         "rate": f"{decimal(roofline.rate, 'FLOP/s')} of {top}, {decimal(roofline.flops, 'FLOP')}",
     }
 

@@ -43,9 +43,7 @@ def pane_lines(episode: Trajectory, at: int, pane: Pane, look: Look) -> list[Tex
 
 
 def error_lines(code: str, outcome: Ending) -> tuple[int, ...]:
-    """The lines of the code, from 1, that an error points at: by number, or quoted in the
-    diagnostics.
-    """
+    """Lines of the code (from 1) that an error names by number or quotes in its diagnostics."""
     if outcome.line is not None:
         return (outcome.line,)
     where: dict[str, list[int]] = {}
@@ -57,9 +55,7 @@ def error_lines(code: str, outcome: Ending) -> tuple[int, ...]:
 
 
 def _kernel(turn: Turn, look: Look) -> tuple[Text, ...]:
-    """The submission with line numbers; the lines that an error points at are marked, the error
-    stands below.
-    """
+    """The submission with line numbers; lines named by an error are marked, the error follows."""
     if turn.submission is None:
         return (
             *paragraph(f"no submission: {turn.outcome.message}", look.width, "magenta"),
@@ -134,7 +130,8 @@ def _reply(turn: Turn, look: Look) -> list[Text]:
             else [Text()]
         )
     done += _section(
-        f"reply{' by hand' * turn.by_person}, {len(turn.reply):,} characters{', cut off' * turn.truncated}",
+        f"reply{' by hand' * turn.by_person}, {len(turn.reply):,} characters"
+        f"{', cut off' * turn.truncated}",
         look.width,
     )
     return done + list(prose(turn.reply, look))

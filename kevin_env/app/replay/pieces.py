@@ -1,6 +1,4 @@
-"""Small parts of a screen: lines of exactly some width, columns, bars. Every `Text` is built from
-clean text.
-"""
+"""Small parts of a screen: lines of a given width, columns, bars, all made from clean text."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -105,9 +103,7 @@ def ends(left: Text, right: Text, width: int) -> Text:
 
 
 def wrapped(line: Text, width: int, hang: str = "") -> list[Text]:
-    """A line broken at any character into lines of at most `width`; those after the first begin
-    with `hang`.
-    """
+    """A line wrapped at any character to `width`; continuation lines begin with `hang`."""
     if line.cell_len <= width or width <= len(hang) + 1:
         return [line]
     first, rest = _split(line, width)

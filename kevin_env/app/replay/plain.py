@@ -1,4 +1,4 @@
-"""Trajectories as plain text or JSON, one after the other: what a pipe, a file and `--plain` get."""
+"""Trajectories as plain text or JSON, for pipes, files and `--plain`."""
 
 import json
 import time
@@ -39,8 +39,7 @@ class Choice:
 
 
 def chosen(library: Library, choice: Choice, errors: Console) -> Iterator[Trajectory]:
-    """The trajectories that are chosen, each as soon as it is read. Lines that cannot be read are
-    named on `errors`.
+    """The chosen trajectories, each as soon as it is read; unreadable lines go to `errors`.
 
     Raises:
         BadInput: if there are none, or none has the turn that is asked for.
@@ -157,7 +156,7 @@ def _print_new(console: Console, episode: Trajectory, told: dict[str, int]) -> N
 
 
 def _passing(library: Library, choice: Choice) -> Iterator[Row]:
-    """The rows that are chosen, while the rest is still being read; those that still run come last."""
+    """The chosen rows, while the rest is still being read; running episodes come last."""
     done, more = 0, True
     while more:
         more = library.advance(_SLICE)
@@ -186,7 +185,8 @@ def _nothing(library: Library, choice: Choice, longest: int) -> BadInput:
     if longest:
         return BadInput(f"there is no turn {choice.turn}; the longest episode has {longest}")
     return BadInput(
-        f"none of the {len(library.rows)} trajectories in {library.path} is meant; say less, or nothing"
+        f"no trajectory of the {len(library.rows)} in {library.path} matches; "
+        "use a wider filter, or none"
     )
 
 

@@ -14,7 +14,8 @@ SORTS: tuple[Sort, ...] = get_args(Sort)
 HELP = (
     (
         "softmax",
-        "problem, model, device or episode id holds the word; words are joined by and, -word is its opposite",
+        "problem, model, device or episode id contains the word; all words must match, "
+        "-word must not",
     ),
     ("L3  level:3", "problems of level 3"),
     ("problem:norm  model:qwen  id:ddd3", "one of these holds the word"),
@@ -96,9 +97,7 @@ def require_query(words: str) -> Query:
 def chosen(
     rows: Sequence[Row], query: Query, sort: Sort, reverse: bool, hits: frozenset[int] | None
 ) -> Sequence[int]:
-    """The numbers of the rows that pass, in order. `hits` are those whose record holds the query's
-    text.
-    """
+    """Rows that match, in order; `hits` are those whose record contains the query's text."""
     numbers: Sequence[int] = range(len(rows))
     if query.tests:
         numbers = [number for number in numbers if query.matches(rows[number])]
@@ -157,8 +156,6 @@ def _field_test(name: str, sign: str, value: str) -> Callable[[Row], bool] | str
 
 
 def _words(name: str, row: Row) -> str | list[str]:
-    """A field to look into; categories are whole words, so that `correct` is not found in
-    `correctness`.
-    """
+    """The text of a field; categories are whole words: `correct` is not in `correctness`."""
     have = _FIELDS[name](row).lower()
     return have.split() if name == "category" else have

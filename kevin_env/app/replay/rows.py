@@ -24,9 +24,7 @@ CATEGORIES: dict[str, Category] = {mark: category for category, mark in MARKS.it
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an episode is recorded: bytes from `at`, `size` of them, on line `line` (from 1) of
-    `path`.
-    """
+    """Where an episode is recorded: `size` bytes at offset `at`, line `line` (from 1)."""
 
     path: Path
     at: int
