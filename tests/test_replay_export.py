@@ -115,11 +115,11 @@ def test_a_page_works_with_keys_and_asks_for_nothing(opened: Any) -> None:
         assert "int x = foo" in shown.value("document.querySelector('.code').innerText")
         shown.press("$")
         assert shown.value("document.querySelectorAll('.code .add').length") == 1
-        assert shown.value("document.querySelector('.code .add .word').innerText") == "4"
         shown.value(
             "(base => { base.value = '1'; base.dispatchEvent(new Event('change')); })(document.getElementById('base'))"
         )
         assert "version 1" in shown.value("document.querySelector('.code .del').innerText")
+        assert shown.value("document.querySelector('.code .add .word').innerText") == "4"
         shown.press("7")
         assert "s_4 = 0.3 correct + 4.000 speedup = 4.300" in shown.value(VIEW)
         shown.press("j")
