@@ -11,6 +11,7 @@ from corpus import FOLDER, read_entry
 from kevin_env.feedback import render_feedback
 from kevin_env.judge import Judgement, Options, Submission
 from kevin_env.judge.api import Sandbox, Seconds
+from kevin_env.judge.bench import ProfilerState
 from kevin_env.judge.pool import LocalPool
 from kevin_env.judge.probe.kernels import read_claim
 from kevin_env.judge.probe.look import with_profile
@@ -183,10 +184,12 @@ def test_coverage_enters_an_outcome_only_from_outside_and_of_what_was_timed() ->
     assert "0.0% of the time" in with_profile(before, Profile(kernels=kernels), "kernel").flags[0]
 
 
-def outside(notes: list[str], **bench) -> Outside:
+def outside(notes: list[str], **refusals: str) -> Outside:
     """The tools' side of a judge whose device is said to be a GPU."""
-    values = {"device": torch.device("cuda"), "refusals": {}} | bench
-    return Outside(SimpleNamespace(**values), RELU, TORCH, Options(), notes)  # type: ignore[arg-type]
+    profiler = ProfilerState()
+    profiler.refusals |= refusals
+    bench = SimpleNamespace(device=torch.device("cuda"), profiler=profiler)
+    return Outside(bench, RELU, TORCH, Options(), notes)  # type: ignore[arg-type]
 
 
 def test_a_tool_that_is_missing_is_told_and_nothing_is_started(
@@ -204,5 +207,5 @@ def test_a_tool_that_is_missing_is_told_and_nothing_is_started(
 
 def test_a_tool_that_cannot_look_into_the_device_is_not_started_again() -> None:
     notes: list[str] = []
-    assert outside(notes, refusals={"ncu": "Nsight Compute cannot be used here: no"}).ncu() is None
+    assert outside(notes, ncu="Nsight Compute cannot be used here: no").ncu() is None
     assert notes == ["Nsight Compute cannot be used here: no"]
