@@ -77,7 +77,7 @@ def test_it_opens_at_the_best_turn_of_the_newest_and_the_list_is_behind_it(
     replayed: Callable[..., list[str]],
 ) -> None:
     first, turned, behind = replayed("", "h", "q")
-    assert "▌ ●     4  correct/timed" in first
+    assert "▌ ●     4  correct/timed" in first and "# version 4" in first
     assert turned.startswith(VIEW_80)
     assert behind.startswith(LIST_80)
 

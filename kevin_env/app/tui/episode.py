@@ -174,7 +174,7 @@ class EpisodeView(Horizontal):
 
     def update(self, keep: bool = False) -> None:
         """Draws all of it anew; `keep` stays at the line."""
-        if not self.is_mounted:  # a timer may come before the children are there
+        if not self.query("#beside"):  # a timer may fire before the parts are composed
             return
         self._table()
         self._tabs()
