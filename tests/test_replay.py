@@ -113,7 +113,7 @@ def test_episodes_are_chosen(file: Path) -> None:
     assert ids(query=require_query("qwen -category:compile")) == ["fast"]
     assert ids(query=require_query("text:IDENTIFIER")) == ["bad"]
     assert ids(episode="e1") == ["e1"]
-    with pytest.raises(BadInput, match="none of the 3"):
+    with pytest.raises(BadInput, match="no trajectory of the 3"):
         ids(query=require_query("speedup>9"))
     with pytest.raises(BadInput, match="unknown"):
         require_query("sped>9")
