@@ -94,7 +94,7 @@ def test_commands_and_options_exist(page: Path) -> None:
 
 
 def test_outputs_are_compared_where_readme_says() -> None:
-    [(name, file)] = re.findall(r"compared by `(\w+)` in\s+\[.*?\]\((.*?)\)", readme())
+    [(name, file)] = re.findall(r"compared in the judge by `(\w+)` in\s+\[.*?\]\((.*?)\)", readme())
     assert f"def {name}(" in (ROOT / file).read_text(encoding="utf-8")
 
 
