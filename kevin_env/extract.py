@@ -67,7 +67,7 @@ def extract(reply: str, truncated: bool = False) -> Extracted | FormatError:
         reply: the model's reply.
         truncated: whether the endpoint reported that a token limit cut the reply off.
     """
-    answer, _, unfinished = part_reasoning(_clean(reply))
+    answer, _, unfinished = split_reasoning(_clean(reply))
     lines = answer.split("\n")
     blocks = _code_blocks(lines)
     models = [block for block in reversed(blocks) if block.closed and _defines_model(block.code)]
@@ -127,7 +127,7 @@ def _clean(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
 
 
-def part_reasoning(reply: str) -> tuple[str, str, bool]:
+def split_reasoning(reply: str) -> tuple[str, str, bool]:
     """Splits a reply into answer, reasoning, and whether the reasoning is unclosed.
 
     An opening tag counts only at the beginning of a line, and can be missing. A closing tag without

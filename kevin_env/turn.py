@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from kevin_env.context import count_characters, load_counter
-from kevin_env.extract import Extracted, extract, part_reasoning
+from kevin_env.extract import Extracted, extract, split_reasoning
 from kevin_env.feedback import render_feedback
 from kevin_env.judge.api import Judgement, JudgePool, OnStage, Options, Seconds, Submission
 from kevin_env.outcome import FormatError, Outcome
@@ -30,7 +30,7 @@ class Question:
     number: int
     """Number of the turn, from 1."""
     messages: tuple[Message, ...]
-    """The chat as sent."""
+    """The messages as sent."""
     settings: Settings
     secret: str | None = None
     """Source of the inputs: 128 bits as hex. None: the judge draws it."""
@@ -54,7 +54,7 @@ class Verdict:
 
     @property
     def evidence(self) -> Judgement | Turn | None:
-        """What has the log, the flags and the profile."""
+        """Source of the log, the flags and the profile."""
         return self.judgement or self.repeats
 
 
@@ -109,7 +109,7 @@ def as_scored(
     characters, or four characters are one token. The tokens of reasoning that the reply does not
     show come from `reply.usage` in any case.
     """
-    shown = ((reply.reasoning or "") + part_reasoning(reply.content)[1]).strip()
+    shown = ((reply.reasoning or "") + split_reasoning(reply.content)[1]).strip()
     usage, written = reply.usage or Usage(), len(reply.content) + len(reply.reasoning or "")
     hidden = 0 if shown else usage.reasoning_tokens or 0
     tokens = (usage.completion_tokens or 0) - hidden
@@ -129,7 +129,7 @@ def turn_secret(episode_secret: str, turn: int) -> str:
 
 
 def then(future: Future[A], function: Callable[[A], B]) -> Future[B]:
-    """The future of `function(future.result())`. Errors pass through, cancelling passes back."""
+    """The future of `function(future.result())`. Errors and cancellation propagate."""
     result: Future[B] = Future()
 
     def finish(done: Future[A]) -> None:

@@ -5,7 +5,7 @@ from kevin_env.extract import (
     REASONING_CLOSES,
     REASONING_OPENS,
     REASONING_TAGS,
-    part_reasoning,
+    split_reasoning,
 )
 from kevin_env.policies.base import Listener, OnText
 from kevin_env.record import Reply, Usage
@@ -22,8 +22,8 @@ def make_reply(
     that mentions the tags itself stays whole: `extract` removes reasoning from every content, and
     must not do so twice.
     """
-    answer, thoughts, unfinished = part_reasoning(content)
-    if part_reasoning(answer)[0] != answer:
+    answer, thoughts, unfinished = split_reasoning(content)
+    if split_reasoning(answer)[0] != answer:
         answer, thoughts, unfinished = content, "", False
     elif thoughts or unfinished:
         answer = answer.lstrip("\n")
