@@ -68,7 +68,7 @@ class Board:
         problems: their ids.
         shape: of the search.
         recorded: the episodes that there are, in order.
-        say: is told each piece of news as a line, with the turns so far, and whether it should stay
+        say: called with each event as a line, the turns so far, and whether the line should stay
             on the screen.
         clock: seconds.
     """
@@ -150,7 +150,7 @@ class Board:
         told = (
             f"takes {compared.ratio:.2f} of eager's time"
             if compared.ratio
-            else f"cannot be told: {compared.why}"
+            else f"could not be timed: {compared.why}"
         )
         self._tell(join((problem, "bold"), f"  torch.compile {told}"))
 

@@ -88,7 +88,7 @@ def _numbered(code: str, wrong: tuple[int, ...], note: str, look: Look) -> tuple
 
 
 def _feedback(turn: Turn, look: Look) -> list[Text]:
-    """What the policy is told, and below what the judge has on record beyond that."""
+    """The feedback to the policy, followed by what the judge recorded in addition."""
     done = [verdict(turn.category, turn.kind), Text(), *prose(turn.feedback, look)]
     outcome = turn.outcome
     facts: list[tuple[str, str]] = []

@@ -100,7 +100,7 @@ class Look:
             run.end()
         profile = read_claim(claim, code)
         if profile is None:
-            self.notes.append("the submission's process told no profile that could be read")
+            self.notes.append("the submission's process sent no readable profile")
         return profile, code
 
     def _claim(self, run: SubmissionRun) -> dict[str, object]:

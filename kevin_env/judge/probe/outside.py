@@ -268,7 +268,7 @@ class Outside:
                 f"{_NAMES[name]} cannot be used here: {known}" if known else ""
             )
         self.notes.append(
-            self.bench.profiler.refusals[name] or f"{_NAMES[name]} told nothing: {why}"
+            self.bench.profiler.refusals[name] or f"{_NAMES[name]} reported nothing: {why}"
         )
 
     def _tried(self, name: ToolName, tool: str) -> str:
