@@ -1,3 +1,4 @@
+import itertools
 import re
 from pathlib import Path
 from typing import Any
@@ -104,6 +105,9 @@ VIEW = "document.getElementById('view').innerText"
 def test_a_page_works_with_keys_and_asks_for_nothing(opened: Any) -> None:
     with opened(STORY, OTHER, trajectory(turn(1))) as shown:
         assert "best 4.00x (turn 4)" in shown.value(VIEW)
+        assert shown.value("location.hash") == "#story/4/kernel"
+        assert "00:00:00" not in shown.value(VIEW)
+        shown.press("0")
         shown.press("ArrowRight")
         shown.press("l")
         assert shown.value("document.querySelector('#turns tr.chosen').innerText").split()[:2] == [
@@ -124,8 +128,62 @@ def test_a_page_works_with_keys_and_asks_for_nothing(opened: Any) -> None:
         assert "s_4 = 0.3 correct + 4.000 speedup = 4.300" in shown.value(VIEW)
         shown.press("j")
         assert shown.value("location.hash") == "#other/1/reward"
-        assert shown.value("document.querySelectorAll('.charts svg').length") == 3
+        assert shown.value("document.querySelectorAll('.charts svg[role]').length") == 2
         assert (shown.requests[1:], shown.errors) == ([], [])
+
+
+@needs_browser
+def test_a_page_is_used_without_a_mouse(opened: Any) -> None:
+    with opened(timed_slowly(), STORY) as shown:
+        assert "0.50x (turn 1), slower than the reference" in shown.value(VIEW)
+        assert shown.value("document.querySelector('#turns .slow').innerText") == "0.50x"
+        shown.value("document.querySelector('#rows li + li a').focus()")
+        shown.press("Enter")
+        assert (
+            shown.awaited("location.hash.startsWith('#story/') && location.hash")
+            == "#story/4/kernel"
+        )
+        assert shown.value("document.activeElement.id") == "episode1"
+        shown.value("document.querySelector('#turns tbody tr').focus()")
+        shown.press("Enter")
+        shown.press("l")
+        chosen = (
+            "document.activeElement.className + document.activeElement.getAttribute('aria-current')"
+        )
+        assert shown.value(chosen) == "chosentrue"
+        assert shown.value("location.hash") == "#story/2/kernel"
+        label = shown.value(
+            "document.querySelector('.charts svg[role]').getAttribute('aria-label')"
+        )
+        assert "turn 4: correct/timed 4.00x [3.60x, 4.40x]" in label
+        shown.press("y")
+        assert shown.awaited("document.getElementById('copy').innerText") == "copied"
+
+
+def timed_slowly() -> Any:
+    return trajectory(timed(1, 0.5), id="slow")
+
+
+def test_texts_stand_out_from_their_backgrounds() -> None:
+    """At least 4.5 to 1, as WCAG asks."""
+    texts = "text dim accent good bad wrong odd noisy"
+    code = "text keyword string number comment function decorator"
+    pairs = [
+        *itertools.product(texts.split(), ("back", "soft", "mark")),
+        *itertools.product(code.split(), ("soft", "add", "del", "added", "deleted", "found")),
+    ]
+    for theme in re.findall(r":root(?:\.dark)? \{(.*?)\}", page("t", []), re.DOTALL):
+        colors = dict(re.findall(r"--(\w+): #(\w{6})", theme))
+        for one, other in pairs:
+            dark, light = sorted(luminance(colors[name]) for name in (one, other))
+            assert (light + 0.05) / (dark + 0.05) >= 4.5, (one, other)
+
+
+def luminance(color: str) -> float:
+    """Relative luminance by WCAG 2.2."""
+    parts = [part / 255 for part in bytes.fromhex(color)]
+    r, g, b = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b
 
 
 @pytest.mark.full

@@ -169,7 +169,7 @@ def test_facts_and_notes(tmp_path: Path) -> None:
     found = told(tmp_path, *RUN, played("L1_1_Add", "q", timed(1, 1.0), model="qwen"), empty)
     facts = dict(found.facts)
     assert facts["model"] == "m, qwen"
-    assert (facts["max_turns"], facts["played"]) == ("2, 1, 0", "2026-01-01 00:00")
+    assert (facts["max_turns"], facts["played"]) == ("2, 1, 0", "1 Jan 2026")
     assert "trajectories without a turn, left out: 1" in found.notes
     assert (found.k, found.baseline, found.title) == (2, "eager", "t.jsonl")
 
@@ -395,7 +395,7 @@ def test_a_page_says_what_the_figures_are(opened: Any) -> None:
             "tokens": "32K",
             "device seconds": "1.5",
         }
-        assert shown.value("document.querySelectorAll('.charts svg').length") == 8
+        assert shown.value("document.querySelectorAll('.charts svg[role]').length") == 8
         bars = "document.querySelectorAll('.charts figure:nth-child(3) svg rect.bar').length"
         assert shown.value(bars) == 5
         told = "[...document.querySelectorAll('.charts figure:nth-child(2) title')].map(each => each.textContent)"
@@ -405,6 +405,24 @@ def test_a_page_says_what_the_figures_are(opened: Any) -> None:
         cells = shown.value(f"[...{row}.cells].map(each => each.innerText)")
         assert " ".join(cells[:9]) == "L1_1_Add 1 2 100.0% 2.00x 1.60x 100.0% 0.0% 4"
         assert (shown.requests[1:], shown.errors) == ([], [])
+
+
+@needs_browser
+def test_charts_of_zeros_are_left_out_and_what_is_special_is_marked(opened: Any) -> None:
+    slow = played("L1_1_Add", "a", timed(1, 0.8), timed(2, 0.8))
+    noisy = played("L1_2_Mul", "b", NOISY, NOISY)
+    with opened(slow, noisy) as shown:
+        titles = shown.value(words(".charts b"))
+        assert "Turns: shares" in titles
+        assert "Turns: fast_1" not in titles  # nothing is faster than eager
+        series = shown.value(words(".charts figure:nth-last-child(3) .entry"))
+        assert series == ["compile", "correct", "correct so far"]  # no hack
+        # All are 100 %: what is below is broad.
+        under = "document.querySelectorAll('.charts figure:nth-last-child(3) .under').length"
+        assert shown.value(under) == 2
+        assert shown.value(words("#problems td .slow")) == ["0.80x", "0.80x"]
+        assert shown.value(words("#problems .line .noisy")) == ["○", "○"]
+        assert shown.value(words("#kinds .noisy")) == ["correct/too_noisy", ""]
 
 
 @pytest.mark.full

@@ -17,7 +17,8 @@ from kevin_env.app.replay.code import Line, clean, code_lines
 from kevin_env.app.replay.numbers_panes import STAGES, measured
 from kevin_env.app.replay.panes import error_lines
 from kevin_env.app.replay.reward import formula, return_sum, returns_of, score_sum
-from kevin_env.app.replay.rows import MARKS
+from kevin_env.app.replay.rows import mark_of
+from kevin_env.app.screen import best_at
 from kevin_env.record import Trajectory, Turn
 
 _HERE = "kevin_env.app.replay"
@@ -94,6 +95,7 @@ def _episode(episode: Trajectory, codes: dict[str, int]) -> dict[str, Any]:
         "device": clean(episode.hardware.name) if episode.hardware else "",
         "created": clean(episode.created),
         "ended": episode.stop_reason or "running",
+        "best": best_at(episode.turns),
         "formula": formula(episode),
         "returns": returns_of(episode),
         "turns": [_turn(episode, at, codes) for at in range(len(episode.turns))],
@@ -104,7 +106,7 @@ def _turn(episode: Trajectory, at: int, codes: dict[str, int]) -> dict[str, Any]
     turn = episode.turns[at]
     return {
         "turn": turn.turn,
-        "mark": MARKS[turn.category],
+        "mark": mark_of(turn),
         "category": turn.category,
         "kind": turn.kind,
         "speedup": turn.speedup,

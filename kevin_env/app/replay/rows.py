@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from kevin_env.outcome import Category
-from kevin_env.record import Trajectory
+from kevin_env.record import Trajectory, Turn
 
 MARKS: dict[Category, str] = {
     "format": "?",
@@ -19,7 +19,15 @@ MARKS: dict[Category, str] = {
 }
 """How a turn's category looks where there is room for one character."""
 
+NOISY = "○"
+"""How a correct turn with a noisy time looks in pages."""
+
 CATEGORIES: dict[str, Category] = {mark: category for category, mark in MARKS.items()}
+
+
+def mark_of(turn: Turn) -> str:
+    """The character that a page shows for a turn."""
+    return NOISY if turn.kind == "too_noisy" else MARKS[turn.category]
 
 
 @dataclass(frozen=True, slots=True)

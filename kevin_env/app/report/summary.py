@@ -3,6 +3,7 @@
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from itertools import chain, pairwise
 
 from rich.table import Table
@@ -12,7 +13,7 @@ from kevin_env.app.evaluate.folder import Recorded
 from kevin_env.app.evaluate.samples import Attempts, Played, Sample, gather
 from kevin_env.app.evaluate.tables import first_baseline, largest_k, metric_tables, notes
 from kevin_env.app.replay.code import clean
-from kevin_env.app.replay.rows import MARKS
+from kevin_env.app.replay.rows import MARKS, mark_of
 from kevin_env.app.report.values import (
     Bin,
     Grid,
@@ -83,8 +84,16 @@ def _facts(episodes: Sequence[Trajectory]) -> Iterator[tuple[str, str]]:
     for name in _SETTINGS:
         if values := _several(str(each.config[name]) for each in episodes if name in each.config):
             yield name, values
-    days = sorted(each.created[:16].replace("T", " ") for each in episodes)
-    yield "played", _short(" to ".join(dict.fromkeys((days[0], days[-1]))))
+    dates = sorted(each.created for each in episodes)
+    yield "played", _short(" to ".join(dict.fromkeys(map(_day, (dates[0], dates[-1])))))
+
+
+def _day(created: str) -> str:
+    """Such as 9 Jan 2026."""
+    try:
+        return f"{datetime.fromisoformat(created):%d %b %Y}".removeprefix("0")
+    except ValueError:
+        return created
 
 
 def _several(values: Iterable[str], most: int = 4) -> str:
@@ -233,7 +242,7 @@ def _line(attempts: Attempts, sample: Sample, baseline: Baseline, pages: Pages) 
     return Line(
         place=_place(attempts.problem, sample, pages),
         sample=sample.trajectory.sample,
-        marks="".join(MARKS[played.turn.category] for played in sample.played),
+        marks="".join(mark_of(played.turn) for played in sample.played),
         best=sample.speedup(baseline) or None,
         best_turn=sample.best_turn,
         stop=sample.trajectory.stop_reason or "running",

@@ -92,7 +92,7 @@ class Line(Frozen):
     place: Place
     sample: int | None
     marks: str
-    """A character per turn, see `kevin_env.app.replay.rows.MARKS`."""
+    """A character per turn, see `kevin_env.app.replay.rows.mark_of`."""
     best: float | None
     """The largest speedup over the report's baseline."""
     best_turn: int | None

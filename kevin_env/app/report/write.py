@@ -13,7 +13,7 @@ from kevin_env.app.evaluate.samples import gather
 from kevin_env.app.replay.library import Library
 from kevin_env.app.replay.markdown import inline
 from kevin_env.app.replay.page import asset, document, episodes_data, page
-from kevin_env.app.replay.rows import CATEGORIES, Row
+from kevin_env.app.replay.rows import CATEGORIES, NOISY, Row
 from kevin_env.app.report.summary import summarise
 from kevin_env.app.report.values import Bin, ProblemLine, Report
 from kevin_env.app.writing import write_text
@@ -169,7 +169,11 @@ _SCRIPTS = ("figures.js", "problems.js", "roofline.js", "report.js")
 
 def report_page(report: Report, episodes: Iterable[Trajectory] = ()) -> str:
     """The HTML page of a report, with the trajectories that are not in other pages."""
-    said = {"home": "#report", "report": report.model_dump(mode="json"), "categories": CATEGORIES}
+    said = {
+        "home": "#report",
+        "report": report.model_dump(mode="json"),
+        "looks": CATEGORIES | {NOISY: "noisy"},
+    }
     return document(
         f"{report.title} - kevin-env report",
         episodes_data(report.title, episodes) | said,

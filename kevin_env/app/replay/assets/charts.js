@@ -1,57 +1,80 @@
-// ---- charts, a column a turn; a click on a column chooses the turn
+// ---- charts: a column per turn, level or k, each with its figures in words
 
-const W = 320, H = 130, LEFT = 34, BOTTOM = 20, TOP = 8;
+const W = 340, H = 160, LEFT = 42, RIGHT = 10, TOP = 10, BOTTOM = 24;
+const SERIES = ["first", "second", "third", "fourth"];
+const percent = value => `${(100 * value).toFixed(1)}%`;
+const roughly = value => value.toLocaleString("en", { notation: "compact", maximumFractionDigits: 1 });
+const plainly = value => (value >= 10000 ? roughly(value) : value.toFixed(2));
+const speed = value => `${plainly(value)}x`;
+const short = say => value => (say === percent ? `${Math.round(100 * value)}%` : (value >= 10000 ? roughly(value) : String(Number(value.toPrecision(3)))) + (say === speed ? "x" : ""));
+
+// A swatch and its label, which stay on one line; for curves a piece of the curve itself.
+const entry = (name, swatch) => make("span", { class: "entry" }, swatch, name);
+const swatch = kind => make("span", { class: `swatch ${kind}` });
+const stroke = kind => make("svg", { class: "swatch", viewBox: "0 0 22 8", "aria-hidden": "true" }, make("path", { class: `curve ${kind}`, d: "M0 4H22" }));
+const chart = (title, entries, drawing) => make("figure", {}, make("figcaption", {}, make("b", {}, title), ...entries), drawing);
+
+// From 0 to at least `most` in a few round steps.
+function scale(most) {
+  const rough = most / 4, power = 10 ** Math.floor(Math.log10(rough)), step = power * [1, 2, 2.5, 5, 10].find(each => each * power >= rough * 0.999);
+  return Array.from({ length: Math.ceil(most / step - 1e-9) + 1 }, (_, n) => n * step);
+}
+
+// The frame of a chart: names at the bottom, the scale at the left, and the columns, which can be chosen when there is a `pick`.
+function plane({ title, names, told, most, say, at1, chosen, pick }) {
+  const ticks = scale(most), top = ticks[ticks.length - 1], step = (W - LEFT - RIGHT) / names.length;
+  const x = at => LEFT + step * (at + 0.5), y = value => H - BOTTOM - (value / top) * (H - BOTTOM - TOP);
+  const across = (kind, value) => make("line", { class: kind, x1: LEFT, x2: W - RIGHT, y1: y(value), y2: y(value) });
+  const grid = ticks.flatMap(value => [across("axis", value), make("text", { x: LEFT - 5, y: y(value) + 4, "text-anchor": "end" }, say(value))]);
+  const every = Math.ceil((names.length * Math.max(...names.map(name => name.length), 2)) / 42);
+  const below = names.map((name, at) => (at % every ? null : make("text", { x: x(at), y: H - 8, "text-anchor": "middle" }, name)));
+  const column = (kind, at, ...inside) => make("rect", { class: kind, x: LEFT + step * at, y: TOP, width: step, height: H - TOP, on: { click: () => pick?.(at) } }, ...inside);
+  const hits = told.map((words, at) => column(pick ? "hit pick" : "hit", at, make("title", {}, words)));
+  const label = `${title}. ${told.map(words => words.replaceAll("\n", ", ")).join("; ")}`;
+  return { x, y, step, svg: (...parts) => make("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": label },
+    chosen === undefined ? null : column("chosen", chosen), ...grid, at1 && top >= 1 ? across("one", 1) : null, ...below, ...parts, ...hits) };
+}
+
+const curve = (points, kind = "first") => make("path", { class: `curve ${kind}`, d: points.map(([x, y], n) => `${n ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("") });
+const dot = ([cx, cy], kind = "first", r = 3) => make("circle", { class: `point ${kind}`, cx, cy, r });
+const upright = (kind, x, [low, high], y) => make("line", { class: `whisker ${kind}`, x1: x, x2: x, y1: y(low), y2: y(high) });
+
+// ---- the charts of an episode; those without any figure are left out
 
 function charts(item) {
-  return make("div", { class: "charts" }, figure("speedup by turn, with its 95 % interval", speedupChart(item)),
-    figure("score (bars) and return (line)", scoreChart(item)), figure(["seconds", ...STAGES.flatMap((name, n) => [make("span", { class: `legend s${n}` }), name])], stagesChart(item)));
+  const common = { names: item.turns.map(turn => String(turn.turn)), chosen: state.turn, pick: go };
+  return make("div", { class: "charts" }, ...[speedupChart, scoreChart, stagesChart].map(draw => draw(item, common)));
 }
 
-const figure = (words, drawing) => make("figure", {}, make("figcaption", {}, ...[words].flat()), drawing);
+const telling = (item, words) => item.turns.map((turn, at) => `turn ${turn.turn}: ${words(turn, at)}`);
+const range = turn => (turn.interval ? ` [${turn.interval.map(speed).join(", ")}]` : "");
 
-// The frame of a chart: columns to click, axes, and the two scales.
-function frame(item, most) {
-  const n = item.turns.length, step = (W - LEFT) / n, y = value => H - BOTTOM - (value / most) * (H - BOTTOM - TOP), x = at => LEFT + step * (at + 0.5);
-  const hits = item.turns.map((turn, at) => make("rect", { class: at === state.turn ? "hit chosen" : "hit", x: LEFT + step * at, y: TOP, width: step, height: H - TOP, on: { click: () => go(at) } }));
-  const every = Math.ceil(n / 14);
-  const names = item.turns.map((turn, at) => (at % every ? null : make("text", { x: x(at), y: H - 6, "text-anchor": "middle" }, String(turn.turn))));
-  const sides = [0, most].map(value => make("text", { x: LEFT - 5, y: y(value) + 4, "text-anchor": "end" }, value >= 100 ? value.toFixed(0) : value ? value.toPrecision(2) : "0"));
-  const axis = make("line", { class: "axis", x1: LEFT, x2: W, y1: H - BOTTOM, y2: H - BOTTOM });
-  return { x, y, step, svg: (...parts) => make("svg", { viewBox: `0 0 ${W} ${H}`, role: "img" }, ...hits, axis, ...sides, ...names, ...parts) };
+function speedupChart(item, common) {
+  if (item.turns[item.best].speedup === null) return null;
+  const title = "speedup, 95 % interval", told = telling(item, turn => `${turn.category}/${turn.kind} ${times(turn.speedup)}${range(turn)}`.trim());
+  const { x, y, svg } = plane({ ...common, title, told, say: short(speed), at1: true, most: Math.max(1.2, ...item.turns.map(turn => turn.interval?.[1] ?? turn.speedup ?? 0)) });
+  const timed = item.turns.map((turn, at) => [turn, x(at)]).filter(([turn]) => turn.speedup !== null);
+  const failed = item.turns.map((turn, at) => (turn.speedup === null ? make("text", { class: `fail ${look(turn)}`, x: x(at), y: H - BOTTOM - 5 }, turn.mark) : null));
+  const points = timed.map(([turn, at]) => [at, y(turn.speedup)]);
+  return chart(title, [], svg(...failed, ...timed.map(([turn, at]) => turn.interval && upright("", at, turn.interval, y)), curve(points), ...points.map((point, n) => dot(point, look(timed[n][0]) === "noisy" ? "hollow" : "first"))));
 }
 
-const curve = (points, kind = "") => make("path", { class: `curve ${kind}`, d: points.map(([x, y], n) => `${n ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("") });
-const dot = ([x, y], kind = "") => make("circle", { class: `point ${kind}`, cx: x, cy: y, r: 3 });
-
-function speedupChart(item) {
-  const most = Math.max(1.2, ...item.turns.map(turn => turn.interval?.[1] ?? turn.speedup ?? 0));
-  const { x, y, svg } = frame(item, most);
-  const points = [], extra = [make("line", { class: "one", x1: LEFT, x2: W, y1: y(1), y2: y(1) })];
-  item.turns.forEach((turn, at) => {
-    if (turn.speedup === null) { extra.push(make("text", { class: `fail ${turn.category}`, x: x(at), y: H - BOTTOM - 5 }, turn.mark)); return; }
-    points.push([x(at), y(turn.speedup)]);
-    if (turn.interval) extra.push(make("line", { class: "whisker", x1: x(at), x2: x(at), y1: y(turn.interval[0]), y2: y(turn.interval[1]) }));
-  });
-  return svg(...extra, points.length ? curve(points) : null, ...points.map(point => dot(point)));
-}
-
-function scoreChart(item) {
-  const most = Math.max(0.5, ...item.turns.map(turn => turn.score), ...item.returns);
-  const { x, y, step, svg } = frame(item, most), width = Math.min(step * 0.5, 26);
+function scoreChart(item, common) {
+  const most = Math.max(...item.turns.map(turn => turn.score), ...item.returns), told = telling(item, (turn, at) => `score ${fixed(turn.score)}, return ${fixed(item.returns[at])}`);
+  if (most <= 0) return null;
+  const { x, y, step, svg } = plane({ ...common, title: "score and return", told, say: short(plainly), most }), width = Math.min(step * 0.5, 26);
   const bars = item.turns.map((turn, at) => (turn.score > 0 ? make("rect", { class: "bar", x: x(at) - width / 2, y: y(turn.score), width, height: y(0) - y(turn.score) }) : null));
   const points = item.returns.map((value, at) => [x(at), y(Math.max(value, 0))]);
-  return svg(...bars, curve(points, "second"), ...points.map(point => dot(point, "second")));
+  return chart("", [entry("score", swatch("first")), entry("return", stroke("second"))], svg(...bars, curve(points, "second"), ...points.map(point => dot(point, "second"))));
 }
 
-function stagesChart(item) {
-  const most = Math.max(0.1, ...item.turns.map(turn => turn.total));
-  const { x, y, step, svg } = frame(item, most), width = Math.min(step * 0.6, 30), parts = [];
-  item.turns.forEach((turn, at) => {
+function stagesChart(item, common) {
+  const most = Math.max(...item.turns.map(turn => turn.total)), told = telling(item, turn => STAGES.map((name, n) => `${name} ${fixed(turn.seconds[n], 1)} s`).join(", "));
+  if (most <= 0) return null;
+  const { x, y, step, svg } = plane({ ...common, title: "seconds", told, say: short(plainly), most }), width = Math.min(step * 0.6, 30);
+  const parts = item.turns.flatMap((turn, at) => {
     let below = 0;
-    turn.seconds.forEach((value, stage) => {
-      if (value > 0) parts.push(make("rect", { class: `s${stage}`, x: x(at) - width / 2, y: y(below + value), width, height: y(below) - y(below + value) }));
-      below += value;
-    });
+    return turn.seconds.map((value, stage) => make("rect", { class: `s${stage}`, x: x(at) - width / 2, y: y(below += value), width, height: y(0) - y(value) }));
   });
-  return svg(...parts);
+  return chart("seconds", STAGES.map((name, n) => entry(name, swatch(`s${n}`))), svg(...parts));
 }

@@ -8,6 +8,8 @@ const state = { at: 0, turn: 0, pane: "kernel", base: "previous", words: "", sor
 
 const fixed = (value, digits = 2) => (value === null || value === undefined ? "" : value.toFixed(digits));
 const times = value => (value === null || value === undefined ? "" : value.toFixed(2) + "x");
+const faster = value => make("span", value > 0 && value < 1 ? { class: "slow", title: "slower than the reference" } : {}, times(value));
+const look = ({ category, kind }) => (kind === "too_noisy" ? "noisy" : category);
 const byId = id => document.getElementById(id);
 
 function make(name, attributes, ...children) {
@@ -25,7 +27,7 @@ make.svg = new Set(["svg", "line", "rect", "path", "circle", "text", "g", "title
 const episode = () => DATA.episodes[state.at];
 const turns = () => (episode() ? episode().turns : []);
 const current = () => turns()[state.turn];
-const best = item => Math.max(...item.turns.map(turn => turn.speedup ?? -1));
+const best = item => item.turns[item.best]?.speedup ?? -1;
 
 // ---- which trajectories are shown
 
@@ -57,31 +59,38 @@ function choose() {
   const value = { best, return: item => item.returns[0] ?? -1, turns: item => item.turns.length }[state.sort];
   if (value) state.shown.sort((a, b) => value(DATA.episodes[b]) - value(DATA.episodes[a]));
   if (state.sort === "problem") state.shown.sort((a, b) => DATA.episodes[a].problem.localeCompare(DATA.episodes[b].problem));
-  if (state.shown.length && !state.shown.includes(state.at)) { state.at = state.shown[0]; state.turn = 0; }
+  if (state.shown.length && !state.shown.includes(state.at)) select(state.shown[0]);
 }
 
 // ---- the list
 
 const named = item => (item.model || "no model") + (item.sample === null ? "" : `, sample ${item.sample}`);
 
+// Draws, and keeps the focus where it was; on the turns it goes along with the chosen one.
+function redraw(draw) {
+  const id = document.activeElement?.id ?? "";
+  draw();
+  if (id && document.activeElement?.id !== id) byId(/^turn\d/.test(id) ? `turn${state.turn}` : id)?.focus({ preventScroll: true });
+}
+
 function drawList() {
   const rows = state.shown.map(n => {
-    const item = DATA.episodes[n], top = best(item);
-    const dots = item.turns.map(turn => make("span", { class: turn.category, title: `turn ${turn.turn}: ${turn.category}/${turn.kind}` }, turn.mark));
-    return make("li", { class: n === state.at ? "chosen" : null, "data-at": n, on: { click: () => open(n) } },
-      make("div", { class: "name" }, make("span", {}, item.problem), make("span", { class: "num" }, top >= 0 ? times(top) : "-")),
-      make("div", { class: "more" }, make("span", {}, named(item)), make("span", { class: "dots" }, ...dots)));
+    const item = DATA.episodes[n], top = best(item), here = n === state.at;
+    const dots = item.turns.map(turn => make("span", { class: look(turn), title: `turn ${turn.turn}: ${turn.category}/${turn.kind}` }, turn.mark));
+    return make("li", { class: here ? "chosen" : null, "data-at": n }, make("a", { id: `episode${n}`, href: `#${encodeURIComponent(item.id)}`, "aria-current": here && "true" },
+      make("span", { class: "name" }, make("span", {}, item.problem), top >= 0 ? faster(top) : "-"),
+      make("span", { class: "more" }, make("span", {}, named(item)), make("span", { class: "dots" }, ...dots))));
   });
-  byId("rows").replaceChildren(...(rows.length ? rows : [make("li", { class: "empty" }, "Nothing passes the filter.")]));
+  redraw(() => byId("rows").replaceChildren(...(rows.length ? rows : [make("li", { class: "empty" }, "Nothing matches the filter.")])));
   byId("count").textContent = state.words ? `${state.shown.length} of ${DATA.episodes.length}` : `${DATA.episodes.length} ${DATA.episodes.length === 1 ? "trajectory" : "trajectories"}`;
 }
 
 function buildFrame() {
-  const input = make("input", { id: "search", type: "search", placeholder: "filter: words, speedup>1.5 ...", "aria-label": "Filter", on: { input: event => { state.words = event.target.value; choose(); drawList(); drawView(); } } });
+  const input = make("input", { id: "search", type: "search", placeholder: "words, speedup>1.5", "aria-label": "Filter", on: { input: event => { state.words = event.target.value; choose(); drawList(); drawView(); } } });
   const sort = make("select", { "aria-label": "Sort", on: { change: event => { state.sort = event.target.value; choose(); drawList(); } } },
     ...["file", "problem", "best", "return", "turns"].map(name => make("option", {}, name)));
   byId("list").append(make("div", { id: "tools" }, input, sort), make("ul", { id: "rows" }));
-  byId("top").append(make("h1", {}, "kevin-env ", DATA.home ? make("a", { href: DATA.home, title: "r" }, "report") : "replay"), make("span", { class: "dim" }, DATA.title, " · ", make("span", { id: "count" })),
+  byId("top").append(make("h1", {}, make("span", {}, "kevin-env "), DATA.home ? make("a", { href: DATA.home, title: "r" }, "report") : "replay"), make("span", { class: "dim" }, DATA.title, " · ", make("span", { id: "count" })),
     make("button", { on: { click: theme }, title: "t" }, "light / dark"), make("button", { on: { click: help }, title: "?" }, "keys"));
 }
 
@@ -90,26 +99,31 @@ function buildFrame() {
 function drawView() {
   const item = episode();
   if (!item) return byId("view").replaceChildren(make("p", { class: "empty" }, "No trajectory."));
-  const top = item.turns.reduce((a, b) => ((b.speedup ?? -1) > (a?.speedup ?? -1) ? b : a), null);
-  const facts = [named(item), item.device || "no device", `${item.turns.length} turns`, item.ended, item.created];
-  const children = [make("h2", {}, item.problem), make("p", { class: "facts" }, facts.filter(Boolean).join("  ·  "),
-    ...(top?.speedup ? ["  ·  best ", make("b", {}, times(top.speedup)), ` (turn ${top.turn})`] : []))];
+  const top = best(item), facts = [named(item), item.device || "no device", `${item.turns.length} ${item.turns.length === 1 ? "turn" : "turns"}`, item.ended, when(item.created)];
+  if (top >= 0) facts.push(make("span", {}, "best ", make("b", { class: top < 1 ? "slow" : "correct" }, times(top)), ` (turn ${item.turns[item.best].turn})${top < 1 ? ", slower than the reference" : ""}`));
+  const children = [make("h2", {}, item.problem), make("p", { class: "facts" }, ...facts.flatMap((fact, n) => (n ? ["  ·  ", fact] : [fact])))];
   if (item.turns.length) {
     children.push(charts(item), timeline(item), tabs());
-    children.push(make("section", { class: "pane", id: "pane", "data-pane": state.pane }, ...PAINT[state.pane](current(), item)));
+    children.push(make("section", { class: "pane", id: "pane", role: "tabpanel", "aria-labelledby": `tab-${state.pane}` }, ...PAINT[state.pane](current(), item)));
   } else children.push(make("p", { class: "empty" }, "No turn has been judged."));
-  byId("view").replaceChildren(...children);
+  redraw(() => byId("view").replaceChildren(...children));
   const row = document.querySelector("#turns tr.chosen"), box = document.querySelector(".wide");
   if (row && row.offsetTop + row.offsetHeight > box.clientHeight) box.scrollTop = row.offsetTop - box.clientHeight / 2;
   highlight(byId("pane"));
   history.replaceState(null, "", `#${encodeURIComponent(item.id)}/${state.turn + 1}/${state.pane}`);
 }
 
+// The date where the reader is.
+function when(created) {
+  const date = new Date(created);
+  return isNaN(date) ? created : make("time", { datetime: created, title: created }, date.toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" }));
+}
+
 function timeline(item) {
   const head = ["", "turn", "verdict", "speedup", "95 %", "score", "return", "seconds", ""];
   const number = new Set([1, 3, 5, 6, 7]);
-  const rows = item.turns.map((turn, n) => make("tr", { class: n === state.turn ? "chosen" : null, on: { click: () => go(n) } },
-    ...[make("b", { class: turn.category }, turn.mark), String(turn.turn), make("span", { class: turn.category }, `${turn.category}/${turn.kind}`), times(turn.speedup),
+  const rows = item.turns.map((turn, n) => make("tr", { id: `turn${n}`, tabindex: 0, class: n === state.turn ? "chosen" : null, "aria-current": n === state.turn && "true", on: { click: () => go(n), keydown: event => event.key === "Enter" && go(n) } },
+    ...[make("b", { class: look(turn) }, turn.mark), String(turn.turn), make("span", { class: look(turn) }, `${turn.category}/${turn.kind}`), faster(turn.speedup),
       turn.interval ? `[${fixed(turn.interval[0])}, ${fixed(turn.interval[1])}]` : "", fixed(turn.score), fixed(item.returns[n]), fixed(turn.total, 1), make("span", { title: turn.summary }, turn.summary)]
       .map((cell, column) => make("td", { class: number.has(column) ? "num" : column === 8 ? "last" : column === 4 ? "dim" : null }, cell))));
   return make("div", { class: "wide" }, make("table", { id: "turns" }, make("thead", {}, make("tr", {}, ...head.map((name, n) => make("th", { class: number.has(n) ? "num" : null }, name)))), make("tbody", {}, ...rows)));
@@ -117,7 +131,7 @@ function timeline(item) {
 
 function tabs() {
   return make("div", { class: "tabs", role: "tablist" }, ...PANES.map((name, n) =>
-    make("button", { role: "tab", "aria-selected": String(name === state.pane), on: { click: () => show(name) } }, make("kbd", {}, String(n + 1)), name)));
+    make("button", { id: `tab-${name}`, role: "tab", "aria-controls": "pane", "aria-selected": String(name === state.pane), on: { click: () => show(name) } }, make("kbd", {}, String(n + 1)), name)));
 }
 
 function code(lines, wrong = [], note = "") {
@@ -132,7 +146,8 @@ function code(lines, wrong = [], note = "") {
 const pieces = line => line.map(([kind, text]) => (kind ? make("span", { class: KINDS[kind] }, text) : text));
 
 const PAINT = {
-  kernel: turn => (turn.code === null ? [make("p", { class: turn.category }, turn.message), make("pre", {}, turn.reply)] : [code(DATA.codes[turn.lines], turn.wrong, turn.message)]),
+  kernel: turn => (turn.code === null ? [make("p", { class: look(turn) }, turn.message), make("pre", {}, turn.reply)]
+    : [make("button", { id: "copy", title: "y", on: { click: copy } }, "copy"), code(DATA.codes[turn.lines], turn.wrong, turn.message)]),
   diff: paintDiff,
   feedback: turn => [make("pre", { class: "prose" }, turn.feedback), ...(turn.details ? [make("h3", {}, "details on record"), make("pre", {}, turn.details)] : []),
     ...(turn.flags.length ? [make("h3", {}, "flags"), ...turn.flags.map(flag => make("p", {}, flag))] : []), ...(turn.log ? [make("h3", {}, "log"), make("pre", {}, turn.log)] : [])],
@@ -154,7 +169,8 @@ function paintTimings(turn, item) {
 
 // ---- moving about
 
-function open(n) { state.at = n; state.turn = 0; drawList(); drawView(); byId("view").scrollTop = 0; }
+function select(n) { state.at = n; state.turn = turns().length ? episode().best : 0; }
+function open(n) { select(n); drawList(); drawView(); byId("view").scrollTop = 0; }
 function go(n) { state.turn = Math.min(Math.max(n, 0), Math.max(turns().length - 1, 0)); drawView(); }
 function show(pane) { state.pane = pane; drawView(); }
 function step(by) {
@@ -165,7 +181,16 @@ function step(by) {
 }
 function theme() { document.documentElement.classList.toggle("dark"); }
 function help() { const box = byId("help"); box.open ? box.close() : box.showModal(); }
-function fastest() { const speeds = turns().map(turn => turn.speedup ?? -1); go(speeds.indexOf(Math.max(...speeds))); }
+
+// Copies the kernel, or selects it where a page may not write to the clipboard.
+async function copy() {
+  if (!current()?.code) return;
+  show("kernel");
+  try {
+    await navigator.clipboard.writeText(current().code);
+    byId("copy").textContent = "copied";
+  } catch { getSelection().selectAllChildren(document.querySelector(".code")); }
+}
 
 function highlight(box) {
   const word = state.words.toLowerCase().split(/\s+/).find(each => each && !/[:<>=]/.test(each.replace(/^text:/, "")) && !each.startsWith("-"))?.replace(/^text:/, "");
@@ -180,9 +205,9 @@ function highlight(box) {
 }
 
 const KEYS = { ArrowLeft: () => go(state.turn - 1), h: () => go(state.turn - 1), ArrowRight: () => go(state.turn + 1), l: () => go(state.turn + 1),
-  j: () => step(1), "]": () => step(1), k: () => step(-1), "[": () => step(-1), 0: () => go(0), $: () => go(turns().length - 1), b: fastest, t: theme, "?": help,
+  j: () => step(1), "]": () => step(1), k: () => step(-1), "[": () => step(-1), 0: () => go(0), $: () => go(turns().length - 1), b: () => go(episode().best), y: copy, t: theme, "?": help,
   d: nextBase, r: home, "/": () => byId("search").focus(), ...Object.fromEntries(PANES.map((name, n) => [String(n + 1), () => show(name)])) };
-const HELP = [["← →  h l", "previous, next turn"], ["j k  [ ]", "next, previous trajectory"], ["0 $ b", "first, last, fastest turn"], ["1 - 7", "panes"], ["d", "diff; again: from the best"],
+const HELP = [["← →  h l", "previous, next turn"], ["j k  [ ]", "next, previous trajectory"], ["0 $ b", "first, last, fastest turn"], ["1 - 7", "panes"], ["d", "diff; again: from the best"], ["y", "copy the kernel"],
   ["/", "filter and search; Esc leaves it"], ...(DATA.home ? [["r", "back to the report"]] : []), ["t", "light or dark"], ["?", "this help"]];
 let keys = KEYS, arriving = arrive;
 
@@ -193,9 +218,9 @@ function arrive() {
   const [id, turn, pane] = location.hash.slice(1).split("/");
   const at = DATA.episodes.findIndex(item => id === item.id || id === encodeURIComponent(item.id));
   if (at >= 0 && !state.shown.includes(at)) { byId("search").value = state.words = ""; choose(); }
-  if (at >= 0) state.at = at;
+  select(at >= 0 ? at : state.at);
   if (PANES.includes(pane)) state.pane = pane;
-  state.turn = Math.min(Math.max((parseInt(turn, 10) || 1) - 1, 0), Math.max(turns().length - 1, 0));
+  if (parseInt(turn, 10)) state.turn = Math.min(Math.max(parseInt(turn, 10) - 1, 0), Math.max(turns().length - 1, 0));
   drawList();
   drawView();
   document.querySelector("#rows .chosen")?.scrollIntoView({ block: "nearest" });

@@ -11,8 +11,8 @@ const COLUMNS = [
   ["level", each => each.level, value => (value === null ? "" : String(value))],
   ["samples", each => each.samples, many],
   ["correct", each => each.correct, percent],
-  ["best", each => each.best, times],
-  ["mean", each => each.avg, times],
+  ["best", each => each.best, faster],
+  ["mean", each => each.avg, faster],
   ["fast_1", each => each.fast, value => (value === null ? "" : percent(value))],
   ["roofline", each => each.roofline, value => (value === null ? "" : percent(value))],
   ["hacks", each => each.hack_rate, percent],
@@ -30,7 +30,7 @@ function admits(each, word) {
   if (word.startsWith("-") && word.length > 1) return !admits(each, word.slice(1));
   const number = word.match(/^(\w+)(>=|<=|>|<|[=:])([\d.]+)(%|x)?$/), column = number && COLUMNS.find(([name]) => name === number[1]);
   if (column) return compares(column[1](each) ?? -1, number[2], Number(number[3]) / (number[4] === "%" ? 100 : 1));
-  const mark = Object.entries(DATA.categories).find(([, category]) => word === `category:${category}`);
+  const mark = Object.entries(DATA.looks).find(([, category]) => word === `category:${category}`);
   if (mark) return each.lines.some(line => line.marks.includes(mark[0]));
   return each.problem.toLowerCase().includes(word) || each.lines.some(line => line.place.id.toLowerCase().includes(word));
 }
@@ -58,7 +58,7 @@ function nextColumn() {
 
 function lineLink(line) {
   const words = [called(line), line.best ? `${times(line.best)} in turn ${line.best_turn}` : "no timed kernel", line.stop, line.counts ? null : "not a sample: continued or replaced by others"];
-  const marks = [...line.marks].map(mark => make("span", { class: DATA.categories[mark] }, mark));
+  const marks = [...line.marks].map(mark => make("span", { class: DATA.looks[mark] }, mark));
   return make("a", { class: line.counts ? "line" : "line aside", href: address(line.place, line.best_turn ?? 1), title: words.filter(Boolean).join("\n"), "aria-label": words.filter(Boolean).join(", ") }, ...(marks.length ? marks : ["-"]));
 }
 
@@ -81,7 +81,7 @@ function drawProblems() {
 
 function problemsPart() {
   const filter = make("input", { id: "filter", type: "search", placeholder: "filter: words, best>1.5 correct<50% ...", "aria-label": "Filter problems", on: { input: event => { order.words = event.target.value; drawProblems(); } } });
-  const marks = Object.entries(DATA.categories).map(([mark, category]) => make("span", { class: "entry" }, make("span", { class: category }, `${mark} `), category));
+  const marks = Object.entries(DATA.looks).map(([mark, category]) => make("span", { class: "entry" }, make("span", { class: category }, `${mark} `), category));
   return make("section", {}, make("h3", {}, `Problems, speedup over ${AGAINST[RUN.baseline]} `, make("span", { class: "dim", id: "found" })),
     make("p", { class: "sieve" }, filter, make("span", { class: "dim marks" }, ...marks)), make("div", { class: "across" }, make("table", { id: "problems" })));
 }

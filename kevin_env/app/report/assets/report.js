@@ -7,14 +7,14 @@ function tiles() {
     speeds ? ["fast_1", speeds.fast["1"].avg, percent] : null, ["hack rate", overall.rates.hack, percent]].filter(Boolean);
   const used = (totals.prompt_tokens ?? 0) + (totals.completion_tokens ?? 0);
   const sums = [used ? ["tokens", roughly(used)] : null, totals.cost === null ? null : ["cost", fixed(totals.cost, totals.cost < 1 ? 4 : 2)], ["device seconds", roughly(totals.device_seconds)]].filter(Boolean);
-  const tile = (name, value, small) => make("div", {}, make("span", { class: "dim" }, name), make("b", {}, value), make("small", { class: "dim" }, small));
+  const tile = (name, value, small) => make("div", {}, make("span", { class: "dim" }, name), make("b", {}, ...cell(value)), make("small", { class: "dim" }, small));
   return make("div", { class: "tiles" }, ...found.map(([name, figure, say]) => tile(name, say(figure.value), figure.low === null ? "one problem" : `${say(figure.low)} to ${say(figure.high)}`)), ...sums.map(([name, value]) => tile(name, value, "total")));
 }
 
 // A cell such as 83.3% [66.7, 100.0], its interval beside or below its value.
 function cell(text) {
-  const at = text.indexOf(" [");
-  return at < 0 ? [text] : [text.slice(0, at), make("small", { class: "dim" }, text.slice(at))];
+  const [value, interval] = text.split(/(?= \[)/), shown = /^0\.\d+x$/.test(value) ? faster(parseFloat(value)) : value;
+  return interval ? [shown, make("small", { class: "dim" }, interval)] : [shown];
 }
 
 const wide = grid => grid.headings.length > 4;
@@ -28,9 +28,9 @@ function gridPart(grid) {
 function kindsPart() {
   const all = RUN.overall.counts.turns, most = Math.max(...RUN.kinds.map(each => each.turns));
   const rows = RUN.kinds.map(each => {
-    const length = make("span", { class: `length ${each.category}` });
+    const length = make("span", { class: `length ${look(each)}` });
     length.style.width = `${Math.max((100 * each.turns) / most, 0.5)}%`;
-    return make("tr", {}, make("th", { scope: "row", class: each.category }, `${each.category}/${each.kind}`), make("td", { class: "num" }, many(each.turns)), make("td", { class: "num dim" }, percent(each.turns / all)),
+    return make("tr", {}, make("th", { scope: "row" }, make("span", { class: look(each) }, `${each.category}/${each.kind}`)), make("td", { class: "num" }, many(each.turns)), make("td", { class: "num dim" }, percent(each.turns / all)),
       make("td", { class: "dim" }, each.hack ? "hack" : ""), make("td", { class: "lengths" }, length));
   });
   return make("section", { class: "remaining" }, make("h3", {}, "Turns by outcome"), make("div", { class: "across" }, make("table", { class: "grid", id: "kinds" }, make("tbody", {}, ...rows))));

@@ -1,6 +1,6 @@
 // ---- the roofline: timed turns and the measured ceilings of the device, on logarithmic axes
 
-const RH = 220, RLEFT = 56, RTOP = 24, RBOTTOM = 36;
+const RH = 160, RLEFT = 56, RTOP = 20, RBOTTOM = 32;
 const prefixed = (value, unit) => { const at = Math.min(Math.max(Math.floor(Math.log10(value) / 3 + 1e-9), 0), 5); return `${Number((value / 1000 ** at).toPrecision(3))} ${["", "k", "M", "G", "T", "P"][at]}${unit}`; };
 
 // The powers of ten that hold all of the values.
@@ -19,20 +19,20 @@ function rooflineTold(mark) {
 function rooflineChart() {
   const { marks, memory, compute, left_out } = RUN.roofline;
   const [x0, x1] = decades([...marks.map(mark => mark.intensity), compute[1] / memory[1]]), [y0, y1] = decades([...marks.map(mark => mark.rate), compute[0], compute[1]]);
-  const x = value => RLEFT + ((Math.log10(value) - x0) / (x1 - x0)) * (PW - RLEFT - PRIGHT), y = value => RH - RBOTTOM - ((Math.log10(value) - y0) / (y1 - y0)) * (RH - RBOTTOM - RTOP);
+  const x = value => RLEFT + ((Math.log10(value) - x0) / (x1 - x0)) * (W - RLEFT - RIGHT), y = value => RH - RBOTTOM - ((Math.log10(value) - y0) / (y1 - y0)) * (RH - RBOTTOM - RTOP);
   const every = (from, to, most) => Array.from({ length: to - from + 1 }, (_, n) => from + n).filter(power => (power - from) % Math.ceil((to - from + 1) / most) === 0);
-  const across = every(y0, y1, 7).flatMap(power => [make("line", { class: "axis", x1: RLEFT, x2: PW - PRIGHT, y1: y(10 ** power), y2: y(10 ** power) }), make("text", { x: RLEFT - 4, y: y(10 ** power) + 4, "text-anchor": "end" }, prefixed(10 ** power, ""))]);
+  const across = every(y0, y1, 7).flatMap(power => [make("line", { class: "axis", x1: RLEFT, x2: W - RIGHT, y1: y(10 ** power), y2: y(10 ** power) }), make("text", { x: RLEFT - 4, y: y(10 ** power) + 4, "text-anchor": "end" }, prefixed(10 ** power, ""))]);
   const below = every(x0, x1, 8).map(power => make("text", { x: x(10 ** power), y: RH - RBOTTOM + 15, "text-anchor": "middle" }, power < -1 || power > 3 ? `1e${power}` : String(10 ** power)));
-  const names = [make("text", { x: (RLEFT + PW - PRIGHT) / 2, y: RH - 5, "text-anchor": "middle" }, "FLOP per byte"), make("text", { x: 2, y: 10 }, "FLOP/s")];
+  const names = [make("text", { x: (RLEFT + W - RIGHT) / 2, y: RH - 5, "text-anchor": "middle" }, "FLOP per byte"), make("text", { x: 2, y: 10 }, "FLOP/s")];
   const roofs = ends(memory).map((rate, n) => {
     const start = Math.max(10 ** x0, 10 ** y0 / rate), ridge = Math.min(compute[1] / rate, 10 ** x1);
     return make("path", { class: n ? "roof low" : "roof", d: `M${x(start)} ${y(start * rate)}L${x(ridge)} ${y(ridge * rate)}` }, make("title", {}, `memory: ${prefixed(rate, "B/s")}`));
   });
-  const tops = ends(compute).map((rate, n) => make("path", { class: n ? "roof low" : "roof", d: `M${x(Math.min(Math.max(rate / memory[1], 10 ** x0), 10 ** x1))} ${y(rate)}L${PW - PRIGHT} ${y(rate)}` }, make("title", {}, `arithmetic: ${prefixed(rate, "FLOP/s")}`)));
+  const tops = ends(compute).map((rate, n) => make("path", { class: n ? "roof low" : "roof", d: `M${x(Math.min(Math.max(rate / memory[1], 10 ** x0), 10 ** x1))} ${y(rate)}L${W - RIGHT} ${y(rate)}` }, make("title", {}, `arithmetic: ${prefixed(rate, "FLOP/s")}`)));
   const dots = marks.map(mark => make("circle", { class: `point mark ${mark.bound === "compute" ? "second" : ""}`, cx: x(mark.intensity), cy: y(mark.rate), r: 3.4, on: { click: () => { location.href = address(mark.place, mark.turn); } } }, make("title", {}, rooflineTold(mark))));
   const label = `Roofline: ${plural(marks.length, "timed turn", "timed turns")}, ${percent(Math.max(...marks.map(mark => mark.fraction)))} of it reached at best`;
-  const drawing = make("svg", { viewBox: `0 0 ${PW} ${RH}`, role: "img", "aria-label": label, id: "roofline" }, make("title", {}, label), ...across, ...below, ...names, ...roofs, ...tops, ...dots);
-  const shown = chart("Roofline of this device", [{ name: `memory, up to ${prefixed(memory[1], "B/s")}` }, { name: `arithmetic, up to ${prefixed(compute[1], "FLOP/s")}` }], drawing);
-  if (left_out) shown.append(make("figcaption", { class: "dim" }, `Not shown, since they have no FLOPs or come after the first ${many(marks.length)}: ${plural(left_out, "turn", "turns")}`));
-  return shown;
+  const drawing = make("svg", { viewBox: `0 0 ${W} ${RH}`, role: "img", "aria-label": label, id: "roofline" }, make("title", {}, label), ...across, ...below, ...names, ...roofs, ...tops, ...dots);
+  const figure = chart("Roofline of this device", [entry(`memory, up to ${prefixed(memory[1], "B/s")}`, swatch("first")), entry(`arithmetic, up to ${prefixed(compute[1], "FLOP/s")}`, swatch("second"))], drawing);
+  if (left_out) figure.append(make("figcaption", { class: "dim" }, `Not shown, since they have no FLOPs or come after the first ${many(marks.length)}: ${plural(left_out, "turn", "turns")}`));
+  return figure;
 }
