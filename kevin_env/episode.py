@@ -60,6 +60,7 @@ class Episode:
         self.settings = settings or Settings()
         load_counter(self.settings.tokenizer)
         self.recorder, self.model, self.sample, self._build = recorder, model, sample, build
+        self.base_url: str | None = None
         self.parent: str | None = None
         self.turns: tuple[Turn, ...] = ()
         self.stop_reason: StopReason | None = None
@@ -98,11 +99,8 @@ class Episode:
         episode = cls(
             problem, pool, settings, recorder=recorder, model=trajectory.model, build=build
         )
-        episode.turns, episode.sample, episode.parent = (
-            trajectory.turns,
-            trajectory.sample,
-            trajectory.episode_id,
-        )
+        episode.turns, episode.sample = trajectory.turns, trajectory.sample
+        episode.base_url, episode.parent = trajectory.base_url, trajectory.episode_id
         if trajectory.stop_reason is None:
             episode.episode_id, episode.created = trajectory.episode_id, trajectory.created
             episode.parent = trajectory.parent
@@ -214,6 +212,7 @@ class Episode:
             problem=ProblemRef.of(self.problem),
             config=self._config(),
             model=self.model,
+            base_url=self.base_url,
             hardware=self._facts.device if self._facts else None,
             turns=self.turns,
             returns=self.returns,

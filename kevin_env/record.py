@@ -195,6 +195,8 @@ class Trajectory(Frozen):
     config: dict[str, Any]
     """The episode's settings, resolved."""
     model: str
+    base_url: str | None = None
+    """Address of the model's endpoint, as `policies.openai.public_url` gives it; else None."""
     hardware: DeviceInfo | None = None
     turns: tuple[Turn, ...] = ()
     returns: tuple[float, ...] = ()

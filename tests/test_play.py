@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from episodes import REPLY, WRONG, another, correct, problem_file
 from rich.console import Console
+from stub_server import Answer, serve
 from typer.testing import CliRunner
 
 from kevin_env.app import arguments
@@ -108,6 +109,10 @@ def test_a_judge_that_fails_ends_the_episode_without_a_score(tmp_path: Path) -> 
     assert (len(trajectory.turns), trajectory.stop_reason) == (1, "judge_error")
 
 
+def named(name: str) -> ScriptedPolicy:
+    return ScriptedPolicy([], name=name)
+
+
 def test_an_interrupted_episode_is_resumed_to_its_end(tmp_path: Path) -> None:
     narrator, _ = screen()
     file = tmp_path / "out.jsonl"
@@ -116,7 +121,7 @@ def test_an_interrupted_episode_is_resumed_to_its_end(tmp_path: Path) -> None:
             episode_of(tmp_path, pool), ScriptedPolicy([REPLY, KeyboardInterrupt()]), narrator
         )
         again = open_episode(
-            last_episodes(file)[0], pool, Settings(max_turns=9), Recorder(file), "other"
+            last_episodes(file)[0], pool, Settings(max_turns=9), Recorder(file), named("other")
         )
         second = play(again, ScriptedPolicy([another(2), another(3)]), narrator)
     assert second.turns[:1] == first.turns
@@ -131,7 +136,9 @@ def test_an_episode_that_was_killed_is_resumed_under_its_id(tmp_path: Path) -> N
         killed.start()
         killed.submit(REPLY)
         file = tmp_path / "out.jsonl"
-        again = open_episode(last_episodes(file)[0], pool, Settings(), Recorder(file), "scripted")
+        again = open_episode(
+            last_episodes(file)[0], pool, Settings(), Recorder(file), named("scripted")
+        )
         trajectory = play(again, ScriptedPolicy([another(2), another(3)]), narrator)
     assert (trajectory.episode_id, len(trajectory.turns)) == (killed.episode_id, 3)
     assert recorded(tmp_path) == [trajectory]
@@ -143,7 +150,7 @@ def test_a_finished_episode_is_not_resumed(tmp_path: Path) -> None:
         play(episode_of(tmp_path, pool, turns=1), ScriptedPolicy([REPLY]), narrator)
         file = tmp_path / "out.jsonl"
         with pytest.raises(BadInput, match="all its turns"):
-            open_episode(last_episodes(file)[0], pool, Settings(), Recorder(file), "m")
+            open_episode(last_episodes(file)[0], pool, Settings(), Recorder(file), named("m"))
 
 
 @pytest.fixture
@@ -212,6 +219,32 @@ def test_an_episode_is_resumed_on_the_device_of_its_record(
     ]
     assert "no such device" in CliRunner().invoke(app, words).stderr
     assert asked == ["cuda:1"]
+
+
+@pytest.mark.usefixtures("one_pool")
+def test_an_episode_goes_on_at_the_endpoint_of_its_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem, file = problem_file(tmp_path).path, tmp_path / "out.jsonl"
+    refusal = Answer(status=400, body={"error": {"message": "not today"}})
+    with serve(refusal) as own, serve(refusal) as other:
+        monkeypatch.setenv("OPENAI_BASE_URL", other.url)
+        secret = own.url.replace("//", "//me:hunter2@") + "?key=1"
+        new = ["--problem", problem, "--model", "m", "--base-url", secret, "--device", "cpu"]
+        for words in ([*new, "--out", str(file)], ["--resume", str(file)]):
+            result = CliRunner().invoke(app, ["play", *words])
+            assert "not today" in result.stderr and "not today" not in result.stdout
+            assert f"kevin-env play --resume {file}" in result.stderr
+        assert (len(own.requests), other.requests) == (2, [])
+        assert {each.base_url for each in recorded(tmp_path)} == {own.url}
+        assert "hunter2" not in file.read_text()
+        CliRunner().invoke(app, ["play", "--resume", str(file), "--base-url", other.url])
+        assert len(other.requests) == 1
+
+
+def test_an_endpoint_that_was_not_recorded_is_not_guessed(unfinished: Path) -> None:
+    result = CliRunner().invoke(app, ["play", "--resume", str(unfinished), "--model", "m"])
+    assert (result.exit_code, "give --base-url" in result.stderr) == (2, True)
 
 
 def test_there_must_be_something_to_resume(tmp_path: Path) -> None:

@@ -140,7 +140,9 @@ def test_ctrl_c_keeps_what_is_finished_and_all_go_on_later(
             each.sample for each in first if each.stop_reason == "interrupted"
         ]
         recorder = Recorder(file)
-        again = [open_episode(each, pool, Settings(), recorder, "m") for each in starts]
+        again = [
+            open_episode(each, pool, Settings(), recorder, ScriptedPolicy([])) for each in starts
+        ]
         more = [
             Session(each, ScriptedPolicy([another(100 + t) for t in range(3)])) for each in again
         ]
@@ -189,7 +191,8 @@ def test_samples_that_were_killed_go_on_under_their_ids(tmp_path: Path) -> None:
             episode.start()
         killed[1].submit(REPLY)
         again = [
-            open_episode(each, pool, Settings(), Recorder(file), "") for each in last_episodes(file)
+            open_episode(each, pool, Settings(), Recorder(file), ScriptedPolicy([]))
+            for each in last_episodes(file)
         ]
         ended, _ = told(
             [Session(each, ScriptedPolicy([another(n) for n in range(2)])) for each in again]

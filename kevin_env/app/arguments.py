@@ -95,14 +95,18 @@ def read_policy(
         )
     if model == "human":
         return HumanPolicy()
-    where, _, name = model.partition(":")
     body = _read_object(extra_body) if isinstance(extra_body, str) else extra_body
     try:
-        if where in ("local", "transformers"):
-            return _local_policy(name, base_url, body, parameters)
+        if not is_remote(model):
+            return _local_policy(model.partition(":")[2], base_url, body, parameters)
         return OpenAIPolicy(model, base_url, extra_body=body, **parameters)
     except PolicyError as error:
         raise BadInput(str(error)) from error
+
+
+def is_remote(model: str) -> bool:
+    """Whether a model is asked at an endpoint."""
+    return model != "human" and model.partition(":")[0] not in ("local", "transformers")
 
 
 def _local_policy(

@@ -58,7 +58,8 @@ def play(
     base_url: Annotated[
         str | None,
         typer.Option(
-            help="OpenAI-compatible endpoint; by default $OPENAI_BASE_URL.", rich_help_panel=MODEL
+            help="OpenAI-compatible endpoint; by default the recorded one, or $OPENAI_BASE_URL.",
+            rich_help_panel=MODEL,
         ),
     ] = None,
     temperature: Annotated[
@@ -97,7 +98,7 @@ def play(
     from kevin_env.app.arguments import read_policy, read_settings
     from kevin_env.app.env_file import load_env_file
     from kevin_env.app.errors import BadInput
-    from kevin_env.app.play.opening import recorded_settings
+    from kevin_env.app.play.opening import recorded_base_url, recorded_settings
 
     load_env_file()
     _require(problem, resume, samples, human, model)
@@ -107,6 +108,8 @@ def play(
         asked = _asked(settings, override, chosen)
         chosen = recorded_settings(resume, cast("Trajectory", starts[0]), asked)
     name = "human" if human else model or getattr(starts[0], "model", "")
+    if resume is not None and not base_url:
+        base_url = recorded_base_url(resume, cast("Trajectory", starts[0]), name)
     if name == "human" and len(starts) > 1:
         raise BadInput("you cannot play several samples at once: leave out --samples")
     policy = read_policy(
@@ -181,7 +184,7 @@ class _Play:
         with open_pool(self.settings.device) as pool:
             numbers = [None] if len(starts) == 1 else range(len(starts))
             episodes = [
-                open_episode(start, pool, self.settings, recorder, self.policy.name, number)
+                open_episode(start, pool, self.settings, recorder, self.policy, number)
                 for start, number in zip(starts, numbers, strict=True)
             ]
             ended = self._many(episodes) if len(episodes) > 1 else [self._one(episodes[0])]
@@ -202,7 +205,8 @@ class _Play:
         from kevin_env.app.screen import make_console
         from kevin_env.app.tui.play import PlayApp
 
-        narrator = Narrator(make_console(self.plain, "stderr" if self.as_json else "stdout"))
+        errors = make_console(self.plain, "stderr")
+        narrator = Narrator(errors if self.as_json else make_console(self.plain), errors)
         if not self._on_screen():
             return play(episode, self.policy, narrator)
         trajectory = PlayApp(self._session(episode), human=self.policy.name == "human").play()
@@ -215,9 +219,10 @@ class _Play:
         from kevin_env.app.screen import make_console
         from kevin_env.app.tui.samples import SamplesApp
 
-        console = make_console(self.plain, "stderr" if self.as_json else "stdout")
+        errors = make_console(self.plain, "stderr")
+        console = errors if self.as_json else make_console(self.plain)
         batch = BatchRun([self._session(each) for each in episodes])
-        ended = SamplesApp(batch).play() if self._on_screen() else batch.tell(console)
+        ended = SamplesApp(batch).play() if self._on_screen() else batch.tell(console, errors)
         batch.summary(console)
         return ended
 

@@ -25,7 +25,7 @@ from kevin_env.record import Message, Reply
 if TYPE_CHECKING:
     from openai.types.chat import ChatCompletionMessageParam
 
-_OPENAI_URL = "https://api.openai.com/v1"
+OPENAI_URL = "https://api.openai.com/v1"
 _RETRIES = 5
 _CONNECT_SECONDS = 10.0
 _NO_KEY = "EMPTY"
@@ -71,8 +71,10 @@ class OpenAIPolicy:
         import openai
 
         self.name = model
-        base_url = (base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI_URL).strip()
+        base_url = _or_default(base_url)
         url = _split(base_url)
+        self.base_url = public_url(base_url)
+        """The address, for records."""
         key = _key(api_key or os.environ.get("OPENAI_API_KEY") or "", url)
         secrets = tuple(secret for secret in (key, url.password) if secret and secret != _NO_KEY)
         self._endpoint = Endpoint(url.netloc.rpartition("@")[2], model, timeout, secrets)
@@ -220,6 +222,23 @@ class OpenAIPolicy:
             )
 
 
+def public_url(base_url: str | None = None) -> str:
+    """The address of an endpoint as it is recorded: without user, password, query and fragment.
+
+    Args:
+        base_url: by default $OPENAI_BASE_URL, then OpenAI's.
+
+    Raises:
+        PolicyError: if it is not valid.
+    """
+    url = _split(_or_default(base_url))
+    return url._replace(netloc=url.netloc.rpartition("@")[2], query="", fragment="").geturl()
+
+
+def _or_default(base_url: str | None) -> str:
+    return (base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL).strip()
+
+
 def _split(base_url: str) -> SplitResult:
     try:
         url = urlsplit(base_url)
@@ -234,7 +253,7 @@ def _split(base_url: str) -> SplitResult:
 
 def _key(key: str, url: SplitResult) -> str:
     key = key.strip()
-    if not key and url.hostname == urlsplit(_OPENAI_URL).hostname:
+    if not key and url.hostname == urlsplit(OPENAI_URL).hostname:
         raise PolicyError(
             "no key for api.openai.com: set OPENAI_API_KEY, or give another --base-url"
         )

@@ -15,6 +15,7 @@ from kevin_env.app.evaluate.config import (
 )
 from kevin_env.judge.api import gpu_present
 from kevin_env.policies.base import Policy, ScriptedPolicy, for_sample
+from kevin_env.policies.openai import public_url
 from kevin_env.problem import Problem, data_folder
 from kevin_env.settings import Settings
 
@@ -40,6 +41,12 @@ def make_player(config: EvalConfig, problems: Sequence[Problem]) -> Player:
         parameters = policy.model_dump(exclude={"kind", "model"}, exclude_none=True)
         shared = read_policy(policy_name(config), **parameters)
     return lambda problem, sample, played: for_sample(shared, sample)
+
+
+def recorded_url(config: EvalConfig) -> str | None:
+    """The address of the policy's endpoint in records; None if it has none."""
+    policy = config.policy
+    return public_url(policy.base_url) if isinstance(policy, OpenAI) else None
 
 
 def policy_name(config: EvalConfig) -> str:

@@ -14,7 +14,7 @@ from kevin_env.advantage import returns_of
 from kevin_env.app.evaluate.config import EvalConfig
 from kevin_env.app.evaluate.figures import RunMetrics
 from kevin_env.app.evaluate.folder import Compared, RunFolder
-from kevin_env.app.evaluate.players import Player, policy_name
+from kevin_env.app.evaluate.players import Player, policy_name, recorded_url
 from kevin_env.app.evaluate.search import Past, Play, Shape, fork, plan
 from kevin_env.app.evaluate.workers import Pacer, Stopped, Workers
 from kevin_env.episode import Episode
@@ -206,6 +206,7 @@ class Run:
             if play.fork_at is not None:
                 trajectory = fork(trajectory, play.fork_at, play.sample)
             episode = Episode.resume(trajectory, own.pool, recorder=recorder)
+        episode.base_url = recorded_url(own.config)
         episode.start()
         return episode
 

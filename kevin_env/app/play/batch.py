@@ -128,8 +128,10 @@ class BatchRun:
         """Samples that wait for their next turn."""
         self.batch = batch_of([each.episode.trajectory for each in sessions], time.monotonic())
 
-    def tell(self, console: Console) -> tuple[Trajectory, ...]:
+    def tell(self, console: Console, errors: Console | None = None) -> tuple[Trajectory, ...]:
         """Plays them, with a line for each turn. Ctrl-C ends all of them.
+
+        Failures are shown on `errors`, by default on `console`.
 
         Raises:
             ProblemError: if the problem's reference fails.
@@ -139,10 +141,10 @@ class BatchRun:
             self.begin()
             while not self.batch.over:
                 for at, event in self.advance():
-                    self._say(console, at, event)
+                    self._say(console, errors or console, at, event)
                 time.sleep(_PERIOD)
         except KeyboardInterrupt:
-            show(console, "interrupted; every finished turn is kept", "bold red")
+            show(errors or console, "interrupted; every finished turn is kept", "bold red")
         return self.finish()
 
     def summary(self, console: Console) -> None:
@@ -185,10 +187,10 @@ class BatchRun:
             self.batch = self.batch.after(Ended(session.finish()), at)
         return tuple(sample.episode for sample in self.batch.samples)
 
-    def _say(self, console: Console, at: int, event: Event) -> None:
+    def _say(self, console: Console, errors: Console, at: int, event: Event) -> None:
         number = self.batch.number(at)
         if isinstance(event, Failed):
-            show(console, f"sample {number}: {event.message}", "bold red")
+            show(errors, f"sample {number}: {event.message}", "bold red")
         elif isinstance(event, Judged):
             line = turn_line(number, self.batch.samples[at].turns[-1])
             line.append(f"  {best_text(self.batch)}; {progress_text(self.batch)}", DIM)

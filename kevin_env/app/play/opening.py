@@ -1,12 +1,16 @@
 """The episodes that are going to be played: new ones, or recorded ones that are taken up."""
 
+import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from kevin_env.app.arguments import is_remote
 from kevin_env.app.errors import BadInput
 from kevin_env.episode import Episode, EpisodeError
 from kevin_env.judge.api import JudgePool
+from kevin_env.policies.base import Policy, PolicyError
+from kevin_env.policies.openai import OPENAI_URL, OpenAIPolicy, public_url
 from kevin_env.problem import Problem
 from kevin_env.record import Trajectory
 from kevin_env.recorder import BadLine, Recorder, read_trajectories
@@ -40,7 +44,8 @@ def last_episodes(path: Path) -> tuple[Trajectory, ...]:
 def _sister(one: Trajectory, other: Trajectory) -> bool:
     """Whether two are samples of the same problem, played alike."""
     same = one.problem.sha256 == other.problem.sha256 and one.model == other.model
-    return one.sample is not None and same and one.config == other.config
+    alike = one.config == other.config and one.base_url == other.base_url
+    return one.sample is not None and same and alike
 
 
 _WHOLE = ("max_turns", "stop_on")
@@ -71,12 +76,34 @@ def recorded_settings(path: Path, start: Trajectory, asked: Mapping[str, Any]) -
     return settings
 
 
+def recorded_base_url(path: Path, start: Trajectory, model: str) -> str | None:
+    """The endpoint of an episode that is resumed, as `read_policy` takes it.
+
+    Args:
+        path: its file.
+        start: as it was recorded.
+        model: the name of the policy.
+
+    Raises:
+        BadInput: if the model needs an endpoint, and none was recorded.
+    """
+    if not is_remote(model):
+        return None
+    if start.base_url is None:
+        missing = f"{path} does not say at which endpoint {model} was"
+        raise BadInput(f"cannot resume: {missing}; give --base-url, such as {OPENAI_URL}")
+    with contextlib.suppress(PolicyError):
+        if public_url() == start.base_url:
+            return None  # the environment's address may have a password
+    return start.base_url
+
+
 def open_episode(
     start: Problem | Trajectory,
     pool: JudgePool,
     settings: Settings,
     recorder: Recorder,
-    model: str,
+    policy: Policy,
     sample: int | None = None,
 ) -> Episode:
     """A new episode for a problem, or a resumed one, which keeps its own settings and sample.
@@ -85,10 +112,12 @@ def open_episode(
         BadInput: if the record cannot be resumed.
     """
     if isinstance(start, Problem):
-        return Episode(start, pool, settings, recorder=recorder, model=model, sample=sample)
-    try:
-        episode = Episode.resume(start, pool, recorder=recorder)
-    except (EpisodeError, ValueError) as error:
-        raise BadInput(f"cannot resume: {error}") from error
-    episode.model = model
+        episode = Episode(start, pool, settings, recorder=recorder, sample=sample)
+    else:
+        try:
+            episode = Episode.resume(start, pool, recorder=recorder)
+        except (EpisodeError, ValueError) as error:
+            raise BadInput(f"cannot resume: {error}") from error
+    episode.model = policy.name
+    episode.base_url = policy.base_url if isinstance(policy, OpenAIPolicy) else None
     return episode

@@ -20,11 +20,14 @@ class Narrator:
 
     Args:
         console: where.
+        errors: where failures are shown; by default there, too.
         stream: whether replies are shown as they come; otherwise only their summaries.
     """
 
-    def __init__(self, console: Console, stream: bool = True) -> None:
-        self.console = console
+    def __init__(
+        self, console: Console, errors: Console | None = None, stream: bool = True
+    ) -> None:
+        self.console, self.errors = console, errors or console
         self._stream = stream
 
     def begin(self, episode: Episode) -> None:
@@ -68,7 +71,8 @@ class Narrator:
 
     def trouble(self, message: str) -> None:
         """The episode ends early."""
-        show(self.console, message, "bold red")
+        self.console.print()  # a piece of a reply may have no end of its line
+        show(self.errors, message, "bold red")
 
     def end(self, trajectory: Trajectory) -> None:
         """The episode is over."""
@@ -115,7 +119,7 @@ def _take_turns(episode: Episode, policy: Policy, narrator: Narrator) -> StopRea
                 turn = episode.submit(reply, stages.begin)
             narrator.verdict(episode, turn)
     except KeyboardInterrupt:
-        narrator.trouble("\ninterrupted; every finished turn is kept")
+        narrator.trouble("interrupted; every finished turn is kept")
         return "interrupted"
     except PolicyError as error:
         narrator.trouble(f"no reply: {error}")

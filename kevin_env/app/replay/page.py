@@ -91,6 +91,7 @@ def _episode(episode: Trajectory, codes: dict[str, int]) -> dict[str, Any]:
         "problem": clean(episode.problem.id),
         "level": episode.problem.level,
         "model": clean(episode.model),
+        "endpoint": clean(episode.base_url or ""),
         "sample": episode.sample,
         "device": clean(episode.hardware.name) if episode.hardware else "",
         "created": clean(episode.created),
