@@ -371,11 +371,9 @@ def full(port: int) -> Iterator[None]:
 
 
 @pytest.mark.timeout(60)
-def test_an_endpoint_that_gives_no_sign_is_told_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kevin_env.policies.openai._RETRIES", 0)
-    monkeypatch.setattr("kevin_env.policies.openai._CONNECT_SECONDS", 0.5)
+def test_an_endpoint_that_gives_no_sign_is_told_soon() -> None:
     with serve(Answer(FINE.chunks, headers={"Connection": "close"})) as stub:
-        reached, fresh = OpenAIPolicy("m", stub.url), OpenAIPolicy("m", stub.url)
+        reached, fresh = (OpenAIPolicy("m", stub.url, timeout=2) for _ in range(2))
         reached.reply(CHAT)
         port = int(stub.url.rpartition(":")[2].removesuffix("/v1"))
     with full(port):
@@ -384,8 +382,18 @@ def test_an_endpoint_that_gives_no_sign_is_told_soon(monkeypatch: pytest.MonkeyP
                 policy.reply(CHAT)
 
 
+def test_an_endpoint_that_never_answers_fails_after_the_timeout() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        policy = OpenAIPolicy("m", f"http://127.0.0.1:{silent.getsockname()[1]}/v1", timeout=1)
+        start = time.monotonic()
+        with pytest.raises(PolicyError, match="no answer within 1 s"):
+            policy.reply(CHAT)
+        assert time.monotonic() - start < 2  # once, without anything before it
+
+
 @pytest.mark.timeout(60)
 def test_an_endpoint_that_is_not_there_is_told() -> None:
+    start = time.monotonic()
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -393,6 +401,7 @@ def test_an_endpoint_that_is_not_there_is_told() -> None:
         PolicyError, match=rf"cannot reach 127.0.0.1:{port}: check --base-url.*refused"
     ):
         OpenAIPolicy("m", f"http://127.0.0.1:{port}/v1").reply(CHAT)
+    assert time.monotonic() - start < 5  # retries take 15 s
     with pytest.raises(PolicyError, match=r"cannot reach nowhere\.invalid"):
         OpenAIPolicy("m", "http://nowhere.invalid/v1").reply(CHAT)
 

@@ -124,7 +124,6 @@ class OpenAIPolicy:
     ) -> Iterator[str]:
         """Fills in the answer piece by piece. Everything that fails here becomes a PolicyError."""
         try:
-            self._reach()
             if on_text is None:
                 yield self._take(answer, self._retried(messages))
                 return
@@ -144,15 +143,21 @@ class OpenAIPolicy:
     def _retried(
         self, messages: Sequence[Message], on_text: OnText | None = None, **how: Any
     ) -> Any:
-        """Sends the request, and again after passing failures. A timeout is not one of them."""
+        """Sends the request, and again after passing failures.
+
+        Timeouts are not among them, nor is a server that has never been reached.
+        """
         import openai
 
         for attempt in range(_RETRIES):
             try:
-                return self._create(messages, **how)
+                answer = self._create(messages, **how)
+                self._reached = True
+                return answer
             except (openai.APIStatusError, openai.APIConnectionError) as error:
+                self._reached = self._reached or not cannot_connect(error.__cause__)
                 seconds = pause_before_retry(error, attempt)
-                if seconds is None:
+                if seconds is None or not self._reached:
                     raise
                 status = getattr(error, "status_code", None)
             if isinstance(on_text, Listener):
@@ -184,21 +189,6 @@ class OpenAIPolicy:
         return answer.add(
             piece.model_dump(warnings=False) if hasattr(piece, "model_dump") else piece
         )
-
-    def _reach(self) -> None:
-        """Fails fast if nothing listens there; the retries of a real request take 15 seconds."""
-        import openai
-
-        if self._reached:
-            return
-        try:
-            self._client.with_options(timeout=_CONNECT_SECONDS).models.with_raw_response.list()
-        except openai.APIConnectionError as error:
-            if cannot_connect(error.__cause__):
-                raise
-        except openai.APIError:
-            pass  # not every server lists its models; it is there
-        self._reached = True
 
     def _require(self, answer: Answer) -> None:
         """Tells an answer that is none.
