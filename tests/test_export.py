@@ -1,6 +1,7 @@
 import csv
 import io
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -120,12 +121,22 @@ def test_inspect_reads_its_log(tmp_path: Path) -> None:
 def test_an_inspect_log_has_what_its_format_asks_for(tmp_path: Path) -> None:
     log = json.loads(exported(tmp_path, "inspect", STORY))
     assert {"created", "task", "dataset", "model", "config"} <= log["eval"].keys()
+    means = {each["name"]: each["metrics"]["mean"]["value"] for each in log["results"]["scores"]}
+    assert means == {"return": 0.92, "best_speedup": 2.0, "correct": 1.0}
     [sample] = log["samples"]
     assert sample["scores"]["return"] == {
         "value": 0.92,
         "metadata": sample["scores"]["return"]["metadata"],
     }
     assert len(sample["messages"]) == 6
+
+
+def test_an_inspect_log_goes_into_a_folder(tmp_path: Path) -> None:
+    file = write(tmp_path / "t.jsonl", STORY)
+    assert run("export", file, "--to", "inspect", "--out", tmp_path / "logs")[0] == 0
+    [log] = (tmp_path / "logs").iterdir()
+    # `inspect view` lists no others.
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d_kevin-env\.json", log.name)
 
 
 def kernelbench(folder: Path, results: Any) -> Path:

@@ -9,6 +9,7 @@ import contextlib
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -40,7 +41,8 @@ def convert(episodes: Iterable[Trajectory], to: str, out: Path | None) -> None:
     Args:
         episodes: consumed one at a time, except for `inspect`.
         to: one of `FORMATS`.
-        out: a file; for `atif` also a folder, with a file per episode; None for stdout.
+        out: a file; None for stdout; without an ending, for `atif` a folder with a file per
+            episode, and for `inspect` a folder with one log.
 
     Raises:
         BadInput: if the format is unknown, or `out` cannot be written.
@@ -51,6 +53,9 @@ def convert(episodes: Iterable[Trajectory], to: str, out: Path | None) -> None:
         if to == "atif" and out is not None and out.suffix != ".jsonl":
             _write_documents(episodes, out)
             return
+        if to == "inspect" and out is not None and not out.suffix and not _special(out):
+            out.mkdir(parents=True, exist_ok=True)
+            out = out / f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%S}_kevin-env.json"  # else not listed
         with _stream(out) as stream:
             _write(episodes, to, stream)
     except BrokenPipeError:  # the reader closed the pipe
@@ -124,6 +129,11 @@ def _write(episodes: Iterable[Trajectory], to: str, stream: TextIO) -> None:
     else:
         for episode in episodes:
             stream.writelines(f"{_json(line)}\n" for line in _LINES[to](episode))
+
+
+def _special(out: Path) -> bool:
+    """Whether it is a pipe or a device."""
+    return out.exists() and not (out.is_dir() or out.is_file())
 
 
 @contextlib.contextmanager

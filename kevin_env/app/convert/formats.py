@@ -8,8 +8,9 @@ of a step the turn without what the step holds already.
 import csv
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
+from statistics import fmean
 from typing import Any, TextIO
 
 from kevin_env.advantage import returns_of, samples_of
@@ -219,10 +220,25 @@ def write_inspect(episodes: Iterable[Trajectory], stream: TextIO) -> None:
             "config": {"epochs": max(epochs.values())},
             "metadata": {"models": models},
         },
+        "results": {
+            "total_samples": len(samples),
+            "completed_samples": len(samples),
+            "scores": [_mean(name, samples) for name in samples[0]["scores"]],
+        },
         "samples": samples,
     }
     json.dump(log, stream, allow_nan=False)
     stream.write("\n")
+
+
+def _mean(name: str, samples: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """A score over all samples."""
+    value = fmean(sample["scores"][name]["value"] for sample in samples)
+    return {
+        "name": name,
+        "scorer": "kevin-env",
+        "metrics": {"mean": {"name": "mean", "value": value}},
+    }
 
 
 def _sample(episode: Trajectory, epoch: int) -> dict[str, Any]:
