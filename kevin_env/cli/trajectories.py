@@ -26,6 +26,12 @@ def replay(
     episode: Episode = "",
     words: Filter = "",
     follow: Annotated[bool, typer.Option("--follow", help="Follow the file as it grows.")] = False,
+    serve: Annotated[
+        bool, typer.Option("--serve", help="Follow it in a browser, on a server of this machine.")
+    ] = False,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port of --serve; by default any free one.")
+    ] = 0,
     export: Annotated[
         Path | None, typer.Option(help="Write a file instead: .html, .md, .svg or .txt.")
     ] = None,
@@ -54,6 +60,10 @@ def replay(
         from kevin_env.app.replay.export import export as write
 
         typer.echo(f"wrote {write(library, choice, export, size, errors)}", err=True)
+    elif serve:
+        from kevin_env.app.replay.serve import serve as run
+
+        run(library, choice, port, lambda url: typer.echo(f"{url}  (Ctrl-C ends it)"))
     elif diff is not None:
         text.print_diff(text.only_one(library, choice, errors), diff, console)
     elif follow and (plain or not console.is_terminal):

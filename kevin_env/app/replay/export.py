@@ -1,7 +1,7 @@
 """Trajectories as files: a page, Markdown, or one screen as a picture or as text."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -11,6 +11,7 @@ from kevin_env.app.replay.library import Library
 from kevin_env.app.replay.markdown import markdown
 from kevin_env.app.replay.page import page
 from kevin_env.app.replay.plain import Choice, chosen, rows_of
+from kevin_env.app.replay.rows import Row
 from kevin_env.app.writing import write_text
 from kevin_env.record import Trajectory
 from kevin_env.recorder import BadLine
@@ -46,13 +47,17 @@ def export(library: Library, choice: Choice, out: Path, size: str, errors: Conso
 
 
 def _no_more_than(library: Library, choice: Choice, errors: Console) -> Iterator[Trajectory]:
-    rows = rows_of(library, choice, errors)
+    require_room(rows_of(library, choice, errors))
+    return chosen(library, choice, errors)
+
+
+def require_room(rows: Sequence[Row]) -> None:
+    """Raises BadInput if these episodes do not fit into one page."""
     if sum(row.place.size for row in rows) > MOST_BYTES:
         raise BadInput(
             f"{len(rows)} trajectories are too many for one page; "
             "choose fewer with --filter or --episode"
         )
-    return chosen(library, choice, errors)
 
 
 def _screen(

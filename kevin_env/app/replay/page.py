@@ -24,6 +24,9 @@ from kevin_env.record import Trajectory, Turn
 _HERE = "kevin_env.app.replay"
 _SCRIPTS = ("page.js", "diff.js", "charts.js")
 
+Codes = dict[str, int]
+"""Kernels, and their places among the colored ones: many turns have the same."""
+
 
 def page(title: str, episodes: Iterable[Trajectory], home: str = "") -> str:
     """The whole page.
@@ -33,28 +36,35 @@ def page(title: str, episodes: Iterable[Trajectory], home: str = "") -> str:
         episodes: what it shows.
         home: address of the report that it belongs to.
     """
+    data = episodes_data(title, episodes) | {"home": home}
+    return document(f"{title} - kevin-env replay", data, "begin();\n")
+
+
+def following_page(title: str) -> str:
+    """A page without episodes that asks its server for them, see `kevin_env.app.replay.serve`."""
+    data = episodes_data(title, ()) | {"version": 0}
     return document(
-        f"{title} - kevin-env replay", episodes_data(title, episodes) | {"home": home}, "begin();"
+        f"{title} - kevin-env replay", data, asset(_HERE, "follow.js"), connect="'self'"
     )
 
 
 def document(
-    title: str, data: Mapping[str, Any], start: str, script: str = "", style: str = ""
+    title: str, data: Mapping[str, Any], script: str, style: str = "", connect: str = "'none'"
 ) -> str:
     """A page that can show episodes, and more.
 
     Args:
         title: of its window.
         data: what its scripts find as `DATA`; `episodes_data` and more.
-        start: the call that begins it all.
-        script: further scripts.
+        script: what comes after the scripts that show episodes.
         style: further rules.
+        connect: what it may connect to, as in `Content-Security-Policy`.
     """
-    script = "".join(asset(_HERE, name) for name in _SCRIPTS) + f"{script}{start}\n"
+    script = "".join(asset(_HERE, name) for name in _SCRIPTS) + script
     style = asset(_HERE, "page.css") + style
     policy = (
         f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; "
-        "img-src data:; base-uri 'none'; form-action 'none'"
+        f"connect-src {connect}; img-src data:; base-uri 'none'; form-action 'none'"
     )
     fields = {"policy": policy, "title": html.escape(clean(title)), "style": style}
     fields |= {"script": script, "data": _embedded(data)}
@@ -68,10 +78,14 @@ def document(
 
 def episodes_data(title: str, episodes: Iterable[Trajectory]) -> dict[str, Any]:
     """What the scripts of a page show of episodes."""
-    codes: dict[str, int] = {}
-    shown = [_episode(episode, codes) for episode in episodes]
-    lines: list[tuple[Line, ...]] = [code_lines(code) for code in codes]
-    return {"title": clean(title), "episodes": shown, "codes": lines}
+    codes: Codes = {}
+    shown = [episode_data(episode, codes) for episode in episodes]
+    return {"title": clean(title), "episodes": shown, "codes": codes_data(codes)}
+
+
+def codes_data(codes: Iterable[str]) -> list[tuple[Line, ...]]:
+    """The colored lines of kernels."""
+    return [code_lines(code) for code in codes]
 
 
 def asset(package: str, name: str) -> str:
@@ -85,7 +99,8 @@ def _embedded(data: Mapping[str, Any]) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _episode(episode: Trajectory, codes: dict[str, int]) -> dict[str, Any]:
+def episode_data(episode: Trajectory, codes: Codes) -> dict[str, Any]:
+    """What a page shows of an episode, whose kernels are added to `codes`."""
     return {
         "id": clean(episode.episode_id),
         "problem": clean(episode.problem.id),
@@ -103,7 +118,7 @@ def _episode(episode: Trajectory, codes: dict[str, int]) -> dict[str, Any]:
     }
 
 
-def _turn(episode: Trajectory, at: int, codes: dict[str, int]) -> dict[str, Any]:
+def _turn(episode: Trajectory, at: int, codes: Codes) -> dict[str, Any]:
     turn = episode.turns[at]
     return {
         "turn": turn.turn,
@@ -130,7 +145,7 @@ def _turn(episode: Trajectory, at: int, codes: dict[str, int]) -> dict[str, Any]
     }
 
 
-def _code(turn: Turn, codes: dict[str, int]) -> dict[str, Any]:
+def _code(turn: Turn, codes: Codes) -> dict[str, Any]:
     """The submission, its place among the coloured ones, and the lines that an error points at."""
     if turn.submission is None:
         return {"code": None, "lines": None, "wrong": []}

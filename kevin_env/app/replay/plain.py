@@ -138,7 +138,7 @@ def follow(library: Library, choice: Choice, console: Console) -> None:
         while library.advance(1.0):
             pass
         for row in library.rows:
-            if _passes(row, choice) and len(row.marks) != told.get(row.episode_id, -1):
+            if passes(row, choice) and len(row.marks) != told.get(row.episode_id, -1):
                 read = library.episode(row)
                 if isinstance(read, Trajectory):
                     _print_new(console, read, told)
@@ -162,12 +162,13 @@ def _passing(library: Library, choice: Choice) -> Iterator[Row]:
         more = library.advance(_SLICE)
         rows = library.finished if more else library.rows
         for number in range(done, len(rows)):
-            if _passes(rows[number], choice):
+            if passes(rows[number], choice):
                 yield rows[number]
         done = len(rows)
 
 
-def _passes(row: Row, choice: Choice) -> bool:
+def passes(row: Row, choice: Choice) -> bool:
+    """Whether an episode is one of the chosen ones."""
     query = choice.query
     passes = row.episode_id.startswith(choice.episode) and query.matches(row)
     return passes and (not query.text or holds(row, query.text))

@@ -177,7 +177,6 @@ def report_page(report: Report, episodes: Iterable[Trajectory] = ()) -> str:
     return document(
         f"{report.title} - kevin-env report",
         episodes_data(report.title, episodes) | said,
-        "beginReport();",
         "".join(asset(_HERE, name) for name in _SCRIPTS),
         asset(_HERE, "report.css"),
     )

@@ -101,7 +101,7 @@ function drawView() {
   if (!item) return byId("view").replaceChildren(make("p", { class: "empty" }, "No trajectory."));
   const top = best(item), facts = [named(item), item.endpoint, item.device || "no device", `${item.turns.length} ${item.turns.length === 1 ? "turn" : "turns"}`, item.ended, when(item.created)];
   if (top >= 0) facts.push(make("span", {}, "best ", make("b", { class: top < 1 ? "slow" : "correct" }, times(top)), ` (turn ${item.turns[item.best].turn})${top < 1 ? ", slower than the reference" : ""}`));
-  const children = [make("h2", {}, item.problem), make("p", { class: "facts" }, ...facts.flatMap((fact, n) => (n ? ["  ·  ", fact] : [fact])))];
+  const children = [make("h2", {}, item.problem), make("p", { class: "facts" }, ...facts.filter(Boolean).flatMap((fact, n) => (n ? ["  ·  ", fact] : [fact])))];
   if (item.turns.length) {
     children.push(charts(item), timeline(item), tabs());
     children.push(make("section", { class: "pane", id: "pane", role: "tabpanel", "aria-labelledby": `tab-${state.pane}` }, ...PAINT[state.pane](current(), item)));

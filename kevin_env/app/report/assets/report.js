@@ -98,3 +98,5 @@ function beginReport() {
   begin();
   if (!byId("report").hidden) byId("report").focus();
 }
+
+beginReport();

@@ -1,0 +1,173 @@
+"""The page of a growing trajectory file or folder, on a server of this machine.
+
+The page asks every second for what has changed. Only requests to this address are answered, so
+that no other web site can read the trajectories through a name that it has point here.
+"""
+
+import contextlib
+import json
+import re
+import sys
+import threading
+import time
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from kevin_env.app.errors import BadInput
+from kevin_env.app.replay.export import require_room
+from kevin_env.app.replay.library import Library
+from kevin_env.app.replay.page import codes_data, episode_data, following_page
+from kevin_env.app.replay.plain import Choice, passes
+from kevin_env.app.replay.rows import Row
+from kevin_env.record import Trajectory
+
+HOST = "127.0.0.1"
+_CHANGES = re.compile(r"/changes/(\d{1,18})/(\d{1,9})")
+
+
+def serve(library: Library, choice: Choice, port: int, on_url: Callable[[str], None]) -> None:
+    """Serves the page until interrupted (Ctrl-C).
+
+    Args:
+        library: where the trajectories are.
+        choice: which of them.
+        port: 0 for any that is free.
+        on_url: called with the address of the page, once it can be opened.
+
+    Raises:
+        BadInput: if there is too much for a page, or the port cannot be used.
+    """
+    changes = Changes(library, choice)
+    require_room(changes.rows())
+    try:
+        server = Server(changes, port)
+    except (OSError, OverflowError) as error:
+        raise BadInput(f"cannot serve on port {port}: {error}") from error
+    with server, contextlib.suppress(KeyboardInterrupt):
+        on_url(server.url)
+        server.serve_forever(poll_interval=0.1)
+
+
+class _Shown(NamedTuple):
+    number: int
+    """Stays the same while the server runs."""
+    row: Row
+    version: int
+    """In which it changed."""
+
+
+class Changes:
+    """What has changed in a library since a version. Thread-safe."""
+
+    def __init__(self, library: Library, choice: Choice) -> None:
+        self.title = library.path.resolve().name
+        self._library, self._choice = library, choice
+        self._lock = threading.Lock()
+        # No version of an earlier server is one of this.
+        self._first = self._version = time.time_ns() // 1_000_000
+        self._shown: dict[tuple[Path, str], _Shown] = {}
+        self._numbers: dict[tuple[Path, str], int] = {}
+        self._codes: dict[str, int] = {}
+
+    def rows(self) -> list[Row]:
+        """The chosen episodes."""
+        with self._lock:
+            self._read()
+            return [each.row for each in self._shown.values()]
+
+    def since(self, version: int, codes: int) -> dict[str, Any]:
+        """What a page lacks that has the episodes of a version and the first `codes` kernels."""
+        with self._lock:
+            self._read()
+            if not self._first < version <= self._version:
+                version = codes = 0
+            shown = self._shown.values()
+            changed = {each.number: each.row for each in shown if each.version > version}
+            read = {number: self._library.episode(row) for number, row in changed.items()}
+            return {
+                "version": self._version,
+                "order": [each.number for each in shown],
+                "episodes": {
+                    number: episode_data(each, self._codes)
+                    for number, each in read.items()
+                    if isinstance(each, Trajectory)
+                },
+                "from": codes,
+                "codes": codes_data(list(self._codes)[codes:]),
+            }
+
+    def _read(self) -> None:
+        changed = self._library.refresh()
+        while self._library.advance(1.0):
+            changed = True
+        if not changed and self._version > self._first:
+            return
+        self._version += 1
+        before, self._shown = self._shown, {}
+        for row in self._library.rows:
+            known = before.get(row.key)
+            if known is not None and known.row == row:
+                self._shown[row.key] = known
+            elif passes(row, self._choice):
+                number = self._numbers.setdefault(row.key, len(self._numbers))
+                self._shown[row.key] = _Shown(number, row, self._version)
+
+
+class Server(ThreadingHTTPServer):
+    """Answers requests of pages that it sent. Bound to this machine alone."""
+
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(self, changes: Changes, port: int) -> None:
+        super().__init__((HOST, port), _Handler)
+        self.changes = changes
+        self.url = f"http://{HOST}:{self.server_port}/"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A browser that goes away early is no error."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Server
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        changes = self.server.changes
+        asked = _CHANGES.fullmatch(self.path)
+        if self.headers.get("Host") not in _names(self.server.server_port):
+            self.send_error(403, "unknown host")
+        elif self.path == "/":
+            self._send("text/html", following_page(changes.title))
+        elif asked:
+            found = changes.since(int(asked[1]), int(asked[2]))
+            self._send("application/json", json.dumps(found, allow_nan=False))
+        else:
+            self.send_error(404)
+
+    def log_message(self, *_: Any) -> None:
+        """Requests are not logged."""
+
+    def _send(self, kind: str, text: str) -> None:
+        body = text.encode()
+        headers = {
+            "Content-Type": f"{kind}; charset=utf-8",
+            "Content-Length": str(len(body)),
+            "Cache-Control": "no-store",
+            "Cross-Origin-Resource-Policy": "same-origin",
+            "X-Content-Type-Options": "nosniff",
+        }
+        self.send_response(200)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def _names(port: int) -> tuple[str, ...]:
+    names = (HOST, "localhost")
+    return (*(f"{name}:{port}" for name in names), *(names if port == 80 else ()))
