@@ -1,6 +1,7 @@
 """Turns and trajectories as values; `kevin_env.recorder` reads and writes their file."""
 
 import contextlib
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
@@ -11,6 +12,7 @@ from kevin_env.outcome import Category, Frozen, Outcome, interval_of, speedup_of
 from kevin_env.parsing import meaning_of
 from kevin_env.problem import Problem, ProblemError, load_problem
 from kevin_env.profile import Profile
+from kevin_env.score import at_bound
 
 SCHEMA = "kevin-trajectory/1"
 
@@ -134,10 +136,21 @@ class Turn(Frozen):
         """95 % confidence interval of the speedup."""
         return interval_of(self.outcome)
 
+    @property
+    def paid_speedup(self) -> float | None:
+        """The speedup that a score pays by default: the lower end of a noisy interval."""
+        return speedup_of(at_bound(self.outcome))
+
     @cached_property
     def meaning(self) -> bytes | None:
         """Hash of the code without comments and layout; None without code."""
         return meaning_of(self.submission.code) if self.submission else None
+
+
+def best_turn(turns: Sequence[Turn]) -> Turn | None:
+    """The turn with the largest paid speedup, the first of equals; None when none was timed."""
+    timed = [turn for turn in turns if turn.paid_speedup is not None]
+    return max(timed, key=lambda turn: turn.paid_speedup or 0.0, default=None)
 
 
 class ProblemRef(Frozen):

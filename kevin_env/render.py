@@ -17,9 +17,10 @@ def turn_cells(turn: Turn, value: float) -> dict[str, str]:
     """The cells of a turn whose return is `value`, by column. The message is untrusted."""
     return {
         "turn": str(turn.turn),
-        "verdict": f"{turn.category}/{turn.kind}",
+        "verdict": f"{turn.category}/{turn.kind}" + " by hand" * turn.by_person,
         "speedup": speedup_text(turn.speedup),
         "speedup [95 %]": speedup_text(turn.speedup, turn.speedup_interval),
+        "95 % interval": interval_text(turn.speedup_interval),
         "score": f"{turn.score:.2f}",
         "return": f"{value:.2f}",
         "seconds": f"{turn.seconds.total:.1f}",
@@ -29,9 +30,12 @@ def turn_cells(turn: Turn, value: float) -> dict[str, str]:
 
 def speedup_text(speedup: float | None, interval: tuple[float, float] | None = None) -> str:
     """Such as `2.31x [2.20, 2.41]`; empty without a speedup."""
-    if speedup is None:
-        return ""
-    return f"{speedup:.2f}x" + (f" [{interval[0]:.2f}, {interval[1]:.2f}]" if interval else "")
+    return "" if speedup is None else f"{speedup:.2f}x {interval_text(interval)}".rstrip()
+
+
+def interval_text(interval: tuple[float, float] | None) -> str:
+    """Such as `[2.20, 2.41]`; empty without one."""
+    return f"[{interval[0]:.2f}, {interval[1]:.2f}]" if interval else ""
 
 
 def plain_table(episode: Episode) -> str:

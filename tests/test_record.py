@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from kevin_env.judge.api import Seconds, Submission
 from kevin_env.outcome import Outcome
 from kevin_env.problem import Problem, ProblemError, parse_problem
-from kevin_env.record import SCHEMA, Message, ProblemRef, Reply, Trajectory, Turn, Usage
+from kevin_env.record import SCHEMA, Message, ProblemRef, Reply, Trajectory, Turn, Usage, best_turn
 from kevin_env.recorder import BadLine, Recorder, partial_path, read_running, read_trajectories
 
 PROBLEM = ProblemRef.of(Problem(id="double", source=SOURCE, name="double"))
@@ -106,6 +106,14 @@ def test_what_follows_from_the_outcome_stands_beside_it_and_is_not_believed(tmp_
     (read,) = read_trajectories(file)
     assert isinstance(read, Trajectory)
     assert read.turns[0].speedup == 2.0
+
+
+def test_the_best_turn_is_the_one_that_is_paid_most() -> None:
+    noisy = correct(3.0).model_copy(update={"kind": "too_noisy", "speedup_interval": (0.9, 7.0)})
+    turns = [turn(1), turn(2, correct(1.5)), turn(3, noisy), turn(4, correct(1.5))]
+    assert best_turn(turns) is turns[1]
+    assert best_turn(turns[2:3]) is turns[2] and turns[2].paid_speedup == 0.9
+    assert best_turn(turns[:1]) is None
 
 
 def test_a_running_episode_is_on_disk_turn_by_turn(tmp_path) -> None:

@@ -26,13 +26,14 @@ def ids(library: Library) -> list[str]:
 def test_a_row_says_of_an_episode_what_the_episode_says(tmp_path: Path) -> None:
     episodes = [
         trajectory(turn(1), RIGHT, BROKEN, returns=(0.92, 2.3, 0.0)),
-        trajectory(id="none", hardware=None),
+        trajectory(timed(1, 3.0, kind="too_noisy"), timed(2, 2.0), id="none", hardware=None),
     ]
     library = whole(write(tmp_path / "t.jsonl", *episodes))
     for row, episode in zip(library.rows, episodes, strict=True):
         assert row == row_of(episode, row.place)
         assert library.episode(row) == episode
-    assert (library.rows[0].marks, library.rows[0].best) == ("?●x", 2.0)
+    best = [(row.marks, row.best) for row in library.rows]
+    assert best == [("?●x", 2.0), ("○●", pytest.approx(2.7))]
 
 
 def test_what_can_be_read_is_shown_and_the_rest_named(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def test_the_reply_is_seen_while_it_comes(played: Callable[..., list[str]], tmp_
     coming, prompt, back, nothing = played(
         ".", until("class ModelNew"), "p", "p", "1", touch(tmp_path / "go"), until("max_turns")
     )[:4]
-    assert "turn 1: the reply, 529 characters" in coming and "▌ ▸     1  replying" in coming
+    assert "turn 1 of 1  the reply, 529 characters" in coming and "▌ ▸     1  replying" in coming
     assert "user:" in prompt and "class ModelNew" in back
     assert "no turn has been judged yet" in nothing
 
@@ -97,7 +97,7 @@ def test_retries_and_reasoning_are_seen(played: Callable[..., list[str]], tmp_pa
         touch(tmp_path / "go"), until("max_turns"),
     )[:4]  # fmt: skip
     assert "HTTP 429, trying again in" in again
-    assert "r shows what it thinks" in thinking and "A block per row?" not in thinking
+    assert "r shows the reasoning" in thinking and "A block per row?" not in thinking
     assert "A block per row?" in shown
 
 
@@ -105,7 +105,7 @@ def test_steps_a_remark_and_the_same_turn_again(
     played: Callable[..., list[str]], tmp_path: Path
 ) -> None:
     steps: list[Step] = [
-        until("class ModelNew"), "space", touch(tmp_path / "go"), until("step by step"),
+        until("class ModelNew"), "space", touch(tmp_path / "go"), until("pauses after this turn"),
         until("waiting"), "R", '"Use one pass.', "enter", '"And no more.', "ctrl+s",
         until("with a remark"), "n", until("turn 3 of 4"), "t backspace 2 enter",
         until("turn 2 of 4"), "n", until("2.00x"),
@@ -215,11 +215,11 @@ def test_what_goes_on_is_said_in_words() -> None:
     live = happened(live, Replied("r", 5.0))
     assert live.doing(6.0) == "the judge"
     live = happened(live, StageBegan("queue", 5.0))
-    assert live.doing(9.0) == "waiting for another judgement, 4 s"
+    assert live.doing(9.0) == "waiting for another judge, 4 s"
     live = happened(live, StageBegan("build", 9.0))
     assert live.doing(10.5) == "queue 4.0 s  build 1.5 s"
     assert spent((("time", 1.0), ("queue", 2.0), ("time", 5.0)), 6.0) == {"time": 2.0, "queue": 3.0}
-    assert tokens_text((RIGHT, RIGHT)) == "20 + 10 tokens"
+    assert tokens_text((RIGHT, RIGHT)) == "20 tokens in, 10 out"
     assert tokens_text(()) == ""
 
 
@@ -231,7 +231,12 @@ def test_samples_are_played_side_by_side(tmp_path: Path, pool: ScriptedPool) -> 
     )[:6]  # fmt: skip
     assert "3 samples of 2 turns" in half and "correctness/values" in half
     assert "turn 2 of 2" in opened and "class ModelNew" in opened
-    assert "3 samples" in back and "pause, run on" in help and "paused" in paused and done
+    assert (
+        "3 samples" in back
+        and "pause after the running turns" in help
+        and "paused" in paused
+        and done
+    )
     ended = batch.finish()
     assert [(each.sample, len(each.turns), each.stop_reason) for each in ended] == [
         (n, 2, "max_turns") for n in range(3)

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from kevin_env.judge.api import Stage
 from kevin_env.outcome import Category, Outcome, visible
-from kevin_env.record import Turn
+from kevin_env.record import Turn, best_turn
 from kevin_env.render import turn_cells
 
 COLOURS: dict[Category, str] = {
@@ -76,14 +76,8 @@ def verdict_text(outcome: Outcome) -> Text:
     return Text(f"{outcome.category}/{outcome.kind}", COLOURS[outcome.category])
 
 
-def best_turn(turns: Sequence[Turn]) -> Turn | None:
-    """The fastest correct turn, the first of equals; None when none was timed."""
-    timed = [turn for turn in turns if turn.speedup is not None]
-    return max(timed, key=lambda turn: turn.speedup or 0.0, default=None)
-
-
 def best_at(turns: Sequence[Turn]) -> int:
-    """Index of the fastest turn; the last correct one if none was timed, else the last."""
+    """Index of `best_turn`; of the last correct turn if none was timed, else of the last one."""
     best = best_turn(turns)
     if best is not None:
         return turns.index(best)
@@ -101,7 +95,7 @@ def turns_table(turns: Sequence[Turn], returns: Sequence[float]) -> Table:
     for turn, value in zip(turns, returns, strict=True):
         cells = turn_cells(turn, value)
         table.add_row(
-            *(verdict_text(turn.outcome) if name == "verdict" else cells[name] for name in COLUMNS)
+            *(Text(cells[name], COLOURS[turn.category] * (name == "verdict")) for name in COLUMNS)
         )
     return table
 

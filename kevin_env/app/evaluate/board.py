@@ -11,7 +11,8 @@ from rich.text import Text
 from kevin_env.app.evaluate.folder import Compared
 from kevin_env.app.evaluate.run import Waiting
 from kevin_env.app.evaluate.search import AGAIN, Shape
-from kevin_env.app.replay.pieces import DIM, clock, join, speedup, text, verdict
+from kevin_env.app.replay.pieces import DIM, clock, join, text
+from kevin_env.app.screen import verdict_text
 from kevin_env.record import StopReason, Trajectory, Turn
 from kevin_env.render import speedup_text
 
@@ -56,8 +57,9 @@ class Lane:
         """Takes note of kernels."""
         for turn in turns:
             self.correct |= turn.category == "correct"
-            if turn.speedup and (self.best is None or turn.speedup > self.best.speedup):
-                self.best = Best(turn.speedup, sample, turn.turn)
+            paid = turn.paid_speedup
+            if paid and (self.best is None or paid > self.best.speedup):
+                self.best = Best(paid, sample, turn.turn)
 
 
 class Board:
@@ -205,12 +207,12 @@ def best_text(board: Board) -> str:
     if not timed:
         return solved
     best, lane = max(timed, key=lambda pair: pair[0])
-    return f"{solved}, best {speedup(best)} on {lane.id}"
+    return f"{solved}, best {speedup_text(best)} on {lane.id}"
 
 
 def turn_text(turn: Turn) -> Text:
     """A turn's verdict with its speedup or what went wrong, score and seconds."""
-    line = join(verdict(turn.category, turn.kind), f"  score {turn.score:.2f}")
+    line = join(verdict_text(turn.outcome), f"  score {turn.score:.2f}")
     told = speedup_text(turn.speedup, turn.speedup_interval)
     line = join(line, (f"  {turn.seconds.total:.1f} s", DIM))
     return join(line, f"  {told}" if told else (f"  {turn.outcome.message}", DIM))

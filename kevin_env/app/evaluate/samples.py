@@ -22,9 +22,8 @@ from kevin_env.app.evaluate.figures import (
     ProblemSpeed,
     Totals,
 )
-from kevin_env.outcome import is_hack, speedup_of
-from kevin_env.record import Trajectory, Turn, Usage
-from kevin_env.score import at_bound
+from kevin_env.outcome import is_hack
+from kevin_env.record import Trajectory, Turn, Usage, best_turn
 
 RATES: dict[str, Callable[[Turn], bool]] = {
     "format": lambda turn: turn.category != "format",
@@ -58,8 +57,8 @@ class Played:
 
     @cached_property
     def recorded(self) -> float:
-        """The recorded speedup: if noisy the lower end of its interval, 0 without a time."""
-        return speedup_of(at_bound(self.turn.outcome)) or 0.0
+        """The recorded speedup that counts, 0 without a time."""
+        return self.turn.paid_speedup or 0.0
 
     def speedup(self, baseline: Baseline) -> float | None:
         """The speedup over a baseline; None if the factor is unknown."""
@@ -89,7 +88,8 @@ class Sample:
     @property
     def best_turn(self) -> int | None:
         """The first turn, from 1, with the fastest correct kernel; None without a time."""
-        return self._so_far.index(self.fastest()) + 1 if self.fastest() else None
+        best = best_turn([each.turn for each in self.played])
+        return best and best.turn
 
     def lasts(self, turn: int) -> bool:
         """Whether it has a turn with this number."""

@@ -12,9 +12,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from kevin_env.outcome import Frozen, speedup_of
+from kevin_env.outcome import Frozen
 from kevin_env.record import StopReason, Trajectory
-from kevin_env.score import at_bound
 
 AGAIN: frozenset[StopReason | None] = frozenset({None, "judge_error", "model_error", "interrupted"})
 """Stop reasons after which an episode is continued. None: the process was killed."""
@@ -107,9 +106,9 @@ class Past:
         """From an episode with a sample number."""
         if trajectory.sample is None:
             raise ValueError(f"episode {trajectory.episode_id} has no sample number")
-        outcomes = [at_bound(turn.outcome) for turn in trajectory.turns]
         merits = (
-            speedup_of(each) or 0.0 if each.category == "correct" else -1.0 for each in outcomes
+            turn.paid_speedup or 0.0 if turn.category == "correct" else -1.0
+            for turn in trajectory.turns
         )
         return cls(trajectory.episode_id, trajectory.sample, trajectory.stop_reason, tuple(merits))
 

@@ -11,9 +11,9 @@ from kevin_env.app.play import plain
 from kevin_env.app.play.events import Ended, Event, Failed, Judged, Started
 from kevin_env.app.play.live import Live, happened
 from kevin_env.app.play.session import Session
-from kevin_env.app.replay.pieces import DIM, clock, fit, join, speedup, verdict
-from kevin_env.app.screen import best_turn, show
-from kevin_env.record import Trajectory, Turn
+from kevin_env.app.replay.pieces import DIM, clock, fit, join
+from kevin_env.app.screen import show, verdict_text
+from kevin_env.record import Trajectory, Turn, best_turn
 from kevin_env.render import speedup_text
 
 _NEWS = 100
@@ -64,7 +64,7 @@ class Batch:
             for at, sample in enumerate(self.samples)
             if (turn := best_turn(sample.turns)) is not None
         ]
-        return max(found, key=lambda pair: pair[1].speedup or 0.0, default=None)
+        return max(found, key=lambda pair: pair[1].paid_speedup or 0.0, default=None)
 
     def number(self, at: int) -> int:
         """The number that a sample is recorded with; without one its index."""
@@ -99,13 +99,13 @@ def best_text(batch: Batch) -> str:
     if batch.best is None:
         return "best: none timed yet"
     at, turn = batch.best
-    return f"best {speedup(turn.speedup)} (sample {batch.number(at)}, turn {turn.turn})"
+    return f"best {speedup_text(turn.paid_speedup)} (sample {batch.number(at)}, turn {turn.turn})"
 
 
 def turn_line(number: int, turn: Turn) -> Text:
     """One turn of a sample on one line."""
     result = speedup_text(turn.speedup, turn.speedup_interval)
-    name = fit(verdict(turn.category, turn.kind), _VERDICT)
+    name = fit(verdict_text(turn.outcome), _VERDICT)
     line = join(f"sample {number:<3} turn {turn.turn:<3} ", name, f" score {turn.score:.2f}  ")
     return join(line, (result or turn.outcome.message, "" if result else DIM))
 

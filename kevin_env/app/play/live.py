@@ -87,7 +87,7 @@ class Live:
         if not seconds:
             return "the judge"
         if self.stages[-1][0] == "queue" and seconds["queue"] > _QUEUED:
-            return f"waiting for another judgement, {seconds['queue']:.0f} s"
+            return f"waiting for another judge, {seconds['queue']:.0f} s"
         return "  ".join(f"{name} {value:.1f} s" for name, value in seconds.items() if value > 0.05)
 
 
@@ -137,4 +137,4 @@ def tokens_text(turns: tuple[Turn, ...]) -> str:
         for name in ("prompt_tokens", "completion_tokens")
     )
     cost = sum(each.cost or 0.0 for each in used)
-    return f"{sent:,} + {came:,} tokens" + (f", ${cost:.4f}" if cost else "")
+    return f"{sent:,} tokens in, {came:,} out" + (f", ${cost:.4f}" if cost else "")

@@ -2,13 +2,13 @@
 
 from rich.console import Console
 
-from kevin_env.app.screen import StageDisplay, best_turn, show, turns_table, verdict_text
+from kevin_env.app.screen import StageDisplay, show, turns_table, verdict_text
 from kevin_env.episode import Episode
 from kevin_env.extract import Extracted, extract
 from kevin_env.judge.api import JudgeError
 from kevin_env.outcome import visible
 from kevin_env.policies.base import Policy, PolicyError
-from kevin_env.record import Reply, StopReason, Trajectory, Turn
+from kevin_env.record import Reply, StopReason, Trajectory, Turn, best_turn
 from kevin_env.render import speedup_text
 
 MOST_LINES = 12

@@ -19,12 +19,11 @@ from kevin_env.app.replay.pieces import (
     fit,
     join,
     paragraph,
-    speedup,
     text,
     wrapped,
 )
-from kevin_env.app.screen import best_turn
-from kevin_env.record import Turn
+from kevin_env.record import Turn, best_turn
+from kevin_env.render import speedup_text
 
 CONTEXT = 3
 """Equal lines that are shown round a change."""
@@ -134,9 +133,9 @@ def _title(name: str, before: Turn, turn: Turn, lines: Sequence[DiffLine]) -> Te
     added, removed = counts(lines)
     return join(
         (f"{name}: turn {before.turn} ", "bold"),
-        (f"{before.category} {speedup(before.speedup)}".rstrip(), DIM),
+        (f"{before.category} {speedup_text(before.speedup)}".rstrip(), DIM),
         (f"  →  turn {turn.turn} ", "bold"),
-        (f"{turn.category} {speedup(turn.speedup)}".rstrip(), DIM),
+        (f"{turn.category} {speedup_text(turn.speedup)}".rstrip(), DIM),
         (f"   +{added}", "green"),
         (f" -{removed}", "red"),
     )

@@ -4,8 +4,17 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from kevin_env.app.replay.pieces import DIM, GAP, Column, marks, sparkline, speedup, text, that_fit
+from kevin_env.app.replay.pieces import (
+    DIM,
+    GAP,
+    Column,
+    marks,
+    sparkline,
+    text,
+    that_fit,
+)
 from kevin_env.app.replay.rows import Row
+from kevin_env.render import speedup_text
 
 _NAMES = 44
 """Columns that problem and model have at least, with the gaps round them, where there is room."""
@@ -42,7 +51,7 @@ def list_cells(row: Row, number: int, columns: Sequence[Column]) -> dict[str, Te
         "problem": text(row.problem),
         "model": text(row.model or "-", "" if row.model else DIM),
         "turns": marks(row.marks, width),
-        "best": text(speedup(best) or "-", style),
+        "best": text(speedup_text(best) or "-", style),
         "return": text("-", DIM) if row.value is None else text(f"{row.value:.3f}"),
         "speedups": text(sparkline(row.speedups[-width:]), "cyan"),
         "ended": text(row.stop_reason or "running", DIM if row.stop_reason else "cyan"),

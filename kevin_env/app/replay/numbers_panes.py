@@ -9,7 +9,6 @@ from kevin_env.app.replay.pieces import (
     heading,
     join,
     paragraph,
-    speedup,
     table_line,
     text,
 )
@@ -17,6 +16,7 @@ from kevin_env.app.replay.reward import formula, return_sum, returns_of, score_s
 from kevin_env.judge.api import Seconds
 from kevin_env.outcome import Correct
 from kevin_env.record import Trajectory, Turn
+from kevin_env.render import speedup_text
 from kevin_env.roofline import Roofline
 from kevin_env.wording import decimal, duration
 
@@ -87,7 +87,7 @@ def measured(turn: Turn) -> dict[str, str]:
         return {}
     low_high = outcome.speedup_interval
     facts = {
-        "speedup": speedup(outcome.speedup) or "too noisy to tell",
+        "speedup": speedup_text(outcome.speedup) or "too noisy to tell",
         "interval": f"{low_high[0]:.3f}x to {low_high[1]:.3f}x (95 %)" if low_high else "-",
         "reference": _call(outcome.reference_seconds),
         "submission": _call(outcome.submission_seconds),

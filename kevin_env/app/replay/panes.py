@@ -16,7 +16,6 @@ from kevin_env.app.replay.pieces import (
     join,
     paragraph,
     text,
-    verdict,
     wrapped,
 )
 from kevin_env.outcome import CompileError, Ending, Incorrect, RuntimeFailure
@@ -89,7 +88,7 @@ def _numbered(code: str, wrong: tuple[int, ...], note: str, look: Look) -> tuple
 
 def _feedback(turn: Turn, look: Look) -> list[Text]:
     """The feedback to the policy, followed by what the judge recorded in addition."""
-    done = [verdict(turn.category, turn.kind), Text(), *prose(turn.feedback, look)]
+    done = list(prose(turn.feedback, look))
     outcome = turn.outcome
     facts: list[tuple[str, str]] = []
     if isinstance(outcome, RuntimeFailure | Incorrect) and outcome.input_set:

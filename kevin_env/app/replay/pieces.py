@@ -1,8 +1,9 @@
 """Small parts of a screen: lines of a given width, columns, bars, all made from clean text."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
@@ -10,7 +11,6 @@ from rich.text import Text
 from kevin_env.app.replay.code import Kind, Line, clean
 from kevin_env.app.replay.rows import CATEGORIES
 from kevin_env.app.screen import COLOURS
-from kevin_env.outcome import Category
 from kevin_env.record import Turn
 
 CODE: dict[Kind, str] = {
@@ -33,13 +33,6 @@ Tints = tuple[str, str, str, str]
 """Backgrounds of a diff: added and removed lines, then what was added and removed within them."""
 DARK: Tints = ("#12301c", "#3a1a1e", "#1f6b37", "#8a2d35")
 LIGHT: Tints = ("#dafbe1", "#ffebe9", "#9be9a8", "#ffb8b0")
-
-
-class Size(NamedTuple):
-    """Of a screen, in characters."""
-
-    columns: int
-    rows: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +59,12 @@ _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 def text(words: str, style: str = "") -> Text:
     """Words of anyone as one piece of a line."""
-    return Text(clean(words).replace("\n", " "), style, no_wrap=True, end="")
+    return _styled(clean(words).replace("\n", " "), style)
+
+
+def _styled(words: str, style: str) -> Text:
+    """One span: Textual gives names of colours in the style of a whole text its own meaning."""
+    return Text(no_wrap=True, end="").append(words, style)
 
 
 def join(*parts: "Text | str | tuple[str, str]") -> Text:
@@ -103,7 +101,7 @@ def ends(left: Text, right: Text, width: int) -> Text:
 
 
 def wrapped(line: Text, width: int, hang: str = "") -> list[Text]:
-    """A line wrapped at any character to `width`; continuation lines begin with `hang`."""
+    """A line of code wrapped to `width`; continuation lines begin with `hang`."""
     if line.cell_len <= width or width <= len(hang) + 1:
         return [line]
     first, rest = _split(line, width)
@@ -120,11 +118,6 @@ def paragraph(words: str, width: int, style: str = "") -> list[Text]:
     for line in clean(words).rstrip().split("\n"):
         done += _broken(line, max(width, 8), style)
     return done
-
-
-def rule(width: int) -> Text:
-    """A line across."""
-    return Text("─" * width, DIM)
 
 
 def sparkline(values: Iterable[float | None], most: float | None = None) -> str:
@@ -145,8 +138,9 @@ def bar(share: float, width: int) -> str:
 
 def progress(share: float, words: str, width: int) -> Text:
     """A line with a bar of how far something is (0 to 1), and behind it the same in words."""
-    room = max(width - len(words) - 3, 4)
-    return join(" ", (bar(share, room), "cyan"), f" {words}")
+    room = max(width - len(words) - 4, 4)
+    done = round(min(max(share, 0.0), 1.0) * room)
+    return join(" ", ("━" * done, "cyan"), ("━" * (room - done), DIM), f"  {words}")
 
 
 def clock(seconds: float) -> str:
@@ -163,16 +157,6 @@ def marks(signs: str, width: int) -> Text:
     for sign in signs:
         line.append(sign, COLOURS[CATEGORIES[sign]] if sign in CATEGORIES else DIM)
     return line
-
-
-def verdict(category: Category, kind: str) -> Text:
-    """`category/kind` in the category's colour."""
-    return text(f"{category}/{kind}", COLOURS[category])
-
-
-def speedup(value: float | None) -> str:
-    """Such as `1.94x`; empty for none."""
-    return "" if value is None else f"{value:.2f}x"
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,11 +192,14 @@ def heading(columns: Sequence[Column]) -> Text:
 
 
 def _split(line: Text, width: int) -> tuple[Text, Text]:
-    """Where `width` characters of the screen end; wide characters stay whole."""
+    """Where `width` columns end, between words if there is such a place in the last half."""
     plain, at, used = line.plain, 0, 0
     while at < len(plain) and used + cell_len(plain[at]) <= width:
         used += cell_len(plain[at])
         at += 1
+    if at < len(plain) and re.match(r"\w", plain[at]):
+        word = re.search(r"\w+$", plain[at // 2 : at])
+        at -= len(word[0]) if word and word.start() else 0
     return line[: max(at, 1)], line[max(at, 1) :]
 
 
@@ -230,4 +217,4 @@ def _broken(line: str, width: int, style: str) -> list[Text]:
             done.append(head)
             longer = longer[len(head) :]
         current = longer
-    return [Text(each, style, no_wrap=True, end="") for each in [*done, current]]
+    return [_styled(each, style) for each in [*done, current]]

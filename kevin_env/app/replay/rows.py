@@ -6,8 +6,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from kevin_env.outcome import Category
+from kevin_env.outcome import Category, Correct, Outcome, speedup_of
 from kevin_env.record import Trajectory, Turn
+from kevin_env.score import at_bound
 
 MARKS: dict[Category, str] = {
     "format": "?",
@@ -20,13 +21,16 @@ MARKS: dict[Category, str] = {
 """How a turn's category looks where there is room for one character."""
 
 NOISY = "○"
-"""How a correct turn with a noisy time looks in pages."""
+"""How a correct turn with a noisy time looks."""
 
-CATEGORIES: dict[str, Category] = {mark: category for category, mark in MARKS.items()}
+CATEGORIES: dict[str, Category] = {
+    **{mark: category for category, mark in MARKS.items()},
+    NOISY: "correct",
+}
 
 
-def mark_of(turn: Turn) -> str:
-    """The character that a page shows for a turn."""
+def mark_of(turn: "Turn | Outcome | _Outcome") -> str:
+    """The character that stands for a turn."""
     return NOISY if turn.kind == "too_noisy" else MARKS[turn.category]
 
 
@@ -55,9 +59,9 @@ class Row:
     created: str
     stop_reason: str | None
     marks: str
-    """One character a turn, see `MARKS`."""
+    """One character a turn, see `mark_of`."""
     speedups: tuple[float | None, ...]
-    scores: tuple[float, ...]
+    """Those that a score pays, see `Turn.paid_speedup`."""
     value: float | None
     """The return of the first turn; None where none is recorded."""
 
@@ -83,12 +87,19 @@ class _Problem(_Part):
 
 class _Outcome(_Part):
     category: Category
+    kind: str
     speedup: float | None = None
+    speedup_interval: tuple[float, float] | None = None
+
+    @property
+    def paid(self) -> float | None:
+        if self.kind != "too_noisy":
+            return self.speedup
+        return speedup_of(at_bound(Correct.model_construct(**self.model_dump(), roofline=None)))
 
 
 class _Turn(_Part):
     outcome: _Outcome
-    score: float
 
 
 class _Hardware(_Part):
@@ -114,7 +125,7 @@ def read_row(line: bytes, place: Place) -> Row:
         ValidationError: if the line is no episode of this version.
     """
     read = _Episode.model_validate_json(line)
-    return _row(read, place, tuple(turn.outcome.speedup for turn in read.turns))
+    return _row(read, place, tuple(turn.outcome.paid for turn in read.turns))
 
 
 NOWHERE = Place(Path(), 0, 0, 0)
@@ -123,7 +134,7 @@ NOWHERE = Place(Path(), 0, 0, 0)
 
 def row_of(episode: Trajectory, place: Place = NOWHERE) -> Row:
     """The row of an episode that has been read whole."""
-    return _row(episode, place, tuple(turn.speedup for turn in episode.turns))
+    return _row(episode, place, tuple(turn.paid_speedup for turn in episode.turns))
 
 
 def _row(episode: _Episode | Trajectory, place: Place, speedups: tuple[float | None, ...]) -> Row:
@@ -136,8 +147,7 @@ def _row(episode: _Episode | Trajectory, place: Place, speedups: tuple[float | N
         device=episode.hardware.name if episode.hardware else "",
         created=episode.created,
         stop_reason=episode.stop_reason,
-        marks="".join(MARKS[turn.outcome.category] for turn in episode.turns),
+        marks="".join(mark_of(turn.outcome) for turn in episode.turns),
         speedups=speedups,
-        scores=tuple(turn.score for turn in episode.turns),
         value=episode.returns[0] if episode.returns else None,
     )

@@ -1,13 +1,15 @@
 """What every screen has: help, notices, a line to type in, and themes."""
 
+import functools
+import itertools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
 from rich.terminal_theme import TerminalTheme
 from rich.text import Text
-from textual.app import App, ComposeResult, ReturnType
+from textual.app import App, ComposeResult, ReturnType, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.color import Color
 from textual.containers import Horizontal
@@ -15,22 +17,24 @@ from textual.screen import ModalScreen, Screen
 from textual.timer import Timer
 from textual.widgets import Footer, Input, Static
 
-from kevin_env.app.replay.pieces import DARK, DIM, LIGHT, Tints, join, paragraph, text
+from kevin_env.app.replay.pieces import DARK, DIM, LIGHT, Tints, fit, join, paragraph, text
 from kevin_env.app.tui.widgets import Lines
 
 Pairs = Sequence[tuple[str, str]]
 _NOTICE = 4.0
 """Seconds that a notice is shown."""
+_ROOMY = 110
+"""Columns from which on the keys at the foot are spaced."""
 
 SCROLLING: tuple[BindingType, ...] = (
-    Binding("j,down", "scroll(1)", "down", show=False),
-    Binding("k,up", "scroll(-1)", "up", show=False),
-    Binding("pagedown,space,ctrl+f", "scroll_pages(0.9)", "a page down", show=False),
-    Binding("pageup,ctrl+b", "scroll_pages(-0.9)", "a page up", show=False),
+    Binding("j,down", "scroll(1)", "line down", show=False),
+    Binding("k,up", "scroll(-1)", "line up", show=False),
+    Binding("pagedown,space,ctrl+f", "scroll_pages(0.9)", "page down", show=False),
+    Binding("pageup,ctrl+b", "scroll_pages(-0.9)", "page up", show=False),
     Binding("ctrl+d", "scroll_pages(0.5)", "half a page down", show=False),
     Binding("ctrl+u", "scroll_pages(-0.5)", "half a page up", show=False),
-    Binding("g,home", "scroll(-1000000000)", "to the top", show=False),
-    Binding("G,end", "scroll(1000000000)", "to the end", show=False),
+    Binding("g,home", "scroll(-1000000000)", "top", show=False),
+    Binding("G,end", "scroll(1000000000)", "end", show=False),
 )
 
 
@@ -64,8 +68,9 @@ class KevinApp(App[ReturnType]):
     .-asking Footer, .-noticing Footer { display: none; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("question_mark", "help", "help", key_display="?", tooltip="these keys"),
         Binding("Q", "quit", "quit from anywhere", show=False),
-        Binding("ctrl+z", "suspend_process", "to the background", show=False),
+        Binding("ctrl+z", "suspend_process", "suspend", show=False),
     ]
     FOOT = True
     """Whether the keys are shown at the foot."""
@@ -96,6 +101,14 @@ class KevinApp(App[ReturnType]):
         self.copy_to_clipboard(words)
         self.say(f"copied {what}, {len(words):,} characters")
 
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """What the palette offers: whatever has a key on the screen, and the themes."""
+        for words, (keys, action) in _keys(screen).items():
+            yield SystemCommand(
+                words, f"key {keys}", functools.partial(self.run_action, action, screen)
+            )
+        yield SystemCommand("theme", "change the colors", self.action_change_theme)
+
     def action_help_quit(self) -> None:
         """Ctrl-C leaves, unless something is selected."""
         self.exit()
@@ -118,12 +131,12 @@ class _Line(Input):
     ]
 
 
-class AskScreen(Screen[Any]):
+class AskScreen(Screen[Any], inherit_bindings=False):
     """A screen with a line at its foot in which something can be typed."""
 
     AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("question_mark", "app.help", "help", key_display="?"),
+        Binding("ctrl+c,super+c", "screen.copy_text", show=False),
     ]
     help_sections: ClassVar[Sequence[tuple[str, Pairs]]] = ()
     """Of the help, below the keys."""
@@ -143,6 +156,11 @@ class AskScreen(Screen[Any]):
         yield Static(id="notice")
         if self.app.FOOT:  # type: ignore[attr-defined]
             yield Footer(compact=True, show_command_palette=False)
+
+    def on_resize(self) -> None:
+        """Keys stand further apart where there is room."""
+        for foot in self.query(Footer):
+            foot.compact = self.size.width < _ROOMY
 
     def notice(self, words: Text) -> None:
         """Shows a line in place of the keys for some seconds."""
@@ -246,27 +264,46 @@ def scroll(lines: Lines, by: int) -> None:
     lines.scroll_to(y=lines.scroll_offset.y + by, animate=False)
 
 
-def help_screen(screen: Screen[Any]) -> TextScreen:
-    """The keys of a screen, as its bindings say, and further sections."""
-    keys: dict[str, list[str]] = {}
+def _keys(screen: Screen[Any]) -> dict[str, tuple[str, str]]:
+    """What each binding of a screen does: its keys, and its action."""
+    keys: dict[str, tuple[str, str]] = {}
     own = [base for base in type(screen).__mro__ if issubclass(base, AskScreen)]
     for base in (*reversed(own), KevinApp):
         for binding in Binding.make_bindings(vars(base).get("BINDINGS", ())):
-            known = keys.setdefault(binding.description, [])
-            known.append(screen.app.get_key_display(replace(binding, key_display=None)))
-    pairs = [(" ".join(known), words) for words, known in keys.items()]
-    pairs += [("^p", "all commands, themes among them"), ("^c", "copy what is selected, or quit")]
+            if words := str(binding.tooltip or binding.description):
+                shown = screen.app.get_key_display(replace(binding, key_display=None))
+                known = keys[words][0] + " " if words in keys else ""
+                action = f"{'app.' * (base is KevinApp)}{binding.action}"
+                keys[words] = known + shown, action
+    return keys
+
+
+def help_screen(screen: Screen[Any]) -> TextScreen:
+    """The keys of a screen, as its bindings say, and further sections."""
+    pairs = [(keys, words) for words, (keys, _) in _keys(screen).items()]
+    pairs += [("^p", "all commands, and themes"), ("^c", "copy the selection, or quit")]
     sections = (("Keys", pairs), *getattr(screen, "help_sections", ()))
 
     def lines(width: int) -> list[Text]:
         parts = ([text(title, "bold"), *_pairs(each, width), Text()] for title, each in sections)
         return [line for part in parts for line in part]
 
-    return TextScreen("keys", lines)
+    return TextScreen("help", lines)
 
 
 def _pairs(pairs: Pairs, width: int) -> list[Text]:
+    """Keys with their meanings, in two columns if these fit."""
     room = min(max(len(key) for key, _ in pairs) + 2, width // 2)
+    half = width // 2
+    if max(len(words) for _, words in pairs) > half - room - 3:
+        return _column(pairs, room, width)
+    middle = (len(pairs) + 1) // 2
+    sides = (_column(part, room, half) for part in (pairs[:middle], pairs[middle:]))
+    both = itertools.zip_longest(*sides, fillvalue=Text())
+    return [join(fit(left, half), right) for left, right in both]
+
+
+def _column(pairs: Pairs, room: int, width: int) -> list[Text]:
     done: list[Text] = []
     for key, words in pairs:
         for number, line in enumerate(paragraph(words, width - room - 2, DIM)):

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -22,31 +22,29 @@ from kevin_env.app.replay.pieces import (
     Base,
     Column,
     Look,
-    Tints,
     bar,
     join,
     paragraph,
-    sparkline,
-    speedup,
     text,
     that_fit,
-    verdict,
 )
 from kevin_env.app.replay.reward import return_sum, returns_of, score_sum
-from kevin_env.app.replay.rows import MARKS
-from kevin_env.app.screen import COLOURS, best_at, best_turn
+from kevin_env.app.replay.rows import mark_of
+from kevin_env.app.screen import COLOURS, best_at
 from kevin_env.app.tui.app import SCROLLING, AskScreen, KevinApp
 from kevin_env.app.tui.widgets import Lines, Rows
 from kevin_env.app.writing import write_text
-from kevin_env.record import Trajectory, Turn
+from kevin_env.record import Trajectory, Turn, best_turn
+from kevin_env.render import speedup_text, turn_cells
 
 _VERDICT = 26
+_BAR = 24
 _FRAME = 4
-"""Columns of the table of turns that are no cells: mark, gap and scrollbar."""
+"""Columns of the table of turns that are not cells: mark, gap and scrollbar."""
 _SIDE = (62, 76)
 """Least and most columns of the turns beside the pane."""
-WIDE, VERY_WIDE = 132, 190
-"""Columns from which on the turns stand beside the pane, and a second pane beside it."""
+WIDE = 132
+"""Columns from which on the turns stand beside the pane."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,20 +80,15 @@ class EpisodeView(Horizontal):
     """
 
     DEFAULT_CSS = """
-    EpisodeView #sums { height: 1fr; padding: 0 1; }
-    EpisodeView #brief { display: none; height: 1; color: $text-muted; }
-    EpisodeView #tabs, EpisodeView #beside-title { height: 1; background: $boost; }
-    EpisodeView #tabs { link-style: none; link-style-hover: bold; }
+    EpisodeView #about { height: 1fr; padding: 0 1; }
+    EpisodeView #tabs { height: 1; background: $boost; link-style: none; link-style-hover: bold; }
     EpisodeView #main { border-left: vkey $panel; }
-    EpisodeView #beside-box { width: 2fr; border-left: vkey $panel; display: none; }
-    EpisodeView #pane-box { width: 3fr; }
-    EpisodeView.-very-wide #beside-box { display: block; }
     EpisodeView.-narrow { layout: vertical; }
     EpisodeView.-narrow #side { width: 1fr; height: auto; max-height: 40%; }
     EpisodeView.-narrow #main { border-left: none; }
-    EpisodeView.-narrow #sums { display: none; }
-    EpisodeView.-narrow #brief { display: block; }
+    EpisodeView.-narrow #about { display: none; }
     EpisodeView.-paired { border-left: vkey $panel; }
+    EpisodeView.-paired #side { height: 40%; }
     EpisodeView.-plain #side { display: none; }
     """
 
@@ -114,15 +107,10 @@ class EpisodeView(Horizontal):
         """Turns, tabs and panes."""
         with Vertical(id="side"):
             yield Rows(id="turns")
-            yield Static(id="sums")
-            yield Static(id="brief")
-        with Horizontal(id="main"):
-            with Vertical(id="pane-box"):
-                yield Static(id="tabs")
-                yield Lines(id="pane")
-            with Vertical(id="beside-box"):
-                yield Static(text("feedback", "bold"), id="beside-title")
-                yield Lines(id="beside")
+            yield Lines(id="about")
+        with Vertical(id="main"):
+            yield Static(id="tabs")
+            yield Lines(id="pane")
 
     @property
     def turn(self) -> Turn | None:
@@ -146,11 +134,9 @@ class EpisodeView(Horizontal):
 
     def on_resize(self) -> None:
         """Lays it out for the width."""
-        width = self.size.width
-        self.set_class(width < WIDE or self.paired, "-narrow")
+        self.set_class(self.size.width < WIDE or self.paired, "-narrow")
         self._table()
         self._tabs()
-        self._beside()
 
     def go_to(self, at: int) -> None:
         """At that turn, from 0, or the nearest."""
@@ -174,18 +160,20 @@ class EpisodeView(Horizontal):
 
     def update(self, keep: bool = False) -> None:
         """Draws all of it anew; `keep` stays at the line."""
-        if not self.query("#beside"):  # a timer may fire before the parts are composed
+        if not self.query("#pane"):  # a timer may fire before the parts are composed
             return
         self._table()
         self._tabs()
-        self._beside()
-        if self.turn is None and self.now is not None:
+        turn, at = self.turn, self.at
+        about = (lambda width: _about(self.episode, at, width)) if turn else lambda width: ()
+        self.query_one("#about", Lines).show(about)
+        if turn is None and self.now is not None:
             self.pane.show(self.now.make, keep=keep)
             return
-        at, pane, tints = self.at, self.options.pane, self._tints
-        gutter = _gutter(self.turn, pane) if not self.options.wrap else 0
+        pane = self.options.pane
+        gutter = _gutter(turn, pane) if not self.options.wrap else 0
         self.pane.show(
-            lambda width: pane_lines(self.episode, at, pane, self._look(width, tints)), gutter, keep
+            lambda width: pane_lines(self.episode, at, pane, self._look(width)), gutter, keep
         )
 
     def on_rows_chosen(self, event: Rows.Chosen) -> None:
@@ -197,21 +185,10 @@ class EpisodeView(Horizontal):
     def _side(self) -> int:
         return min(max(self.size.width - 80, _SIDE[0]), _SIDE[1])
 
-    @property
-    def _tints(self) -> Tints | None:
-        return getattr(self.app, "tints", None)
-
-    def _look(self, width: int, tints: Tints | None) -> Look:
-        chosen = self.options
-        return Look(
-            width,
-            chosen.wrap,
-            chosen.reasoning,
-            chosen.side_by_side,
-            chosen.base,
-            self.other,
-            tints,
-        )
+    def _look(self, width: int) -> Look:
+        told = asdict(self.options)
+        del told["pane"]
+        return Look(width, **told, other=self.other, tints=getattr(self.app, "tints", None))
 
     def _table(self) -> None:
         rows, turns = self.query_one(Rows), self.episode.turns
@@ -224,30 +201,13 @@ class EpisodeView(Horizontal):
         returns, best = returns_of(self.episode), best_turn(turns)
         most = max((turn.speedup or 0.0 for turn in turns), default=0.0) or 1.0
         columns = turn_columns(turns, width - _FRAME)
-        room = columns[-1].width if columns else 0
 
         def cells(at: int) -> Mapping[str, Text]:
             if at >= len(turns):
                 return self.now.cells if self.now else {}
-            return turn_cells(turns[at], returns[at], turns[at] is best, most, room)
+            return turn_row(turns[at], returns[at], turns[at] is best, most)
 
         rows.show(columns, count, cells)
-        self.query_one("#sums", Static).update(Text("\n").join(self._sums(width - 3)))
-        self.query_one("#brief", Static).update(_sparklines(self.episode, width))
-
-    def _sums(self, width: int) -> list[Text]:
-        """How the turn's score and return came about, and what it was about."""
-        lines = [Text(), _sparklines(self.episode, width)]
-        turn = self.turn
-        if turn is None:
-            return lines
-        sums = (
-            f"score {turn.turn} = {score_sum(turn, self.episode)}",
-            f"return {turn.turn} = {return_sum(self.episode, self.at)}",
-        )
-        for words in sums:
-            lines += [Text(), *paragraph(words, width)]
-        return [*lines, Text(), *paragraph(turn.summary or turn.outcome.message, width, DIM)]
 
     def _tabs(self) -> None:
         tabs = self.query_one("#tabs", Static)
@@ -255,9 +215,7 @@ class EpisodeView(Horizontal):
             tabs.update(text(f" {self.now.title}", "bold"))
             return
         width = self.size.width - (0 if self.has_class("-narrow") else self._side)
-        long = width * (0.6 if self.has_class("-very-wide") else 1) >= sum(
-            len(name) + 3 for name in PANES
-        )
+        long = width >= sum(len(name) + 3 for name in PANES)
         line = Text(no_wrap=True)
         for number, name in enumerate(PANES, start=1):
             chosen = name == self.options.pane
@@ -268,97 +226,73 @@ class EpisodeView(Horizontal):
             line.append(" ").append(words, style)
         tabs.update(line)
 
-    def _beside(self) -> None:
-        """The feedback, where there is room for it beside the kernel."""
-        useful = self.options.pane in ("kernel", "diff") and self.turn is not None
-        shown = useful and self.size.width >= VERY_WIDE and not self.paired
-        self.set_class(shown, "-very-wide")
-        if shown:
-            at = self.at
-            self.query_one("#beside", Lines).show(
-                lambda width: pane_lines(self.episode, at, "feedback", Look(width))
-            )
-
 
 def turn_columns(turns: Sequence[Turn], width: int) -> tuple[Column, ...]:
     """Of a table of turns; narrower ones leave out the last columns."""
-    longest = max((len(_verdict(turn).plain) for turn in turns), default=0)
-    interval = max([6, *(len(_interval(turn)) for turn in turns)])
+    longest = max((len(turn_cells(turn, 0.0)["verdict"]) for turn in turns), default=0)
     found = (
         Column("", 1),
         Column("turn", 4, "right"),
-        Column("verdict", min(max(longest, 15), _VERDICT, max(width - 29, 8))),
+        Column("verdict", min(max(longest, 15), _VERDICT, max(width - 22, 8))),
         Column("speedup", 7, "right"),
         Column("score", 6, "right"),
         Column("return", 6, "right"),
-        Column("[95 %]", interval),
+        Column("95 % interval", 14),
         Column("seconds", 7, "right"),
-        Column("speedup ", 24),
+        Column("speedup ", _BAR),
     )
     return that_fit(found, width)
 
 
-def turn_cells(turn: Turn, value: float, best: bool, most: float, room: int) -> dict[str, Text]:
+def turn_row(turn: Turn, value: float, best: bool, most: float) -> dict[str, Text]:
     """A row of a table of turns.
 
     Args:
         turn: the turn.
         value: its return.
-        best: whether it is the fastest.
+        best: whether it is the best one.
         most: the largest speedup of all turns.
-        room: width of the bar.
     """
-    fast = "bold green" if best else "green" if (turn.speedup or 0.0) >= 1 else ""
-    return {
-        "": text(MARKS[turn.category], COLOURS[turn.category]),
-        "turn": text(str(turn.turn)),
-        "verdict": _verdict(turn),
-        "speedup": text(speedup(turn.speedup), fast),
-        "score": text(f"{turn.score:.2f}", "" if turn.score else DIM),
-        "return": text(f"{value:.2f}"),
-        "[95 %]": text(_interval(turn), DIM),
-        "seconds": text(f"{turn.seconds.total:.1f}", DIM),
-        "speedup ": text(bar((turn.speedup or 0.0) / most, room), "cyan"),
-    }
+    fast = "bold green" if best else "green" if (turn.paid_speedup or 0.0) >= 1 else ""
+    colour = COLOURS[turn.category]
+    styles = {
+        "": colour, "turn": "", "verdict": colour, "speedup": fast,
+        "score": "" if turn.score else DIM, "return": "", "95 % interval": DIM, "seconds": DIM,
+        "speedup ": "cyan",
+    }  # fmt: skip
+    share = bar((turn.speedup or 0.0) / most, _BAR)
+    words = turn_cells(turn, value) | {"": mark_of(turn), "speedup ": share}
+    return {name: text(words[name], style) for name, style in styles.items()}
 
 
 def facts(episode: Trajectory, more: Sequence[str] = ()) -> tuple[Text, Text]:
     """Model, device and turns of an episode, and its best speedup."""
     of = f" of {episode.config['max_turns']}" if "max_turns" in episode.config else ""
-    device = episode.hardware.name if episode.hardware else "no device yet"
+    ended = f"ended: {episode.stop_reason}" if episode.stop_reason else "running"
     words = [
         episode.model or "no model",
-        device,
+        episode.hardware.name if episode.hardware else "no device yet",
         f"{len(episode.turns)}{of} turns",
-        *(more or [episode.stop_reason or "running"]),
+        *(more or [ended]),
     ]
-    turns = episode.turns
-    best = best_turn(turns)
+    left, best = text(f" {'  ·  '.join(words)}", DIM), best_turn(episode.turns)
     if best is None:
-        return text(f" {'  ·  '.join(words)}", DIM), text("no speedup yet ", DIM)
-    number = turns[best_at(turns)].turn
-    return text(f" {'  ·  '.join(words)}", DIM), join(
-        ("best ", DIM), (speedup(best.speedup), "bold green"), (f" (turn {number}) ", DIM)
-    )
+        return left, text("no speedup yet " if not episode.stop_reason else "no speedup ", DIM)
+    where = f" (turn {best.turn}{', lower end' * (best.kind == 'too_noisy')}) "
+    return left, join(("best ", DIM), (speedup_text(best.paid_speedup), "bold green"), (where, DIM))
 
 
-def _verdict(turn: Turn) -> Text:
-    """A turn that a person took in the model's place is marked."""
-    return join(verdict(turn.category, turn.kind), " by hand" if turn.by_person else "")
-
-
-def _interval(turn: Turn) -> str:
-    ends = turn.speedup_interval
-    return f"[{ends[0]:.2f}, {ends[1]:.2f}]" if ends else ""
-
-
-def _sparklines(episode: Trajectory, width: int) -> Text:
-    room = max((width - 36) // 2, 4)
-    speedups = sparkline([turn.speedup for turn in episode.turns][-room:])
-    scores = sparkline([turn.score for turn in episode.turns][-room:])
-    returns = returns_of(episode)
-    line = join((" speedup ", DIM), (speedups, "cyan"), ("  score ", DIM), (scores, "cyan"))
-    return join(line, (f"  return {returns[0]:.3f}" if returns else "", DIM))
+def _about(episode: Trajectory, at: int, width: int) -> list[Text]:
+    """How the turn's score and return came about, what it changed, and its feedback."""
+    turn = episode.turns[at]
+    lines: list[Text] = []
+    for words, style in (
+        (f"score {turn.turn} = {score_sum(turn, episode)}", ""),
+        (f"return {turn.turn} = {return_sum(episode, at)}", ""),
+        (turn.summary, DIM),
+    ):
+        lines += [Text(), *paragraph(words, width, style)] if words else []
+    return [*lines, Text(), *pane_lines(episode, at, "feedback", Look(width))]
 
 
 def _gutter(turn: Turn | None, pane: Pane) -> int:
@@ -370,21 +304,22 @@ def _gutter(turn: Turn | None, pane: Pane) -> int:
     return 12 if pane == "diff" else 0
 
 
+_NUMBERS = range(len(PANES))
 EPISODE_KEYS: tuple[BindingType, ...] = (
     *SCROLLING,
-    Binding("tab", "next_pane(1)", "pane"),
-    Binding("shift+tab", "next_pane(-1)", "the pane before", show=False),
-    *(Binding(str(n + 1), f"pane({n + 1})", "a pane", show=False) for n in range(len(PANES))),
-    Binding("d", "base", "diff"),
-    Binding("D", "ask_base", "diff from any turn", show=False),
-    Binding("slash", "search", "search"),
-    Binding("y", "copy", "copy"),
-    Binding("x", "save", "save"),
-    Binding("s", "toggle('side_by_side')", "the diff in two columns", show=False),
-    Binding("w", "toggle('wrap')", "wrap lines", show=False),
-    Binding("r", "toggle('reasoning')", "show reasoning", show=False),
-    Binding("greater_than_sign", "sideways(8)", "to the right, when not wrapped", show=False),
-    Binding("less_than_sign", "sideways(-8)", "to the left, when not wrapped", show=False),
+    Binding("tab", "next_pane(1)", "pane", tooltip="next pane"),
+    Binding("shift+tab", "next_pane(-1)", "previous pane", show=False),
+    *(Binding(str(n + 1), f"pane({n + 1})", "pane by number", show=False) for n in _NUMBERS),
+    Binding("d", "base", "diff", tooltip="diff; again: from the best turn"),
+    Binding("D", "ask_base", "diff from a turn", show=False),
+    Binding("slash", "search", "search", tooltip="search in the pane"),
+    Binding("y", "copy", "copy", tooltip="copy the kernel or pane"),
+    Binding("x", "save", "save", tooltip="save the kernel to a file"),
+    Binding("s", "toggle('side_by_side')", "diff in two columns", show=False),
+    Binding("w", "toggle('wrap')", "wrap lines on or off", show=False),
+    Binding("r", "toggle('reasoning')", "reasoning on or off", show=False),
+    Binding("greater_than_sign", "sideways(8)", "scroll right if not wrapped", show=False),
+    Binding("less_than_sign", "sideways(-8)", "scroll left if not wrapped", show=False),
 )
 
 
@@ -398,6 +333,21 @@ class EpisodeScreen(AskScreen):
     def __init__(self) -> None:
         super().__init__()
         self._words = ""
+
+    def compose(self) -> ComposeResult:
+        """Title, facts, and the episodes."""
+        yield Static(classes="title", id="title")
+        yield Static(classes="bar", id="facts")
+        with Horizontal():
+            yield from self.views
+        yield from self.foot()
+
+    def draw(self) -> None:
+        """Draws title and facts."""
+
+    def on_resize(self) -> None:
+        """Draws title and facts for another width."""
+        self.call_after_refresh(self.draw)
 
     @property
     def view(self) -> EpisodeView:

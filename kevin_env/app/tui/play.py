@@ -95,12 +95,12 @@ class WatchScreen(EpisodeScreen):
     """An episode that is being played, to be looked at."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("q", "leave", "leave"),
-        Binding("left,h", "turn(-1)", "turn", key_display="←→"),
-        Binding("right,l", "turn(1)", "the next turn", show=False),
+        Binding("q", "leave", "back"),
+        Binding("left,h", "turn(-1)", "turn", key_display="←→", tooltip="previous turn"),
+        Binding("right,l", "turn(1)", "next turn", show=False),
         *_HIDDEN,
-        Binding("p", "prompt", "prompt"),
-        Binding("escape,0", "live", "to what goes on now", show=False),
+        Binding("p", "prompt", "prompt", tooltip="prompt of the running turn"),
+        Binding("escape,0", "live", "the running turn", show=False),
     ]
 
     def __init__(self, live: Live) -> None:
@@ -108,17 +108,6 @@ class WatchScreen(EpisodeScreen):
         self.live = live
         self._prompt = False
         self.views = [EpisodeView(live.episode, len(live.turns), now=self._now())]
-
-    def compose(self) -> ComposeResult:
-        """Title, facts, and the episode."""
-        yield Static(classes="title", id="title")
-        yield Static(classes="bar", id="facts")
-        yield from self.views
-        yield from self.foot()
-
-    def on_resize(self) -> None:
-        """Draws title and facts for another width."""
-        self.call_after_refresh(self.draw)
 
     def show(self, live: Live) -> None:
         """Shows what is known now."""
@@ -206,8 +195,8 @@ class WatchScreen(EpisodeScreen):
             "verdict": text("thinking" if live.reasoning and not live.reply else stage, "cyan"),
             "seconds": text(seconds, "cyan"),
         }
-        title = "the prompt" if self._prompt else live.doing(now)
-        return Now(cells, f"turn {len(live.turns) + 1}: {title}", self._lines)
+        title = f"turn {len(live.turns) + 1}{': prompt' * self._prompt}"
+        return Now(cells, title, self._lines)
 
     def _lines(self, width: int) -> Sequence[Text]:
         """What is shown of the turn that is being taken."""
@@ -240,7 +229,7 @@ class WatchScreen(EpisodeScreen):
         if live.reasoning and not live.reply.strip() and self.view.options.reasoning:
             return paragraph(live.reasoning[-height * width :], width, "italic")[-height:]
         if not live.reply.strip():
-            words = "r shows what it thinks" if live.reasoning else "nothing has come yet"
+            words = "r shows the reasoning" if live.reasoning else "nothing received yet"
             return [text(words, DIM)]
         rows = [
             row
@@ -264,11 +253,11 @@ class PlayScreen(WatchScreen):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q", "leave", "stop"),
-        Binding("enter,n", "step", "next", key_display="enter"),
-        Binding("space", "run_on", "pause, run on"),
-        Binding("e", "edit", "edit"),
-        Binding("R", "remark", "remark"),
-        Binding("t", "again", "take again"),
+        Binding("enter,n", "step", "next", key_display="enter", tooltip="take the next turn"),
+        Binding("space", "run_on", "pause", tooltip="pause after the turn, or continue"),
+        Binding("e", "edit", "edit", tooltip="write the next kernel yourself"),
+        Binding("R", "remark", "remark", tooltip="remark for the next turn"),
+        Binding("t", "again", "retake", tooltip="take a turn again"),
     ]
     app: "PlayApp"  # type: ignore[assignment]
 
@@ -326,7 +315,7 @@ class PlayScreen(WatchScreen):
         if self._edit_next:
             return "the editor is next"
         remark = "with a remark, " if self._remark else ""
-        return remark + ("step by step" if self._step else "running on")
+        return remark + "pauses after this turn" * self._step
 
     def first(self) -> str:
         """What can be done before the first turn."""
@@ -348,7 +337,7 @@ class PlayScreen(WatchScreen):
             self._session.ask(self._remark)
         elif not self._over():
             self._step = not self._step
-            self.app.say("waits before the next turn" if self._step else "runs on")
+            self.app.say("pauses after this turn" if self._step else "continues by itself")
         self.draw()
 
     def action_step(self) -> None:

@@ -9,7 +9,6 @@ from typing import ClassVar
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal
 from textual.timer import Timer
 from textual.widgets import Static
 
@@ -89,20 +88,20 @@ class ListScreen(AskScreen):
         Binding("k,up", "move(-1)", "up", show=False),
         Binding("enter,l,right", "open", "open", key_display="enter"),
         Binding("slash", "filter", "filter"),
-        Binding("s", "sort(1)", "sort"),
-        Binding("S", "sort(-1)", "sort by the column before", show=False),
-        Binding("r", "reverse", "reverse"),
-        Binding("m", "mark", "mark"),
-        Binding("c", "compare", "compare with the marked one", show=False),
-        Binding("f", "app.follow", "follow"),
-        Binding("exclamation_mark", "bad", "lines that cannot be read", show=False),
-        Binding("pagedown,space,ctrl+f", "page(1)", "a page down", show=False),
-        Binding("pageup,ctrl+b", "page(-1)", "a page up", show=False),
+        Binding("s", "sort(1)", "sort", tooltip="sort by the next column"),
+        Binding("S", "sort(-1)", "sort by the previous column", show=False),
+        Binding("r", "reverse", "reverse", tooltip="reverse the order"),
+        Binding("m", "mark", "mark", tooltip="mark to compare"),
+        Binding("c", "compare", "compare", tooltip="compare with the marked one"),
+        Binding("f", "app.follow", "follow", tooltip="follow the file"),
+        Binding("exclamation_mark", "bad", "unreadable lines", show=False),
+        Binding("pagedown,space,ctrl+f", "page(1)", "page down", show=False),
+        Binding("pageup,ctrl+b", "page(-1)", "page up", show=False),
         Binding("ctrl+d", "page(0.5)", "half a page down", show=False),
         Binding("ctrl+u", "page(-0.5)", "half a page up", show=False),
-        Binding("g,home", "move(-1000000000)", "to the top", show=False),
-        Binding("G,end", "move(1000000000)", "to the end", show=False),
-        Binding("colon", "number", "to a number", show=False),
+        Binding("g,home", "move(-1000000000)", "top", show=False),
+        Binding("G,end", "move(1000000000)", "end", show=False),
+        Binding("colon", "number", "go to a number", show=False),
         Binding("escape", "clear", "clear the filter", show=False),
     ]
     help_sections = (("Words of a filter", HELP), ("Marks of a turn", _MARKS))
@@ -257,7 +256,7 @@ class ListScreen(AskScreen):
             done = [line for each in words for line in paragraph(each, width)]
             return done or [text("every line could be read", DIM)]
 
-        self.app.push_screen(TextScreen(f"{len(bad)} lines that cannot be read", lines))
+        self.app.push_screen(TextScreen(f"unreadable lines: {len(bad)}", lines))
 
 
 class ViewScreen(EpisodeScreen):
@@ -265,28 +264,28 @@ class ViewScreen(EpisodeScreen):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q,backspace", "back", "back"),
-        Binding("right,l", "turn(1)", "turn", key_display="←→"),
-        Binding("left,h", "turn(-1)", "the turn before", show=False),
-        Binding("0,circumflex_accent", "turn(-1000000000)", "the first turn", show=False),
-        Binding("dollar_sign", "turn(1000000000)", "the last turn", show=False),
+        Binding("right,l", "turn(1)", "turn", key_display="←→", tooltip="next turn"),
+        Binding("left,h", "turn(-1)", "previous turn", show=False),
+        Binding("0,circumflex_accent", "turn(-1000000000)", "first turn", show=False),
+        Binding("dollar_sign", "turn(1000000000)", "last turn", show=False),
         *EPISODE_KEYS,
-        Binding("b", "best", "best"),
-        Binding("e", "next_error", "error"),
-        Binding("i", "next_gain", "the next improvement", show=False),
-        Binding("n", "found(1)", "the next place found", show=False),
-        Binding("N", "found(-1)", "the place found before", show=False),
+        Binding("b", "best", "best", tooltip="best turn"),
+        Binding("e", "next_error", "error", tooltip="next turn that failed"),
+        Binding("i", "next_gain", "next improvement", show=False),
+        Binding("n", "found(1)", "next match", show=False),
+        Binding("N", "found(-1)", "previous match", show=False),
         Binding("a", "play", "auto-play", show=False),
         Binding("plus,equals_sign", "speed(1)", "auto-play faster", show=False),
         Binding("minus", "speed(-1)", "auto-play slower", show=False),
-        Binding("t", "timeline", "show the turns", show=False),
-        Binding("colon", "ask_turn", "to a turn", show=False),
+        Binding("t", "timeline", "show or hide the turns", show=False),
+        Binding("colon", "ask_turn", "go to a turn", show=False),
         Binding("L,right_square_bracket", "episode(1)", "next trajectory", show=False),
-        Binding("H,left_square_bracket", "episode(-1)", "the trajectory before", show=False),
+        Binding("H,left_square_bracket", "episode(-1)", "previous trajectory", show=False),
         Binding("m", "mark", "mark this trajectory", show=False),
         Binding("c", "compare", "compare with the marked one", show=False),
-        Binding("o", "other_side", "to the other side, when comparing", show=False),
+        Binding("o", "other_side", "other side of a comparison", show=False),
         Binding("f", "app.follow", "follow the file", show=False),
-        Binding("escape", "escape", "forget the search, or back", show=False),
+        Binding("escape", "escape", "clear the search, or back", show=False),
     ]
     help_sections = (("Marks of a turn", _MARKS),)
     app: "ReplayApp"  # type: ignore[assignment]
@@ -306,22 +305,10 @@ class ViewScreen(EpisodeScreen):
         """The episode that keys act on."""
         return self.views[self._focus]
 
-    def compose(self) -> ComposeResult:
-        """Title, facts, and the episodes."""
-        yield Static(classes="title", id="title")
-        yield Static(classes="bar", id="facts")
-        with Horizontal():
-            yield from self.views
-        yield from self.foot()
-
     def on_mount(self) -> None:
         """Compares the two that there may be."""
         if len(self.views) == 2:
             self.set(base="other")
-        self.draw()
-
-    def on_resize(self) -> None:
-        """Draws title and facts for another width."""
         self.draw()
 
     def on_episode_view_moved(self) -> None:
@@ -329,7 +316,7 @@ class ViewScreen(EpisodeScreen):
         self.draw()
 
     def draw(self) -> None:
-        """Draws title and facts, once there is a screen."""
+        """Draws title and facts."""
         if not self.query("#facts"):
             return
         for view, other in zip(self.views, reversed(self.views), strict=True):

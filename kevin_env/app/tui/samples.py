@@ -4,9 +4,7 @@ import time
 from typing import ClassVar
 
 from rich.text import Text
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.widgets import Static
 
 from kevin_env.app.play.batch import Batch, BatchRun, best_text, progress_text, turn_line
 from kevin_env.app.replay.pieces import (
@@ -17,60 +15,38 @@ from kevin_env.app.replay.pieces import (
     marks,
     progress,
     sparkline,
-    speedup,
     text,
     that_fit,
 )
 from kevin_env.app.replay.reward import returns_of
-from kevin_env.app.replay.rows import MARKS
-from kevin_env.app.screen import best_turn
-from kevin_env.app.tui.app import AskScreen, KevinApp
+from kevin_env.app.replay.rows import mark_of
+from kevin_env.app.tui.app import KevinApp
+from kevin_env.app.tui.overview import Overview, OverviewScreen
 from kevin_env.app.tui.play import WatchScreen
-from kevin_env.app.tui.widgets import Lines, Rows
-from kevin_env.record import Trajectory
+from kevin_env.app.tui.widgets import Rows
+from kevin_env.record import Trajectory, best_turn
+from kevin_env.render import speedup_text
 
 _PERIOD = 0.1
 """Seconds between two looks at what has happened."""
 
 
-class SamplesScreen(AskScreen):
+class SamplesScreen(OverviewScreen):
     """All samples, and the latest turns."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("q", "leave", "stop"),
-        Binding("j,down", "move(1)", "down", show=False),
-        Binding("k,up", "move(-1)", "up", show=False),
-        Binding("pagedown", "move(10)", "ten down", show=False),
-        Binding("pageup", "move(-10)", "ten up", show=False),
         Binding("enter,l,right", "open", "open", key_display="enter"),
-        Binding("space", "pause", "pause, run on"),
+        Binding("space", "pause", "pause", tooltip="pause after the running turns, or continue"),
     ]
-    DEFAULT_CSS = """
-    SamplesScreen Rows { height: auto; max-height: 70%; }
-    SamplesScreen Lines { height: 1fr; border-top: solid $panel; }
-    """
     app: "SamplesApp"  # type: ignore[assignment]
 
     def __init__(self) -> None:
         super().__init__()
         self._leaving = False
 
-    def compose(self) -> ComposeResult:
-        """Title, progress, samples and news."""
-        yield Static(classes="title", id="title")
-        yield Static(classes="bar", id="facts")
-        yield Static(classes="bar", id="progress")
-        yield Rows()
-        yield Lines()
-        yield from self.foot()
-
-    def on_resize(self) -> None:
-        """Draws it for another width."""
-        self.draw()
-
-    def draw(self) -> None:
-        """Draws what is known now."""
-        batch, width = self.app.batch.batch, self.size.width
+    def overview(self, width: int) -> Overview:
+        """What is known now."""
+        batch = self.app.batch.batch
         episode = batch.samples[0].episode
         known = (each.episode.hardware for each in batch.samples if each.episode.hardware)
         device = next(known, None)
@@ -78,28 +54,18 @@ class SamplesScreen(AskScreen):
         paused = "  paused" if self.app.batch.paused and not batch.over else ""
         title = join((f" {episode.problem.id}", "bold"), many, (paused, "bold yellow"))
         best = text(f"{best_text(batch)} ", "bold green" if batch.best else DIM)
-        self.query_one("#title", Static).update(ends(title, best, width))
         where = f"{device.name} ({device.device})" if device else "the judge starts"
-        self.query_one("#facts", Static).update(text(f" {where}  ·  {episode.model}", DIM))
-        done = progress(batch.taken / max(batch.planned, 1), progress_text(batch), width)
-        self.query_one("#progress", Static).update(done)
-        rows = self.query_one(Rows)
-        rows.styles.height = len(batch.samples) + 1
-        columns = sample_columns(batch, width - 4)
-        rows.show(columns, len(batch.samples), lambda at: sample_cells(batch, at))
-        news = [join(" ", turn_line(batch.number(at), turn)) for at, turn in reversed(batch.news)]
-        self.query_one(Lines).show(lambda _: news, keep=True)
-
-    def on_rows_chosen(self, event: Rows.Chosen) -> None:
-        """A click chooses, two open."""
-        self.query_one(Rows).move_to(event.row)
-        if event.opened:
-            self.action_open()
-
-    def action_move(self, by: int) -> None:
-        """Chooses another sample."""
-        rows = self.query_one(Rows)
-        rows.move_to(rows.cursor + by)
+        return Overview(
+            ends(title, best, width),
+            (
+                text(f" {where}  ·  {episode.model}", DIM),
+                progress(batch.taken / max(batch.planned, 1), progress_text(batch), width),
+            ),
+            sample_columns(batch, width - 4),
+            len(batch.samples),
+            lambda at: sample_cells(batch, at),
+            [turn_line(batch.number(at), turn) for at, turn in reversed(batch.news)],
+        )
 
     def action_open(self) -> None:
         """Opens the chosen sample."""
@@ -186,7 +152,7 @@ def sample_columns(batch: Batch, width: int) -> tuple[Column, ...]:
         Column("sample", 6, "right"),
         Column("turns", min(max(most, 5), 16)),
         Column("best", 7, "right"),
-        Column("at", 4, "right"),
+        Column("turn", 4, "right"),
         Column("return", 6, "right"),
         Column("now", 36),
         Column("speedups", min(max(most, 8), 32)),
@@ -195,18 +161,18 @@ def sample_columns(batch: Batch, width: int) -> tuple[Column, ...]:
 
 
 def sample_cells(batch: Batch, at: int) -> dict[str, Text]:
-    """A row of the table of samples."""
+    """A row of the table of samples; `best` is reached in `turn`."""
     live = batch.samples[at]
     turns, best, returns = live.turns, best_turn(live.turns), returns_of(live.episode)
     leads = batch.best is not None and batch.best[0] == at
-    doing = live.doing(batch.now or time.monotonic())
     style = "red" if live.trouble else "cyan" if live.running else DIM
+    value = speedup_text(best.paid_speedup) if best else ""
     return {
         "sample": text(str(batch.number(at)), "bold" if leads else ""),
-        "turns": marks("".join(MARKS[turn.category] for turn in turns), 16),
-        "best": text(speedup(best.speedup) if best else "", "bold green" if leads else ""),
-        "at": text(str(best.turn) if best else "", DIM),
+        "turns": marks("".join(map(mark_of, turns)), 16),
+        "best": text(value, "bold green" if leads else ""),
+        "turn": text(str(best.turn) if best else "", DIM),
         "return": text(f"{returns[0]:.2f}" if returns else "", DIM),
-        "now": text(doing if live.phase == "ended" else f"turn {len(turns) + 1}: {doing}", style),
+        "now": text(live.doing(batch.now or time.monotonic()), style),
         "speedups": text(sparkline([turn.speedup for turn in turns][-32:]), "cyan"),
     }

@@ -112,7 +112,6 @@ class Lines(ScrollView, can_focus=False):
     def _marked(self, number: int) -> Text:
         """A line with what was found and what is selected in it."""
         line, plain = self.lines[number].copy(), self.lines[number].plain.lower()
-        line.stylize_before(line.style)  # a text without spans is rendered without its style
         name = "lines--hit" if number == self._hit else "lines--found"
         at = plain.find(self._words.lower()) if self._words else -1
         while at >= 0:

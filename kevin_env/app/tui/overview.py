@@ -1,0 +1,88 @@
+"""What the screens of many episodes have in common: facts, a table, and the latest events."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.widgets import Static
+
+from kevin_env.app.replay.pieces import Column, fit, join
+from kevin_env.app.tui.app import AskScreen
+from kevin_env.app.tui.widgets import Cells, Lines, Rows
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What is shown of many episodes, for some width."""
+
+    title: Text
+    facts: Sequence[Text]
+    """Lines between the title and the table."""
+    columns: Sequence[Column]
+    count: int
+    """Rows of the table."""
+    cells: Callable[[int], Cells]
+    news: Sequence[Text]
+    """The latest events, the newest first."""
+
+
+class OverviewScreen(AskScreen):
+    """Shows an overview, again and again."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("q", "leave", "stop"),
+        Binding("j,down", "move(1)", "down", show=False),
+        Binding("k,up", "move(-1)", "up", show=False),
+        Binding("pagedown", "move(10)", "ten down", show=False),
+        Binding("pageup", "move(-10)", "ten up", show=False),
+    ]
+    DEFAULT_CSS = """
+    OverviewScreen #facts { height: auto; }
+    OverviewScreen Rows { height: auto; max-height: 65%; }
+    OverviewScreen Lines { height: 1fr; border-top: solid $panel; }
+    """
+
+    @abstractmethod
+    def overview(self, width: int) -> Overview:
+        """What is known now."""
+
+    def compose(self) -> ComposeResult:
+        """Title, facts, table and news."""
+        yield Static(classes="title", id="title")
+        yield Static(id="facts")
+        yield Rows()
+        yield Lines()
+        yield from self.foot()
+
+    def on_resize(self) -> None:
+        """Draws it for another width."""
+        self.draw()
+
+    def draw(self) -> None:
+        """Draws what is known now."""
+        now = self.overview(self.size.width)
+        self.query_one("#title", Static).update(now.title)
+        self.query_one("#facts", Static).update(Text("\n").join(now.facts))
+        rows = self.query_one(Rows)
+        rows.styles.height = now.count + 1
+        rows.show(now.columns, now.count, now.cells)
+        news = lambda width: [fit(join(" ", line), width) for line in now.news]  # noqa: E731
+        self.query_one(Lines).show(news, keep=True)
+
+    def on_rows_chosen(self, event: Rows.Chosen) -> None:
+        """A click chooses, two open."""
+        self.query_one(Rows).move_to(event.row)
+        if event.opened:
+            self.action_open()
+
+    def action_move(self, by: int) -> None:
+        """Chooses another row."""
+        rows = self.query_one(Rows)
+        rows.move_to(rows.cursor + by)
+
+    def action_open(self) -> None:
+        """Opens the chosen row, where there is something to open."""
