@@ -24,12 +24,10 @@ from kevin_env.app.report.values import (
     Place,
     ProblemLine,
     Report,
-    RooflinePlot,
 )
 from kevin_env.judge.verdict import flag_name
 from kevin_env.outcome import Category, held_roofline, is_hack
 from kevin_env.record import Trajectory
-from kevin_env.roofline import Roofline
 
 EDGES = (0.0, 0.1, 0.2, 0.5, 0.8, 1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 """Lower ends of the bins of speedups. They include the p of fast_p."""
@@ -37,6 +35,8 @@ MOST_LINES = 24
 """Links per problem in a report whose trajectories are in other pages."""
 MOST_HACKS = 500
 """Hacks that are listed."""
+MOST_MARKS = 2000
+"""Turns in the roofline plot."""
 
 _SETTINGS = ("max_turns", "gamma", "returns", "rules", "language", "baseline", "context")
 
@@ -44,15 +44,13 @@ Pages = Mapping[tuple[str, str], str]
 """Pages of trajectories, by problem and episode id. Others are in the report itself."""
 
 
-Held = tuple[str, int, Place, Roofline]
-"""Problem, turn from 1, link and roofline."""
-
-
 def summarise(title: str, recorded: Recorded, metrics: RunMetrics, pages: Pages) -> Report:
     """The contents of a run's report; `pages` says where its trajectories are shown."""
     problems = gather(recorded.episodes, recorded.ratios)
     baseline = first_baseline(metrics.overall)
     hacks = list(_hacks(problems, pages))
+    held = list(_held(problems, pages))
+    marks = [each for each in held if each.roofline.intensity and each.roofline.rate][:MOST_MARKS]
     return Report(
         title=clean(title),
         facts=tuple(_facts(recorded.episodes)),
@@ -63,7 +61,8 @@ def summarise(title: str, recorded: Recorded, metrics: RunMetrics, pages: Pages)
         grids=tuple(map(grid_of, metric_tables(metrics))),
         notes=(*notes(metrics.overall), *_left_out(recorded.episodes, problems)),
         bins=_bins([each.speedup(baseline) for problem in problems for each in problem.samples]),
-        roofline=roofline_plot(_held(problems, pages)),
+        roofline=tuple(marks),
+        roofline_left_out=len(held) - len(marks),
         flags=_flags(problems),
         kinds=_kinds(problems),
         hacks=tuple(hacks[:MOST_HACKS]),
@@ -159,15 +158,14 @@ def _hacks(problems: Sequence[Attempts], pages: Pages) -> Iterator[Hack]:
             )
 
 
-def _held(problems: Sequence[Attempts], pages: Pages) -> Iterator[Held]:
+def _held(problems: Sequence[Attempts], pages: Pages) -> Iterator[Mark]:
     for attempts, sample, played in _each_turn(problems):
-        held = held_roofline(played.turn.outcome)
-        if held is not None:
-            yield (
-                clean(attempts.problem),
-                played.number,
-                _place(attempts.problem, sample, pages),
-                held,
+        if roofline := held_roofline(played.turn.outcome):
+            yield Mark(
+                problem=clean(attempts.problem),
+                turn=played.number,
+                place=_place(attempts.problem, sample, pages),
+                roofline=roofline,
             )
 
 
@@ -208,34 +206,18 @@ def _place(problem: str, sample: Sample, pages: Pages) -> Place:
 def _problem_line(
     attempts: Attempts, numbers: ProblemMetrics, baseline: Baseline, pages: Pages
 ) -> ProblemLine:
-    speed = numbers.speed[baseline]
     lines = [_line(attempts, each, baseline, pages) for each in _in_order(attempts)]
     own = tuple(filter(None, dict.fromkeys(line.place.page for line in lines)))
     shown = lines[:MOST_LINES] if own else lines
+    held = [held_roofline(played.turn.outcome) for played in attempts.turns]
     return ProblemLine(
-        problem=clean(numbers.problem),
-        level=numbers.level,
-        samples=numbers.samples,
-        turns=numbers.turns,
-        correct=numbers.correct,
-        best=speed and speed.best,
-        avg=speed and speed.avg,
-        fast=speed and speed.fast["1"],
-        hack_rate=numbers.hack_rate,
-        score=numbers.score,
-        roofline=max(
-            (held.fraction for held in map(_roofline, attempts.turns) if held), default=None
-        ),
-        totals=numbers.totals,
+        numbers=numbers.model_copy(update={"problem": clean(numbers.problem)}),
+        roofline=max((each.fraction for each in held if each), default=None),
         top=max(lines, key=lambda line: line.best or 0.0),
         lines=tuple(shown),
         pages=own,
         more=len(lines) - len(shown),
     )
-
-
-def _roofline(played: Played) -> Roofline | None:
-    return held_roofline(played.turn.outcome)
 
 
 def _line(attempts: Attempts, sample: Sample, baseline: Baseline, pages: Pages) -> Line:
@@ -247,42 +229,4 @@ def _line(attempts: Attempts, sample: Sample, baseline: Baseline, pages: Pages) 
         best_turn=sample.best_turn,
         stop=sample.trajectory.stop_reason or "running",
         counts=any(sample is each for each in attempts.samples),
-    )
-
-
-MOST_MARKS = 2000
-"""Turns in a roofline plot."""
-
-
-def roofline_plot(turns: Iterable[Held]) -> RooflinePlot | None:
-    """The plot of these turns; None if it would be empty."""
-    found, left_out = [], 0
-    for problem, turn, place, held in turns:
-        if held.intensity and held.rate and len(found) < MOST_MARKS:
-            found.append((held, _mark(problem, turn, place, held, held.intensity)))
-        else:
-            left_out += 1
-    if not found:
-        return None
-    memory, compute = (
-        [getattr(held, name) for held, _ in found] for name in ("memory_ceiling", "compute_ceiling")
-    )
-    return RooflinePlot(
-        marks=tuple(mark for _, mark in found),
-        memory=(min(memory), max(memory)),
-        compute=(min(compute), max(compute)),
-        left_out=left_out,
-    )
-
-
-def _mark(problem: str, turn: int, place: Place, held: Roofline, intensity: float) -> Mark:
-    return Mark(
-        problem=problem,
-        turn=turn,
-        place=place,
-        intensity=intensity,
-        rate=held.rate,
-        bandwidth=held.bandwidth,
-        fraction=held.fraction,
-        bound=held.bound,
     )

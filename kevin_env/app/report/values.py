@@ -1,9 +1,8 @@
 """The contents of a report as frozen values. Untrusted text in them is clean, but not escaped."""
 
-from typing import Literal
-
-from kevin_env.app.evaluate.figures import Baseline, GroupMetrics, Totals
+from kevin_env.app.evaluate.figures import Baseline, GroupMetrics, ProblemMetrics
 from kevin_env.outcome import Category, Frozen
+from kevin_env.roofline import Roofline
 
 
 class Grid(Frozen):
@@ -57,33 +56,13 @@ class Hack(Frozen):
 
 
 class Mark(Frozen):
-    """A timed turn in the roofline plot. Figures as in `kevin_env.roofline.Roofline`."""
+    """A timed turn in the roofline plot."""
 
     problem: str
     turn: int
     """From 1."""
     place: Place
-    intensity: float
-    """FLOP per byte."""
-    rate: float
-    bandwidth: float
-    fraction: float
-    bound: Literal["memory", "compute"]
-
-
-class RooflinePlot(Frozen):
-    """The measured ceilings of the device, and timed turns."""
-
-    marks: tuple[Mark, ...]
-    """At least one."""
-    memory: tuple[float, float]
-    """Bytes per second: the lowest and the highest ceiling of all turns, which depend on the mix of
-    reads and writes.
-    """
-    compute: tuple[float, float]
-    """FLOP per second: likewise, depending on the arithmetic."""
-    left_out: int
-    """Timed turns without FLOPs, or beyond the limit of the plot."""
+    roofline: Roofline
 
 
 class Line(Frozen):
@@ -103,22 +82,11 @@ class Line(Frozen):
 
 
 class ProblemLine(Frozen):
-    """One problem with its trajectories. Numbers as in `ProblemMetrics`; None means unknown."""
+    """One problem with its trajectories."""
 
-    problem: str
-    level: int | None
-    samples: int
-    turns: int
-    correct: float
-    best: float | None
-    avg: float | None
-    fast: float | None
-    """Share of samples with a speedup of at least 1."""
-    hack_rate: float
-    score: float
+    numbers: ProblemMetrics
     roofline: float | None
-    """The largest fraction of the roofline that a turn reached."""
-    totals: Totals
+    """The largest fraction of the roofline that a turn reached; None if unknown."""
     top: Line
     """The fastest trajectory, or the first one if none was timed."""
     lines: tuple[Line, ...]
@@ -143,8 +111,9 @@ class Report(Frozen):
     grids: tuple[Grid, ...]
     notes: tuple[str, ...]
     bins: tuple[Bin, ...]
-    roofline: RooflinePlot | None
-    """None if no turn has a roofline."""
+    roofline: tuple[Mark, ...]
+    roofline_left_out: int
+    """Timed turns without FLOPs, or beyond the limit of the plot."""
     flags: tuple[tuple[str, int], ...]
     """Names of flags with their numbers of turns."""
     kinds: tuple[Kind, ...]

@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from kevin_env.app.errors import BadInput
-from kevin_env.app.evaluate.figures import RunMetrics
+from kevin_env.app.evaluate.figures import Baseline, RunMetrics
 from kevin_env.app.evaluate.folder import Recorded, RunFolder, read_recorded
 from kevin_env.app.evaluate.samples import gather
 from kevin_env.app.replay.library import Library
@@ -205,7 +205,7 @@ def report_markdown(report: Report) -> str:
             *markdown_table(
                 f"Problems, speedup over {report.baseline}",
                 _HEADINGS,
-                map(_problem, report.problems),
+                [_problem(each, report.baseline) for each in report.problems],
             ),
             *(f"- {inline(note)}" for note in report.notes),
             *(f"- turns flagged {inline(name)}: {turns}" for name, turns in report.flags),
@@ -215,18 +215,9 @@ def report_markdown(report: Report) -> str:
 
 
 _HEADINGS = (
-    "problem",
-    "samples",
-    "correct",
-    "best",
-    "mean",
-    "fast_1",
-    "roofline",
-    "hacks",
-    "turns",
-    "score",
-    "device s",
-)
+    "problem", "samples", "correct", "best", "mean", "fast_1", "roofline", "hacks", "turns",
+    "score", "device s",
+)  # fmt: skip
 
 
 def markdown_table(
@@ -273,19 +264,20 @@ def _hacks(report: Report) -> Iterator[str]:
         yield from (f"and {report.more_hacks} more", "")
 
 
-def _problem(each: ProblemLine) -> Sequence[str]:
+def _problem(each: ProblemLine, baseline: Baseline) -> Sequence[str]:
+    numbers, speed = each.numbers, each.numbers.speed[baseline]
     return (
-        each.problem,
-        str(each.samples),
-        f"{each.correct:.1%}",
-        _known(each.best, ".2f", "x"),
-        _known(each.avg, ".2f", "x"),
-        _known(each.fast, ".1%"),
+        numbers.problem,
+        str(numbers.samples),
+        f"{numbers.correct:.1%}",
+        _known(speed and speed.best, ".2f", "x"),
+        _known(speed and speed.avg, ".2f", "x"),
+        _known(speed and speed.fast["1"], ".1%"),
         _known(each.roofline, ".1%"),
-        f"{each.hack_rate:.1%}",
-        str(each.turns),
-        f"{each.score:.2f}",
-        f"{each.totals.device_seconds:.1f}",
+        f"{numbers.hack_rate:.1%}",
+        str(numbers.turns),
+        f"{numbers.score:.2f}",
+        f"{numbers.totals.device_seconds:.1f}",
     )
 
 

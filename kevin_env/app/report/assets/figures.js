@@ -65,7 +65,7 @@ function runCharts() {
     several ? lines("pass@k: share with a correct kernel in k trajectories", ks, [{ name: "pass@k", points: ks.map(k => overall.correct.best[k]) }], { say: percent, most: 1, what: "k =" }) : null,
     several ? lines("best@k: largest speedup of k trajectories", ks, Object.entries(overall.speed).map(([name, each]) => ({ name: AGAINST[name], points: ks.map(k => each.speedup.best[k]) })), { say: speed, what: "k =", at1: true }) : null,
     distribution(),
-    RUN.roofline ? rooflineChart() : null,
+    RUN.roofline.length ? rooflineChart() : null,
     names.length ? bars("Levels", names, [level("correct", each => each.correct.avg), level("fast_1", each => each.speed[baseline]?.fast["1"].avg)], { say: percent, most: 1, what: "level" }) : null,
     lines("Turns: shares", numbers, [rate("compile"), rate("correct"), { name: "correct so far", points: turns.map(turn => turn.best_correct) }, rate("hack")], { say: percent, most: 1, what: "turn" }),
     lines("Turns: speedup, 0 if incorrect", numbers, [{ name: "this turn", points: turns.map(turn => of(turn)?.speedup) }, { name: "best so far", points: turns.map(turn => by(turn)?.speedup) }], { say: speed, what: "turn", at1: true }),

@@ -1,26 +1,26 @@
 // ---- the table of problems: sorted by any column, filtered by words and by numbers
 
 const order = { by: null, down: false, words: "" };
-const tokens = each => (each.totals.prompt_tokens ?? 0) + (each.totals.completion_tokens ?? 0) || null;
 const plural = (count, one, more) => `${many(count)} ${count === 1 ? one : more}`;
 const many = value => (value === null ? "" : value.toLocaleString("en"));
 
 // Name, value and format of each column; columns without any value are hidden.
+const speedOf = each => each.numbers.speed[RUN.baseline];
 const COLUMNS = [
-  ["problem", each => each.problem],
-  ["level", each => each.level, value => (value === null ? "" : String(value))],
-  ["samples", each => each.samples, many],
-  ["correct", each => each.correct, percent],
-  ["best", each => each.best, faster],
-  ["mean", each => each.avg, faster],
-  ["fast_1", each => each.fast, value => (value === null ? "" : percent(value))],
+  ["problem", each => each.numbers.problem],
+  ["level", each => each.numbers.level, value => (value === null ? "" : String(value))],
+  ["samples", each => each.numbers.samples, many],
+  ["correct", each => each.numbers.correct, percent],
+  ["best", each => speedOf(each)?.best ?? null, faster],
+  ["mean", each => speedOf(each)?.avg ?? null, faster],
+  ["fast_1", each => speedOf(each)?.fast["1"] ?? null, value => (value === null ? "" : percent(value))],
   ["roofline", each => each.roofline, value => (value === null ? "" : percent(value))],
-  ["hacks", each => each.hack_rate, percent],
-  ["turns", each => each.turns, many],
-  ["score", each => each.score, value => fixed(value)],
-  ["tokens", tokens, value => (value === null ? "" : roughly(value))],
-  ["cost", each => each.totals.cost, value => fixed(value, 4)],
-  ["seconds", each => each.totals.device_seconds, value => fixed(value, 1)],
+  ["hacks", each => each.numbers.hack_rate, percent],
+  ["turns", each => each.numbers.turns, many],
+  ["score", each => each.numbers.score, value => fixed(value)],
+  ["tokens", ({ numbers: { totals } }) => (totals.prompt_tokens ?? 0) + (totals.completion_tokens ?? 0) || null, value => (value === null ? "" : roughly(value))],
+  ["cost", each => each.numbers.totals.cost, value => fixed(value, 4)],
+  ["seconds", each => each.numbers.totals.device_seconds, value => fixed(value, 1)],
 ].filter(([, value]) => RUN.problems.some(each => value(each) !== null));
 
 const address = (place, turn = 1) => `${place.page}#${encodeURIComponent(place.id)}/${turn}/kernel`;
@@ -32,7 +32,7 @@ function admits(each, word) {
   if (column) return compares(column[1](each) ?? -1, number[2], Number(number[3]) / (number[4] === "%" ? 100 : 1));
   const mark = Object.entries(DATA.looks).find(([, category]) => word === `category:${category}`);
   if (mark) return each.lines.some(line => line.marks.includes(mark[0]));
-  return each.problem.toLowerCase().includes(word) || each.lines.some(line => line.place.id.toLowerCase().includes(word));
+  return each.numbers.problem.toLowerCase().includes(word) || each.lines.some(line => line.place.id.toLowerCase().includes(word));
 }
 
 function problemRows() {
@@ -64,7 +64,7 @@ function lineLink(line) {
 
 function problemRow(each) {
   const cells = COLUMNS.map(([name, value, write]) => (name === "problem"
-    ? make("th", { scope: "row" }, make("a", { class: "link", href: address(each.top.place, each.top.best_turn ?? 1), title: each.problem }, each.problem))
+    ? make("th", { scope: "row" }, make("a", { class: "link", href: address(each.top.place, each.top.best_turn ?? 1), title: value(each) }, value(each)))
     : make("td", { class: "num" }, write(value(each)))));
   const more = each.more ? each.pages.map((page, n) => make("a", { class: "rest", href: page }, n ? `page ${n + 1}` : `and ${many(each.more)} more: page 1`)) : [];
   return make("tr", {}, ...cells, make("td", { class: "lines" }, make("div", {}, ...each.lines.map(lineLink), ...more)));

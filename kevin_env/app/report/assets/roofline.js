@@ -12,13 +12,16 @@ function decades(values) {
 // Both ends of a range, or one if they differ by noise only.
 const ends = ([low, high]) => (high > 1.1 * low ? [high, low] : [high]);
 
+const intensity = ({ roofline }) => roofline.flops / roofline.bytes;
+
 function rooflineTold(mark) {
-  return [`${mark.problem}, turn ${mark.turn}`, `${percent(mark.fraction)} of the roofline, bound by ${mark.bound}`, `${prefixed(mark.rate, "FLOP/s")}, ${prefixed(mark.bandwidth, "B/s")}`, `${Number(mark.intensity.toPrecision(3))} FLOP/B`].join("\n");
+  const { fraction, bound, rate, bandwidth } = mark.roofline;
+  return [`${mark.problem}, turn ${mark.turn}`, `${percent(fraction)} of the roofline, bound by ${bound}`, `${prefixed(rate, "FLOP/s")}, ${prefixed(bandwidth, "B/s")}`, `${Number(intensity(mark).toPrecision(3))} FLOP/B`].join("\n");
 }
 
 function rooflineChart() {
-  const { marks, memory, compute, left_out } = RUN.roofline;
-  const [x0, x1] = decades([...marks.map(mark => mark.intensity), compute[1] / memory[1]]), [y0, y1] = decades([...marks.map(mark => mark.rate), compute[0], compute[1]]);
+  const marks = RUN.roofline, [memory, compute] = ["memory_ceiling", "compute_ceiling"].map(name => marks.map(mark => mark.roofline[name])).map(all => [Math.min(...all), Math.max(...all)]);
+  const [x0, x1] = decades([...marks.map(intensity), compute[1] / memory[1]]), [y0, y1] = decades([...marks.map(mark => mark.roofline.rate), compute[0], compute[1]]);
   const x = value => RLEFT + ((Math.log10(value) - x0) / (x1 - x0)) * (W - RLEFT - RIGHT), y = value => RH - RBOTTOM - ((Math.log10(value) - y0) / (y1 - y0)) * (RH - RBOTTOM - RTOP);
   const every = (from, to, most) => Array.from({ length: to - from + 1 }, (_, n) => from + n).filter(power => (power - from) % Math.ceil((to - from + 1) / most) === 0);
   const across = every(y0, y1, 7).flatMap(power => [make("line", { class: "axis", x1: RLEFT, x2: W - RIGHT, y1: y(10 ** power), y2: y(10 ** power) }), make("text", { x: RLEFT - 4, y: y(10 ** power) + 4, "text-anchor": "end" }, prefixed(10 ** power, ""))]);
@@ -29,10 +32,10 @@ function rooflineChart() {
     return make("path", { class: n ? "roof low" : "roof", d: `M${x(start)} ${y(start * rate)}L${x(ridge)} ${y(ridge * rate)}` }, make("title", {}, `memory: ${prefixed(rate, "B/s")}`));
   });
   const tops = ends(compute).map((rate, n) => make("path", { class: n ? "roof low" : "roof", d: `M${x(Math.min(Math.max(rate / memory[1], 10 ** x0), 10 ** x1))} ${y(rate)}L${W - RIGHT} ${y(rate)}` }, make("title", {}, `arithmetic: ${prefixed(rate, "FLOP/s")}`)));
-  const dots = marks.map(mark => make("circle", { class: `point mark ${mark.bound === "compute" ? "second" : ""}`, cx: x(mark.intensity), cy: y(mark.rate), r: 3.4, on: { click: () => { location.href = address(mark.place, mark.turn); } } }, make("title", {}, rooflineTold(mark))));
-  const label = `Roofline: ${plural(marks.length, "timed turn", "timed turns")}, ${percent(Math.max(...marks.map(mark => mark.fraction)))} of it reached at best`;
+  const dots = marks.map(mark => make("circle", { class: `point mark ${mark.roofline.bound === "compute" ? "second" : ""}`, cx: x(intensity(mark)), cy: y(mark.roofline.rate), r: 3.4, on: { click: () => { location.href = address(mark.place, mark.turn); } } }, make("title", {}, rooflineTold(mark))));
+  const label = `Roofline: ${plural(marks.length, "timed turn", "timed turns")}, ${percent(Math.max(...marks.map(mark => mark.roofline.fraction)))} of it reached at best`;
   const drawing = make("svg", { viewBox: `0 0 ${W} ${RH}`, role: "img", "aria-label": label, id: "roofline" }, make("title", {}, label), ...across, ...below, ...names, ...roofs, ...tops, ...dots);
   const figure = chart("Roofline of this device", [entry(`memory, up to ${prefixed(memory[1], "B/s")}`, swatch("first")), entry(`arithmetic, up to ${prefixed(compute[1], "FLOP/s")}`, swatch("second"))], drawing);
-  if (left_out) figure.append(make("figcaption", { class: "dim" }, `Not shown, since they have no FLOPs or come after the first ${many(marks.length)}: ${plural(left_out, "turn", "turns")}`));
+  if (RUN.roofline_left_out) figure.append(make("figcaption", { class: "dim" }, `Not shown, since they have no FLOPs or come after the first ${many(marks.length)}: ${plural(RUN.roofline_left_out, "turn", "turns")}`));
   return figure;
 }
