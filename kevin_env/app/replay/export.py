@@ -1,4 +1,4 @@
-"""Trajectories as files: a page, Markdown, or one screen as a picture or as text."""
+"""Exports trajectories to HTML, Markdown, or a screen as SVG or text."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -17,22 +17,22 @@ from kevin_env.record import Trajectory
 from kevin_env.recorder import BadLine
 
 MOST_BYTES = 300_000_000
-"""Of records in one page: browsers give up on much larger ones."""
+"""Limit of the records in one page; browsers fail on much larger pages."""
 
 
 def export(library: Library, choice: Choice, out: Path, size: str, errors: Console) -> Path:
-    """Writes what is chosen to `out`, in the way that its ending says.
+    """Writes the chosen trajectories in the format of `out`'s extension.
 
     Args:
-        library: where the trajectories are.
-        choice: which of them, and for a screen which turn.
-        out: `.html`, `.md`, `.svg` or `.txt`.
-        size: of the screen for `.svg` and `.txt`, such as `140x42`.
-        errors: lines that cannot be read are named there.
+        library: the trajectories.
+        choice: which of them to export, and for a screen which turn.
+        out: a `.html`, `.md`, `.svg` or `.txt` file.
+        size: size of the screen for `.svg` and `.txt`, such as `140x42`.
+        errors: where unreadable lines are reported.
 
     Raises:
-        BadInput: if the ending or the size makes no sense, there is nothing to write, or `out`
-            cannot be written.
+        BadInput: if the extension or the size is invalid, no trajectory matches, or `out` cannot be
+            written.
     """
     if out.suffix not in (".html", ".md", ".svg", ".txt"):
         raise BadInput(f"cannot export to {out}: its name must end in .html, .md, .svg or .txt")
@@ -63,7 +63,7 @@ def require_room(rows: Sequence[Row]) -> None:
 def _screen(
     library: Library, choice: Choice, size: tuple[int, int], errors: Console
 ) -> tuple[str, str]:
-    """The trajectory that is chosen, at its best turn, or the list of several: SVG and text."""
+    """SVG and text of one trajectory at its best turn, or of the list of several."""
     from kevin_env.app.tui.still import still
 
     rows = rows_of(library, choice, errors)
@@ -80,5 +80,5 @@ def _screen(
 def _size(words: str) -> tuple[int, int]:
     found = re.fullmatch(r"(\d{2,3})x(\d{1,3})", words)
     if not found:
-        raise BadInput(f"--size {words!r} is no size; say columns x rows, such as 140x42")
+        raise BadInput(f"--size {words!r} is not valid: give columns x rows, such as 140x42")
     return int(found[1]), int(found[2])

@@ -1,7 +1,7 @@
-"""Trajectories as one HTML page that needs nothing else: no network, no other file.
+"""Trajectories as a self-contained HTML page.
 
-Everything recorded goes into the page as JSON and from there into text nodes, so that it can't
-become markup; the page's policy lets no script run but its own, and nothing be fetched.
+Recorded text is embedded as JSON and shown through text nodes, so it never becomes markup. The
+Content-Security-Policy allows only the page's own script and no requests.
 """
 
 import base64
@@ -25,23 +25,23 @@ _HERE = "kevin_env.app.replay"
 _SCRIPTS = ("page.js", "diff.js", "charts.js")
 
 Codes = dict[str, int]
-"""Kernels, and their places among the colored ones: many turns have the same."""
+"""Index of each distinct kernel in a page's `codes`."""
 
 
 def page(title: str, episodes: Iterable[Trajectory], home: str = "") -> str:
-    """The whole page.
+    """A page of trajectories.
 
     Args:
-        title: what stands at its head.
-        episodes: what it shows.
-        home: address of the report that it belongs to.
+        title: its heading.
+        episodes: the trajectories.
+        home: address of the report that links to it, if any.
     """
     data = episodes_data(title, episodes) | {"home": home}
     return document(f"{title} - kevin-env replay", data, "begin();\n")
 
 
 def following_page(title: str) -> str:
-    """A page without episodes that asks its server for them, see `kevin_env.app.replay.serve`."""
+    """A page that loads its episodes from the server in `kevin_env.app.replay.serve`."""
     data = episodes_data(title, ()) | {"version": 0}
     return document(
         f"{title} - kevin-env replay", data, asset(_HERE, "follow.js"), connect="'self'"
@@ -51,14 +51,14 @@ def following_page(title: str) -> str:
 def document(
     title: str, data: Mapping[str, Any], script: str, style: str = "", connect: str = "'none'"
 ) -> str:
-    """A page that can show episodes, and more.
+    """A page with the scripts that show episodes.
 
     Args:
-        title: of its window.
-        data: what its scripts find as `DATA`; `episodes_data` and more.
-        script: what comes after the scripts that show episodes.
-        style: further rules.
-        connect: what it may connect to, as in `Content-Security-Policy`.
+        title: of the window.
+        data: `DATA` in the scripts: `episodes_data`, and whatever `script` needs.
+        script: runs after the scripts that show episodes.
+        style: additional CSS.
+        connect: `connect-src` of the Content-Security-Policy.
     """
     script = "".join(asset(_HERE, name) for name in _SCRIPTS) + script
     style = asset(_HERE, "page.css") + style
@@ -68,7 +68,7 @@ def document(
     )
     fields = {"policy": policy, "title": html.escape(clean(title)), "style": style}
     fields |= {"script": script, "data": _embedded(data)}
-    # All at once: what is put in may itself hold braces.
+    # In one pass, since the values may contain placeholders.
     return re.sub(
         r"\{(policy|title|style|script|data)\}",
         lambda found: fields[found[1]],
@@ -77,14 +77,14 @@ def document(
 
 
 def episodes_data(title: str, episodes: Iterable[Trajectory]) -> dict[str, Any]:
-    """What the scripts of a page show of episodes."""
+    """The episodes as the scripts of a page need them."""
     codes: Codes = {}
     shown = [episode_data(episode, codes) for episode in episodes]
     return {"title": clean(title), "episodes": shown, "codes": codes_data(codes)}
 
 
 def codes_data(codes: Iterable[str]) -> list[tuple[Line, ...]]:
-    """The colored lines of kernels."""
+    """The kernels as lines of highlighted pieces."""
     return [code_lines(code) for code in codes]
 
 
@@ -94,13 +94,13 @@ def asset(package: str, name: str) -> str:
 
 
 def _embedded(data: Mapping[str, Any]) -> str:
-    """JSON that may stand inside a script element."""
+    """JSON that is safe inside a script element."""
     text = json.dumps(data, allow_nan=False, ensure_ascii=True)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def episode_data(episode: Trajectory, codes: Codes) -> dict[str, Any]:
-    """What a page shows of an episode, whose kernels are added to `codes`."""
+    """An episode as the scripts of a page need it. Adds its kernels to `codes`."""
     return {
         "id": clean(episode.episode_id),
         "problem": clean(episode.problem.id),
@@ -146,7 +146,7 @@ def _turn(episode: Trajectory, at: int, codes: Codes) -> dict[str, Any]:
 
 
 def _code(turn: Turn, codes: Codes) -> dict[str, Any]:
-    """The submission, its place among the coloured ones, and the lines that an error points at."""
+    """The kernel, its index in `codes`, and the lines that an error points at."""
     if turn.submission is None:
         return {"code": None, "lines": None, "wrong": []}
     code = turn.submission.code

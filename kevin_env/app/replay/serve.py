@@ -1,7 +1,7 @@
-"""The page of a growing trajectory file or folder, on a server of this machine.
+"""A local HTTP server for the page of a trajectory file or folder that grows.
 
-The page asks every second for what has changed. Only requests to this address are answered, so
-that no other web site can read the trajectories through a name that it has point here.
+The page polls for changes once a second. Requests with a foreign Host header are rejected, so that
+other sites cannot read the trajectories by DNS rebinding.
 """
 
 import contextlib
@@ -31,13 +31,13 @@ def serve(library: Library, choice: Choice, port: int, on_url: Callable[[str], N
     """Serves the page until interrupted (Ctrl-C).
 
     Args:
-        library: where the trajectories are.
-        choice: which of them.
-        port: 0 for any that is free.
-        on_url: called with the address of the page, once it can be opened.
+        library: the trajectories.
+        choice: which of them to show.
+        port: 0 for any free port.
+        on_url: called with the page's address when the server is ready.
 
     Raises:
-        BadInput: if there is too much for a page, or the port cannot be used.
+        BadInput: if there are too many trajectories for a page, or the port cannot be used.
     """
     changes = Changes(library, choice)
     require_room(changes.rows())
@@ -52,20 +52,20 @@ def serve(library: Library, choice: Choice, port: int, on_url: Callable[[str], N
 
 class _Shown(NamedTuple):
     number: int
-    """Stays the same while the server runs."""
+    """Identifies the episode while the server runs."""
     row: Row
     version: int
-    """In which it changed."""
+    """Version in which it changed last."""
 
 
 class Changes:
-    """What has changed in a library since a version. Thread-safe."""
+    """The changes of a library, by version. Thread-safe."""
 
     def __init__(self, library: Library, choice: Choice) -> None:
         self.title = library.path.resolve().name
         self._library, self._choice = library, choice
         self._lock = threading.Lock()
-        # No version of an earlier server is one of this.
+        # From the clock, so that versions of an earlier server are recognized as unknown.
         self._first = self._version = time.time_ns() // 1_000_000
         self._shown: dict[tuple[Path, str], _Shown] = {}
         self._numbers: dict[tuple[Path, str], int] = {}
@@ -78,7 +78,10 @@ class Changes:
             return [each.row for each in self._shown.values()]
 
     def since(self, version: int, codes: int) -> dict[str, Any]:
-        """What a page lacks that has the episodes of a version and the first `codes` kernels."""
+        """What changed since `version`, for a page that has the first `codes` kernels.
+
+        Everything if the version is unknown.
+        """
         with self._lock:
             self._read()
             if not self._first < version <= self._version:
@@ -116,7 +119,7 @@ class Changes:
 
 
 class Server(ThreadingHTTPServer):
-    """Answers requests of pages that it sent. Bound to this machine alone."""
+    """The server, bound to the loopback interface."""
 
     daemon_threads = True
     block_on_close = False
@@ -127,7 +130,7 @@ class Server(ThreadingHTTPServer):
         self.url = f"http://{HOST}:{self.server_port}/"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser that goes away early is no error."""
+        """Ignores browsers that close the connection early."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 

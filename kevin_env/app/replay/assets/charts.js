@@ -1,4 +1,4 @@
-// ---- charts: a column per turn, level or k, each with its figures in words
+// ---- charts: a column per turn, level or k, with its values as a tooltip
 
 const W = 340, H = 160, LEFT = 42, RIGHT = 10, TOP = 10, BOTTOM = 24;
 const SERIES = ["first", "second", "third", "fourth"];
@@ -8,19 +8,19 @@ const plainly = value => (value >= 10000 ? roughly(value) : value.toFixed(2));
 const speed = value => `${plainly(value)}x`;
 const short = say => value => (say === percent ? `${Math.round(100 * value)}%` : (value >= 10000 ? roughly(value) : String(Number(value.toPrecision(3)))) + (say === speed ? "x" : ""));
 
-// A swatch and its label, which stay on one line; for curves a piece of the curve itself.
+// A legend entry, never broken between swatch and label. The swatch of a curve is a piece of the curve.
 const entry = (name, swatch) => make("span", { class: "entry" }, swatch, name);
 const swatch = kind => make("span", { class: `swatch ${kind}` });
 const stroke = kind => make("svg", { class: "swatch", viewBox: "0 0 22 8", "aria-hidden": "true" }, make("path", { class: `curve ${kind}`, d: "M0 4H22" }));
 const chart = (title, entries, drawing) => make("figure", {}, make("figcaption", {}, make("b", {}, title), ...entries), drawing);
 
-// From 0 to at least `most` in a few round steps.
+// Ticks in round steps from 0 to at least `most`.
 function scale(most) {
   const rough = most / 4, power = 10 ** Math.floor(Math.log10(rough)), step = power * [1, 2, 2.5, 5, 10].find(each => each * power >= rough * 0.999);
   return Array.from({ length: Math.ceil(most / step - 1e-9) + 1 }, (_, n) => n * step);
 }
 
-// The frame of a chart: names at the bottom, the scale at the left, and the columns, which can be chosen when there is a `pick`.
+// The frame of a chart: names below, the scale at the left, and a tooltip per column. A click on a column calls `pick`.
 function plane({ title, names, told, most, say, at1, chosen, pick }) {
   const ticks = scale(most), top = ticks[ticks.length - 1], step = (W - LEFT - RIGHT) / names.length;
   const x = at => LEFT + step * (at + 0.5), y = value => H - BOTTOM - (value / top) * (H - BOTTOM - TOP);
@@ -39,7 +39,7 @@ const curve = (points, kind = "first") => make("path", { class: `curve ${kind}`,
 const dot = ([cx, cy], kind = "first", r = 3) => make("circle", { class: `point ${kind}`, cx, cy, r });
 const upright = (kind, x, [low, high], y) => make("line", { class: `whisker ${kind}`, x1: x, x2: x, y1: y(low), y2: y(high) });
 
-// ---- the charts of an episode; those without any figure are left out
+// ---- the charts of an episode, without those that would be empty
 
 function charts(item) {
   const common = { names: item.turns.map(turn => String(turn.turn)), chosen: state.turn, pick: go };

@@ -1,4 +1,4 @@
-// ---- what changed from one kernel to another
+// ---- the diff of two kernels
 
 function baseTurn(turn, item) {
   const earlier = item.turns.slice(0, state.turn).filter(each => each.code !== null);
@@ -16,11 +16,11 @@ function paintDiff(turn, item) {
   const chooser = make("select", { id: "base", "aria-label": "Compare with", on: { change: event => { state.base = Number(event.target.value) || event.target.value; drawView(); } } },
     ...options.map(name => make("option", { value: name, selected: name === state.base }, typeof name === "number" ? `turn ${name}` : name)));
   const from = baseTurn(turn, item), line = make("p", {}, "from ", chooser);
-  if (!from || from.code === null || turn.code === null) return [line, make("p", { class: "empty" }, "There is nothing to compare.")];
+  if (!from || from.code === null || turn.code === null) return [line, make("p", { class: "empty" }, "Nothing to compare.")];
   const lines = diff(from.code.split("\n"), turn.code.split("\n"));
   const added = lines.filter(each => each[0] === "+").length, removed = lines.filter(each => each[0] === "-").length;
   line.append(` (turn ${from.turn}, ${`${from.category} ${times(from.speedup)}`.trim()}) to turn ${turn.turn}   `, make("span", { class: "correct" }, `+${added} `), make("span", { class: "compile" }, `-${removed}`));
-  if (!added && !removed) return [line, make("p", { class: "empty" }, "The two are the same.")];
+  if (!added && !removed) return [line, make("p", { class: "empty" }, "No differences.")];
   markWords(lines);
   const box = make("div", { class: "code" }), shown = near(lines);
   for (const each of shown) {
@@ -83,7 +83,7 @@ function within(a, b) {
   return [went, came];
 }
 
-// The coloured pieces of a line, with what changed in marks.
+// The highlighted pieces of a line, with its changes marked.
 function marked(line, spans) {
   const done = [];
   let at = 0;
@@ -98,7 +98,7 @@ function marked(line, spans) {
   return done;
 }
 
-// Only three equal lines round each change stay.
+// Keeps three equal lines around each change.
 function near(rows) {
   const keep = new Uint8Array(rows.length);
   rows.forEach((row, n) => { if (row[0] !== " ") keep.fill(1, Math.max(n - 3, 0), n + 4); });

@@ -1,4 +1,4 @@
-// ---- a page that follows its server: every second it takes what has changed
+// ---- polls the server for changes once a second
 
 const known = new Map();
 

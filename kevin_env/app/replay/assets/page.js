@@ -1,5 +1,5 @@
 "use strict";
-// Text of models and compilers only ever becomes text nodes: nothing here parses HTML.
+// Recorded text is only ever put into text nodes; nothing here parses HTML.
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const PANES = ["kernel", "diff", "feedback", "prompt", "reply", "timings", "reward"];
 const STAGES = ["queue", "build", "load", "verify", "time"];
@@ -40,7 +40,7 @@ function haystack(item) {
   return item.hay;
 }
 
-// What is not known is below 0, and smaller than nothing.
+// Unknown values are negative and match no upper limit.
 const compares = (have, sign, limit) => ({ ">": have > limit, "<": have < limit && have >= 0, ">=": have >= limit, "<=": have <= limit && have >= 0 })[sign] ?? have === limit;
 
 function passes(item, word) {
@@ -66,7 +66,7 @@ function choose() {
 
 const named = item => (item.model || "no model") + (item.sample === null ? "" : `, sample ${item.sample}`);
 
-// Draws, and keeps the focus where it was; on the turns it goes along with the chosen one.
+// Draws and restores the focus. In the table of turns, the focus follows the chosen turn.
 function redraw(draw) {
   const id = document.activeElement?.id ?? "";
   draw();
@@ -105,7 +105,7 @@ function drawView() {
   if (item.turns.length) {
     children.push(charts(item), timeline(item), tabs());
     children.push(make("section", { class: "pane", id: "pane", role: "tabpanel", "aria-labelledby": `tab-${state.pane}` }, ...PAINT[state.pane](current(), item)));
-  } else children.push(make("p", { class: "empty" }, "No turn has been judged."));
+  } else children.push(make("p", { class: "empty" }, "No turn has been judged yet."));
   redraw(() => byId("view").replaceChildren(...children));
   const row = document.querySelector("#turns tr.chosen"), box = document.querySelector(".wide");
   if (row && row.offsetTop + row.offsetHeight > box.clientHeight) box.scrollTop = row.offsetTop - box.clientHeight / 2;
@@ -113,7 +113,7 @@ function drawView() {
   history.replaceState(null, "", `#${encodeURIComponent(item.id)}/${state.turn + 1}/${state.pane}`);
 }
 
-// The date where the reader is.
+// The date in the time zone of the reader.
 function when(created) {
   const date = new Date(created);
   return isNaN(date) ? created : make("time", { datetime: created, title: created }, date.toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" }));
@@ -182,7 +182,7 @@ function step(by) {
 function theme() { document.documentElement.classList.toggle("dark"); }
 function help() { const box = byId("help"); box.open ? box.close() : box.showModal(); }
 
-// Copies the kernel, or selects it where a page may not write to the clipboard.
+// Copies the kernel, or selects it if the clipboard is not available.
 async function copy() {
   if (!current()?.code) return;
   show("kernel");
@@ -213,7 +213,7 @@ let keys = KEYS, arriving = arrive;
 
 function home() { if (DATA.home) { location.href = DATA.home; arriving(); } }
 
-// Opens what the address names: #id/turn/pane.
+// Opens the trajectory in the address, #id/turn/pane; by default at its best turn.
 function arrive() {
   const [id, turn, pane] = location.hash.slice(1).split("/");
   const at = DATA.episodes.findIndex(item => id === item.id || id === encodeURIComponent(item.id));

@@ -1,21 +1,21 @@
-// ---- the charts of a run; those without any figure but 0 are left out
+// ---- the charts of a run, without those that are 0 everywhere
 
 const RUN = DATA.report;
 const AGAINST = { eager: "eager", compile: "torch.compile" };
 
-// A figure with its interval as text.
+// A value with its interval as text.
 function spoken(figure, say) {
   if (!figure) return "unknown";
   return say(figure.value) + (figure.low === null ? "" : ` [${say(figure.low)}, ${say(figure.high)}]`);
 }
 
-// The series that say anything, each with its colour.
+// The series that are not 0 everywhere, each with its color.
 const shown = all => all.map((each, n) => ({ ...each, kind: SERIES[n] })).filter(({ points }) => points.some(point => point && (point.value || point.high)));
 const legend = (series, sample) => (series.length > 1 ? series.map(({ name, kind }) => entry(name, sample(kind))) : []);
 const heights = series => series.flatMap(({ points }) => points).filter(Boolean).flatMap(point => [point.value, point.high ?? 0]);
 const figures = (names, series, say, what) => names.map((name, at) => [`${what} ${name}`, ...series.map(each => `${each.name}: ${spoken(each.points[at], say)}`)].join("\n"));
 
-// A chart of series, of which `draw` makes the parts.
+// A chart of series; `draw` makes the parts of each.
 function plot(title, names, all, { say, most = 0, what, at1 }, sample, draw) {
   const series = shown(all);
   if (!series.length) return null;
@@ -23,10 +23,10 @@ function plot(title, names, all, { say, most = 0, what, at1 }, sample, draw) {
   return chart(title, legend(series, sample), frame.svg(...series.flatMap((each, n) => draw(each, series.slice(n + 1), frame, series.length))));
 }
 
-// Whether another line covers a part of this one, not merely a point.
+// Whether another line covers a segment of this one.
 const covered = (points, over) => over.some(other => points.filter((point, at) => point && point.value === other.points[at]?.value).length >= Math.min(points.length, 2));
 
-// Lines, whose points may be missing, with their intervals as bands. One that is covered is drawn broad.
+// Lines with their intervals as bands; points may be missing. A line that another one covers is drawn broader.
 function lines(title, names, series, options) {
   return plot(title, names, series, options, stroke, ({ points, kind }, over, { x, y }) => {
     const under = covered(points, over), known = points.map((point, at) => [point, at]).filter(([point]) => point), wide = known.filter(([point]) => point.low !== null);
