@@ -32,15 +32,15 @@ class Finding:
 
 @dataclass
 class Effects:
-    """What a piece of code does: its findings, and whether it may launch a kernel."""
+    """What a piece of code does: its findings, and whether it launches a kernel."""
 
     findings: list[Finding] = field(default_factory=list[Finding])
-    launches: bool = False
+    launches: int = 0  # 1 for code that is not read and may launch one, 2 for a kernel
 
     def add(self, other: "Effects") -> None:
         """Adds the effects of another piece."""
         self.findings += [each for each in other.findings if each not in self.findings]
-        self.launches = self.launches or other.launches
+        self.launches = max(self.launches, other.launches)
 
 
 class Expressions(ABC):
@@ -170,7 +170,8 @@ class Expressions(ABC):
             with self._isolated() as each:
                 results.append(branch())
             effects.append(each)
-        for each in [each for each in effects if each.launches] or effects:
+        most = max(each.launches for each in effects)
+        for each in [each for each in effects if each.launches == most]:
             self.effects.add(each)
         return v.join(results)
 
@@ -196,11 +197,8 @@ class Expressions(ABC):
                     return v.callee(each)
                 if name in words("layers_within"):
                     return v.callee(v.Imported(f"{path}.{name}", made=True))
-                return (
-                    v.SOME
-                    if name.startswith(("weight", "bias", "in_proj", "running_"))
-                    else v.PLAIN
-                )
+                tensor = name.startswith(("weight", "bias", "in_proj", "running_"))
+                return v.SOME if tensor else v.PLAIN
             case v.Imported(path):
                 return v.callee(v.Imported(f"{path}.{name}"))
             case v.Own(node):
@@ -292,6 +290,8 @@ class Expressions(ABC):
             case ast.Name(id=name):
                 scope.names[name] = value
             case ast.Attribute(value=of, attr=name):
+                if name == "__class__":  # what the other class does is not read
+                    name, value = "__call__", v.UNKNOWN
                 for each in self._evaluate(of, scope).callees:
                     if isinstance(each, v.Own):
                         held = self.members.setdefault(each, {})

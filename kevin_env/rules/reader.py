@@ -34,7 +34,7 @@ class Reader(Calls):
                         given = _forward_arguments(each.node) if known else v.Arguments((v.LARGE,))
                         self._call(v.callee(each), given, owner.node)
         except RecursionError:
-            self.effects.launches = True  # nothing is known of the rest
+            self.effects.launches = 1  # nothing is known of the rest
 
     def models(self) -> list[ast.ClassDef]:
         """Every class that the name `ModelNew` may stand for."""
@@ -152,7 +152,7 @@ class Reader(Calls):
             if tried.launches and handled.findings and not handled.launches and not raises:
                 what = "an `except` branch that continues without the kernel"
                 self.effects.add(Effects([Finding(handler.lineno, "fallback", what)]))
-            self.effects.launches |= handled.launches
+            self.effects.add(Effects(launches=handled.launches))
             after.append(scope.names)
         scope.names = _joined(after)
         self._execute_body(node.finalbody, scope)

@@ -55,9 +55,8 @@ def interferes(tree: ast.Module) -> tuple[str, int] | None:
 
 
 def _is_forbidden(path: str) -> bool:
-    if " " in path or not path.startswith(tuple(words("forbidden"))):
-        return False
-    return not path.startswith(tuple(words("allowed")))
+    forbidden, allowed = (path.startswith(tuple(words(x))) for x in ("forbidden", "allowed"))
+    return " " not in path and forbidden and not allowed
 
 
 def _registers(path: str, node: ast.Call) -> str:
@@ -94,12 +93,12 @@ def may_hold_a_kernel(tree: ast.Module) -> bool:
     called = [node.func for node in nodes_of(tree, ast.Call)]
     names = {getattr(each, "attr", getattr(each, "id", "")) for each in called}
     attributes = {node.attr for node in nodes_of(tree, ast.Attribute)}
-    sources = pattern("kernel_sources")
-    return bool(
-        names & words("kernel_makers")
-        or attributes & {"ops", "cdll"}
-        or any(map(sources.search, texts_of(tree)))
-    )
+    makers = (names & words("kernel_makers")) | (attributes & {"ops", "cdll"})
+    texts = texts_of(tree)
+    inline = any("{" in text and pattern("cpp_marks").search(text) for text in texts)
+    if inline and makers == {"load_inline"}:  # its sources may only call torch
+        return any(map(pattern("cpp_kernels").search, texts))
+    return bool(makers) or any(map(pattern("kernel_sources").search, texts))
 
 
 def cpp_operations(text: str, glue: bool = False) -> Iterator[tuple[int, str]]:

@@ -507,6 +507,30 @@ def test_partial_admits_torch_beside_a_kernel_and_no_reference():
     assert found is not None and found.kind == "no_kernel"
 
 
+SHIM = """at::Tensor f(at::Tensor x) {
+  auto y = at::empty_like(x);
+  BODY
+}"""
+
+
+@pytest.mark.parametrize(
+    ("body", "kernel"),
+    [
+        ("return at::matmul(x, x.t()); // for each row", False),
+        ("for (int i = 0; i < 3; ++i) p[i] = q[i]; return y;", True),
+        ("work<<<1, 32>>>(x.data_ptr<float>()); return y;", True),
+    ],
+)
+def test_an_extension_that_only_calls_torch_is_no_kernel(body, kernel):
+    load = f"ext = load_inline(name='ext', cpp_sources={SHIM.replace('BODY', body)!r})\n"
+    code = (
+        f"from torch.utils.cpp_extension import load_inline\n{NO_KERNEL}        return ext.f(x)\n"
+    )
+    for given in (code + load, code + load.replace("load_inline(", "load(")):
+        found = check_rules(given, "partial")
+        assert (found is None) == (kernel or "load(" in given)
+
+
 def test_a_model_that_leaves_training_mode_may_compute_in_it():
     init = (
         "class ModelNew(nn.Module):\n    def __init__(self):\n        super().__init__()\n    "
