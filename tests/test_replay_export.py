@@ -160,6 +160,18 @@ def test_a_page_is_used_without_a_mouse(opened: Any) -> None:
         assert shown.awaited("document.getElementById('copy').innerText") == "copied"
 
 
+@needs_browser
+def test_a_narrow_page_does_not_scroll_sideways(opened: Any) -> None:
+    with opened(STORY) as shown:
+        shown.resize(400, 800)
+        for pane in "1234567":
+            shown.press(pane)
+            wide, room = shown.value(
+                "(view => [view.scrollWidth, view.clientWidth])(document.getElementById('view'))"
+            )
+            assert (pane, wide) == (pane, room)
+
+
 def timed_slowly() -> Any:
     return trajectory(timed(1, 0.5), id="slow")
 

@@ -75,8 +75,21 @@ def test_only_what_has_changed_is_sent(recorder: Recorder) -> None:
     recorder.finish(RUNNING.model_copy(update={"stop_reason": "max_turns"}))
     [ended] = source.since(found["version"], 2)["episodes"].values()
     assert ended["ended"] == "max_turns"
+    recorder.path.write_text(f"{ENDED.model_dump_json()}\n")
+    shorter = source.since(found["version"], 2)
+    assert (shorter["order"], shorter["version"] > found["version"]) == ([0], True)
     everything = source.since(17, 4)  # a version of another server
-    assert (ids(everything), everything["from"]) == (["ended", "running"], 0)
+    assert (ids(everything), everything["from"]) == (["ended"], 0)
+
+
+def test_a_large_run_comes_in_parts_the_newest_first(recorder: Recorder) -> None:
+    recorder.begin(RUNNING)
+    source = Changes(Library(recorder.path), Choice(), seconds=0.0)
+    first = source.since(0, 0)
+    assert (ids(first), first["more"]) == (["running"], True)
+    second = source.since(first["version"], len(first["codes"]))
+    assert (ids(second), second["more"]) == (["ended"], False)
+    assert second["order"] == [*second["episodes"], *first["episodes"]]
 
 
 def test_only_what_is_chosen_is_sent(recorder: Recorder) -> None:

@@ -59,11 +59,17 @@ class _Shown(NamedTuple):
 
 
 class Changes:
-    """The changes of a library, by version. Thread-safe."""
+    """The changes of a library, by version. Thread-safe.
 
-    def __init__(self, library: Library, choice: Choice) -> None:
+    Args:
+        library: the trajectories.
+        choice: which of them to show.
+        seconds: limit of the time that one answer takes, if it has an episode.
+    """
+
+    def __init__(self, library: Library, choice: Choice, seconds: float = 1.0) -> None:
         self.title = library.path.resolve().name
-        self._library, self._choice = library, choice
+        self._library, self._choice, self._seconds = library, choice, seconds
         self._lock = threading.Lock()
         # From the clock, so that versions of an earlier server are recognized as unknown.
         self._first = self._version = time.time_ns() // 1_000_000
@@ -80,23 +86,30 @@ class Changes:
     def since(self, version: int, codes: int) -> dict[str, Any]:
         """What changed since `version`, for a page that has the first `codes` kernels.
 
-        Everything if the version is unknown.
+        Everything if the version is unknown; the newest episodes come first. If there is `more`, it
+        comes in the next answer.
         """
         with self._lock:
             self._read()
             if not self._first < version <= self._version:
                 version = codes = 0
             shown = self._shown.values()
-            changed = {each.number: each.row for each in shown if each.version > version}
-            read = {number: self._library.episode(row) for number, row in changed.items()}
+            changed = [each for each in shown if each.version > version]
+            episodes: dict[int, dict[str, Any]] = {}
+            end = time.monotonic() + self._seconds
+            for each in sorted(changed, key=lambda each: each.version):
+                read = self._library.episode(each.row)
+                if isinstance(read, Trajectory):
+                    episodes[each.number] = episode_data(read, self._codes)
+                version = each.version
+                if time.monotonic() > end:
+                    break
+            more = any(each.version > version for each in changed)
             return {
-                "version": self._version,
+                "version": version if more else self._version,
+                "more": more,
                 "order": [each.number for each in shown],
-                "episodes": {
-                    number: episode_data(each, self._codes)
-                    for number, each in read.items()
-                    if isinstance(each, Trajectory)
-                },
+                "episodes": episodes,
                 "from": codes,
                 "codes": codes_data(list(self._codes)[codes:]),
             }
@@ -107,15 +120,18 @@ class Changes:
             changed = True
         if not changed and self._version > self._first:
             return
-        self._version += 1
         before, self._shown = self._shown, {}
-        for row in self._library.rows:
+        rows = self._library.rows
+        for row in reversed(rows):
             known = before.get(row.key)
             if known is not None and known.row == row:
                 self._shown[row.key] = known
             elif passes(row, self._choice):
+                self._version += 1
                 number = self._numbers.setdefault(row.key, len(self._numbers))
                 self._shown[row.key] = _Shown(number, row, self._version)
+        self._version += bool(before.keys() - self._shown.keys())
+        self._shown = dict(reversed(self._shown.items()))
 
 
 class Server(ThreadingHTTPServer):

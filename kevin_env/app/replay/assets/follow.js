@@ -3,14 +3,16 @@
 const known = new Map();
 
 async function follow() {
-  let words = "live";
+  let words = "live", more = false;
   try {
     const answer = await fetch(`changes/${DATA.version}/${DATA.codes.length}`);
     if (!answer.ok) throw new Error(answer.statusText);
-    take(await answer.json());
+    const changes = await answer.json();
+    more = changes.more;
+    take(changes);
   } catch { words = "the server has stopped"; }
   if (byId("live").textContent !== words) byId("live").textContent = words;
-  setTimeout(follow, 1000);
+  setTimeout(follow, more ? 0 : 1000);
 }
 
 function take(changes) {
