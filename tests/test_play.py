@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 from episodes import REPLY, WRONG, another, correct, problem_file
 from rich.console import Console
+from rich.text import Text
 from stub_server import Answer, serve
 from typer.testing import CliRunner
 
 from kevin_env.app import arguments
-from kevin_env.app.demo import PROBLEM, demo, demo_replies
+from kevin_env.app.demo import PROBLEM, demo, demo_replies, show_result
 from kevin_env.app.errors import BadInput
 from kevin_env.app.play.opening import last_episodes, open_episode
 from kevin_env.app.play.plain import Narrator, play
@@ -27,9 +28,10 @@ from kevin_env.rules import check_rules
 from kevin_env.settings import Settings
 
 
-def screen() -> tuple[Narrator, io.StringIO]:
+def screen(stream: bool = True) -> tuple[Narrator, io.StringIO]:
     page = io.StringIO()
-    return Narrator(Console(file=page, width=120, markup=False, highlight=False, emoji=False)), page
+    console = Console(file=page, width=120, markup=False, highlight=False, emoji=False)
+    return Narrator(console, stream=stream), page
 
 
 def episode_of(tmp_path: Path, pool: ScriptedPool, turns: int = 3) -> Episode:
@@ -62,7 +64,8 @@ def test_an_episode_is_played_shown_and_recorded(tmp_path: Path) -> None:
         "7_Double on scripted CPU",
         "turn 2 of 3",
         "class ModelNew",
-        "0.0 s  build",
+        "turn 1 correctness  →  turn 2 correct 2.00x   +1 -1",
+        "(build 0.5 s  load 0.1 s  verify 0.2 s  time 0.1 s)",
         "correctness/values",
         "512 of 1024 elements differ.",
         "2.00x [1.80, 2.20]  score 2.30  best: 2.00x (turn 2)",
@@ -271,7 +274,7 @@ def test_what_a_model_writes_cannot_reach_the_terminal(tmp_path: Path) -> None:
 def test_a_piece_of_an_escape_is_inert() -> None:
     narrator, page = screen()
     for piece in ("a\x1b", "[2Jb", "\r", "\n"):
-        narrator.text(piece)
+        narrator(piece)
     assert page.getvalue() == "a[2Jb\n"
 
 
@@ -283,29 +286,63 @@ def test_colours_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatc
     assert make_console().no_color
 
 
+DEMO = (
+    CompileError(kind="compiler", message="no"),
+    RuntimeFailure(kind="exception", message="no"),
+    WRONG,
+    correct(0.5),
+)
+NOISY = Correct(kind="too_noisy", message="noisy", speedup=1.5, speedup_interval=(0.9, 2.5))
+
+
 @pytest.mark.parametrize(("kind", "device"), [("cpu", SCRIPTED_CPU), ("gpu", SCRIPTED_GPU)])
-def test_the_demo_plays_its_five_replies(kind: str, device: DeviceInfo) -> None:
-    outcomes = [
-        CompileError(kind="compiler", message="no"),
-        RuntimeFailure(kind="exception", message="no"),
-        WRONG,
-        correct(0.5),
-        correct(2.0),
-    ]
+def test_the_demo_plays_its_five_replies_and_ends_with_the_speedup(
+    kind: str, device: DeviceInfo
+) -> None:
     narrator, page = screen()
-    with closing(ScriptedPool(outcomes, device)) as pool:
+    with closing(ScriptedPool([*DEMO, correct(2.0)], device)) as pool:
         trajectory = demo(pool, narrator)
-    assert [turn.outcome for turn in trajectory.turns] == outcomes
+    assert [turn.outcome for turn in trajectory.turns] == [*DEMO, correct(2.0)]
     assert [turn.reply for turn in trajectory.turns] == list(demo_replies(kind))
     assert trajectory.problem.id == PROBLEM
-    assert isinstance(trajectory.turns[-1].outcome, Correct)
-    assert "2.00x" in page.getvalue()
+    show_result(narrator.console, trajectory.turns)
+    *_, claim, trend = page.getvalue().splitlines()
+    assert claim == "2.0x faster than PyTorch (95 % interval 1.80x to 2.20x)"
+    assert trend == "speedup by turn  ···▂█  -  -  -  0.50x  2.00x"
+
+
+def test_the_demo_measures_a_noisy_time_again(tmp_path: Path) -> None:
+    narrator, page = screen(stream=False)
+    file = tmp_path / "out.jsonl"
+    with closing(ScriptedPool([*DEMO, NOISY, correct(2.0)])) as pool:
+        trajectory = demo(pool, narrator, recorder=Recorder(file))
+    assert [turn.speedup for turn in trajectory.turns[3:]] == [0.5, 2.0]
+    assert [each.turns[-1].speedup for each in recorded(tmp_path)] == [1.5, 2.0]
+    assert page.getvalue().count("class ModelNew") == 1
+    show_result(narrator.console, (trajectory.turns[0],))
+    assert page.getvalue().endswith("no kernel was timed\n")
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_demo_breaks_no_word_of_a_terminal(width: int) -> None:
+    page = io.StringIO()
+    console = Console(file=page, width=width, force_terminal=True, markup=False, no_color=True)
+    with closing(ScriptedPool([*DEMO, correct(2.0)])) as pool:
+        trajectory = demo(pool, Narrator(console, stream=False))
+    show_result(console, trajectory.turns)
+    shown = Text.from_ansi(page.getvalue()).plain
+    for reply in demo_replies("cpu"):
+        words = extract(reply)
+        assert isinstance(words, Extracted)
+        assert all(word in shown for word in words.summary.split())
+    assert all(line.rstrip() in shown for line in demo_replies("cpu")[0].split("\n")[1:-4])
+    assert "╭─ compile/compiler" in shown and "faster than PyTorch" in shown
 
 
 @pytest.mark.parametrize("kind", ["cpu", "gpu"])
 def test_the_demo_replies_keep_the_rules(kind: str) -> None:
     replies = demo_replies(kind)
-    assert ["epsilon" in reply for reply in replies] == [
+    assert ["sigma * sigma" in reply for reply in replies] == [
         True,
         False,
         False,

@@ -1,17 +1,27 @@
 """An episode with prepared replies, one per kind of outcome, each built, checked and timed."""
 
 from importlib import resources
+from pathlib import Path
 
-from kevin_env.app.play.plain import Narrator, play
+from rich import box
+from rich.console import Console
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from kevin_env.app.play.plain import Narrator, take_turns
+from kevin_env.app.replay.pieces import sparkline
+from kevin_env.app.screen import show
 from kevin_env.episode import Episode
-from kevin_env.judge.api import JudgePool, Options
+from kevin_env.judge.api import JudgePool
 from kevin_env.policies.base import ScriptedPolicy
 from kevin_env.problem import load_problem
-from kevin_env.record import Trajectory
+from kevin_env.record import Trajectory, Turn
 from kevin_env.recorder import Recorder
 from kevin_env.settings import Settings
 
-PROBLEM = "L1_36_RMSNorm_"
+PROBLEM = "L6_4_BilateralFilter"
+TURNS = 5
 
 
 def demo(
@@ -19,15 +29,24 @@ def demo(
 ) -> Trajectory:
     """Plays the scripted episode: C++ on a CPU, CUDA and Triton on a GPU.
 
+    If the last time is noisy, the last turn is taken again, in a fork of the episode.
+
     Raises:
         JudgeError: if the judge fails before the first turn.
     """
+    settings = Settings(max_turns=TURNS, device=device)
     problem = load_problem(PROBLEM)
-    facts = pool.describe(problem, Options(device=device)).result()
-    replies = demo_replies("gpu" if facts.device.device.startswith("cuda") else "cpu")
-    settings = Settings.of({"max_turns": len(replies), "device": device})
     episode = Episode(problem, pool, settings, recorder=recorder, model="scripted")
-    return play(episode, ScriptedPolicy(replies), narrator)
+    narrator.start(episode)
+    hardware = episode.trajectory.hardware
+    replies = demo_replies("gpu" if hardware and hardware.device.startswith("cuda") else "cpu")
+    trajectory = take_turns(episode, ScriptedPolicy(replies), narrator)
+    if len(trajectory.turns) == TURNS and trajectory.turns[-1].kind == "too_noisy":
+        show(narrator.console, "The time was noisy: the same kernel is measured again.", "yellow")
+        again = episode.fork(turns=TURNS - 1)
+        trajectory = take_turns(again, ScriptedPolicy(replies[-1:]), narrator)
+    narrator.end(trajectory)
+    return trajectory
 
 
 def demo_replies(kind: str) -> tuple[str, ...]:
@@ -37,3 +56,38 @@ def demo_replies(kind: str) -> tuple[str, ...]:
         (each for each in folder.iterdir() if each.name.endswith(".md")), key=lambda each: each.name
     )
     return tuple(each.read_text(encoding="utf-8") for each in files)
+
+
+def show_result(console: Console, turns: tuple[Turn, ...]) -> None:
+    """Prints the speedup of the last turn in large type, and those of all turns as a sparkline."""
+    last = turns[-1] if turns else None
+    if last is None or last.speedup is None or last.speedup_interval is None:
+        show(console, "no kernel was timed", "bold yellow")
+        return
+    times, noisy = f"{last.speedup:.1f}x", last.kind == "too_noisy"
+    claim = "faster than PyTorch" if last.speedup > 1 else "the speed of PyTorch"
+    low, high = last.speedup_interval
+    interval = f"95 % interval {low:.2f}x to {high:.2f}x"
+    interval += ", noisy: this machine is busy" * noisy
+    values = [turn.speedup for turn in turns]
+    trend = f"speedup by turn  {sparkline(values)}  "
+    trend += "  ".join("-" if value is None else f"{value:.2f}x" for value in values)
+    if not console.is_terminal:
+        show(console, f"{times} {claim} ({interval})\n{trend}")
+        return
+    from textual.renderables.digits import Digits  # only now: textual takes a while to import
+
+    grid = Table.grid(padding=(0, 2))
+    grid.add_row(Digits(times, "bold"), Text(f"\n{claim}\n{interval}", "bold"))
+    style = "yellow" if noisy or last.speedup <= 1 else "green"
+    console.print(Panel(grid, box=box.HEAVY, style=style, padding=(0, 2), expand=False))
+    show(console, trend)
+
+
+def show_next(console: Console, program: str, file: Path) -> None:
+    """Prints the commands to try next."""
+    play = f"  {program} play --problem {PROBLEM}"
+    show(console, "\nSee each turn, its prompt and its feedback:")
+    show(console, f"  {program} replay {file}", "bold")
+    show(console, "Ask a model, or play yourself:")
+    show(console, f"{play} --model MODEL\n{play} --human", "bold")

@@ -1,18 +1,13 @@
 """Console output. Text of a model or a compiler is printed through `shown`, never as markup."""
 
-import threading
-import time
 from collections.abc import Sequence
-from types import TracebackType
-from typing import Literal, Self
+from typing import Literal
 
 from rich.console import Console
-from rich.live import Live
 from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
-from kevin_env.judge.api import Stage
 from kevin_env.outcome import Category, Outcome, visible
 from kevin_env.record import Turn, best_turn
 from kevin_env.render import turn_cells
@@ -98,58 +93,3 @@ def turns_table(turns: Sequence[Turn], returns: Sequence[float]) -> Table:
             *(Text(cells[name], COLOURS[turn.category] * (name == "verdict")) for name in COLUMNS)
         )
     return table
-
-
-class StageDisplay:
-    """Shows the stage of a judgement: a live line on a terminal, elsewhere a line per stage."""
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._began: list[tuple[Stage, float]] = []
-        self._start = time.monotonic()
-        self._lock = threading.Lock()
-        self._live = Live(
-            console=console,
-            get_renderable=self._line,
-            refresh_per_second=10,
-            transient=True,
-            auto_refresh=True,
-        )
-
-    def __enter__(self) -> Self:
-        self._start = time.monotonic()
-        if self._console.is_terminal:
-            self._live.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._console.is_terminal:
-            self._live.stop()
-
-    def begin(self, stage: Stage) -> None:
-        """Records that a stage begins or continues. Thread-safe."""
-        now = time.monotonic()
-        with self._lock:
-            new = all(stage != known for known, _ in self._began)
-            self._began.append((stage, now))
-        if new and not self._console.is_terminal:
-            self._console.print(f"  {now - self._start:6.1f} s  {stage}")
-
-    def _line(self) -> Text:
-        """Each stage with its seconds so far, the running one in bold."""
-        with self._lock:
-            began = list(self._began)
-        spent: dict[Stage, float] = {}
-        for (stage, start), end in zip(
-            began, [*(start for _, start in began[1:]), time.monotonic()], strict=False
-        ):
-            spent[stage] = spent.get(stage, 0.0) + end - start
-        line = Text("  ")
-        for stage, seconds in spent.items():
-            line.append(f"{stage} {seconds:.1f} s   ", "bold" if stage == began[-1][0] else "dim")
-        return line

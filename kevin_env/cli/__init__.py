@@ -4,6 +4,8 @@ Results go to stdout, everything else to stderr. `kevin_env.app.errors` has the 
 import what they need themselves, so that `--help` is quick.
 """
 
+import shutil
+import sys
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
@@ -69,7 +71,7 @@ def common(
 @settings_options(("device",))
 def demo(
     settings: Given,
-    out: Annotated[Path | None, typer.Option(help="Trajectory file to append to.")] = None,
+    out: Annotated[Path, typer.Option(help="Trajectory file to append to.")] = Path("demo.jsonl"),
     plain: Plain = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the trajectory as a line of JSON.")
@@ -80,22 +82,30 @@ def demo(
     They give a compile error, a runtime error, a wrong answer, a right one and a faster one.
     """
     from kevin_env.app.arguments import open_pool, read_settings
-    from kevin_env.app.demo import demo
+    from kevin_env.app.demo import demo, show_next, show_result
     from kevin_env.app.errors import episode_code
     from kevin_env.app.play.plain import Narrator
     from kevin_env.app.screen import make_console
     from kevin_env.recorder import Recorder
 
     device = read_settings(**settings).device
-    recorder = Recorder(out) if out else None
-    if recorder:
-        recorder.require()
-    narrator = Narrator(make_console(plain, "stderr" if as_json else "stdout"), stream=False)
+    recorder = Recorder(out)
+    recorder.require()
+    console = make_console(plain, "stderr" if as_json else "stdout")
     with open_pool(device) as pool:
-        trajectory = demo(pool, narrator, device, recorder)
+        trajectory = demo(pool, Narrator(console, stream=False), device, recorder)
+        code = episode_code(trajectory.stop_reason)
+        if not code:
+            show_result(console, trajectory.turns)
+            show_next(console, _program(), out)
     if as_json:
         print_json(trajectory.model_dump(mode="json"))
-    raise typer.Exit(episode_code(trajectory.stop_reason))
+    raise typer.Exit(code)
+
+
+def _program() -> str:
+    """How a shell starts this program."""
+    return sys.argv[0] if shutil.which("kevin-env") is None else "kevin-env"
 
 
 def doctor(as_json: Json = False) -> None:

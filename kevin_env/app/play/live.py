@@ -1,5 +1,6 @@
 """What is known of an episode that is being played, as a frozen value."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -88,7 +89,7 @@ class Live:
             return "the judge"
         if self.stages[-1][0] == "queue" and seconds["queue"] > _QUEUED:
             return f"waiting for another judge, {seconds['queue']:.0f} s"
-        return "  ".join(f"{name} {value:.1f} s" for name, value in seconds.items() if value > 0.05)
+        return stages_text(seconds)
 
 
 def happened(live: Live, event: Event) -> Live:
@@ -117,14 +118,19 @@ def happened(live: Live, event: Event) -> Live:
             return replace(live, episode=episode, phase="ended", stages=(), again=None)
 
 
-def spent(stages: tuple[tuple[Stage, float], ...], now: float) -> dict[Stage, float]:
+def spent(stages: tuple[tuple[Stage, float], ...], now: float) -> dict[str, float]:
     """Seconds of each stage so far, in the order in which they first began."""
-    seconds: dict[Stage, float] = {}
+    seconds: dict[str, float] = {}
     for (stage, start), end in zip(
         stages, [*(start for _, start in stages[1:]), now], strict=False
     ):
         seconds[stage] = seconds.get(stage, 0.0) + max(end - start, 0.0)
     return seconds
+
+
+def stages_text(seconds: Mapping[str, float]) -> str:
+    """Such as `build 1.2 s  verify 0.4 s`; stages that took no time are left out."""
+    return "  ".join(f"{name} {value:.1f} s" for name, value in seconds.items() if value > 0.05)
 
 
 def tokens_text(turns: tuple[Turn, ...]) -> str:

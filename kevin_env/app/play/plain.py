@@ -1,27 +1,46 @@
-"""A policy plays an episode, told in lines as it happens."""
+"""A policy plays an episode, printed as it happens."""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from rich.console import Console
+from rich.live import Live as Display
+from rich.panel import Panel
+from rich.spinner import Spinner
+from rich.text import Text
 
-from kevin_env.app.screen import StageDisplay, show, turns_table, verdict_text
+from kevin_env.app.play.events import StageBegan
+from kevin_env.app.play.live import Live, Phase, happened, stages_text
+from kevin_env.app.replay.panes import pane_lines
+from kevin_env.app.replay.pieces import DARK, DIM, Look, fit, paragraph, text
+from kevin_env.app.screen import COLOURS, PIPE_WIDTH, show, turns_table, verdict_text
 from kevin_env.episode import Episode
 from kevin_env.extract import Extracted, extract
-from kevin_env.judge.api import JudgeError
+from kevin_env.judge.api import JudgeError, OnStage, Stage
 from kevin_env.outcome import visible
 from kevin_env.policies.base import Policy, PolicyError
 from kevin_env.record import Reply, StopReason, Trajectory, Turn, best_turn
 from kevin_env.render import speedup_text
 
 MOST_LINES = 12
-"""Lines of message and diagnostics that are shown for a turn; the whole is in the record."""
+"""Lines of message and diagnostics printed for a turn; the record has all."""
+MOST_COLUMNS = 112
+"""Width of a panel."""
+_GROUND = "#d4d9e0 on #121212"
+"""Of panels with tinted diffs: the tints suit a dark background only."""
 
 
 class Narrator:
-    """Tells on a console what happens in an episode.
+    """Prints what happens in an episode: panels on a terminal, plain lines elsewhere.
+
+    It is a `kevin_env.policies.base.Listener`.
 
     Args:
-        console: where.
-        errors: where failures are shown; by default there, too.
-        stream: whether replies are shown as they come; otherwise only their summaries.
+        console: where to print.
+        errors: where to print failures; by default `console`.
+        stream: whether to print replies as they arrive. Otherwise their summaries are printed, and
+            the first kernel.
     """
 
     def __init__(
@@ -29,45 +48,80 @@ class Narrator:
     ) -> None:
         self.console, self.errors = console, errors or console
         self._stream = stream
+        self._thinking = False
+        self._printed = ""
+        """The last kernel that was printed."""
 
-    def begin(self, episode: Episode) -> None:
-        """Says what is played."""
+    def start(self, episode: Episode) -> None:
+        """Starts an episode. Raises as `Episode.start`."""
+        with self._waiting(episode, "starting"):
+            episode.start()
         device = episode.trajectory.hardware
         where = f" on {device.name} ({device.device})" if device else ""
         show(self.console, f"{episode.problem.id}{where}, model {episode.model}", "bold")
 
-    def turn(self, number: int, of: int) -> None:
+    def turn(self, episode: Episode) -> None:
         """A turn begins."""
-        self.console.rule(f"turn {number} of {of}", align="left")
+        self._thinking = False
+        number = f"turn {len(episode.turns) + 1} of {episode.settings.max_turns}"
+        self.console.print()
+        self.console.rule(number, align="left")
 
-    def text(self, piece: str) -> None:
+    def __call__(self, piece: str) -> None:
         """Prints a piece of the reply, without escape codes even if one is split over pieces."""
         if self._stream:
             self.console.out(visible(piece), end="", highlight=False)
 
-    def judging(self, reply: Reply) -> StageDisplay:
-        """The reply is whole and goes to the judge."""
+    def thought(self, text: str) -> None:
+        """The model reasons; said once a turn."""
+        if self._stream and not self._thinking:
+            self._thinking = True
+            show(self.console, "the model is thinking", "italic")
+
+    def retrying(self, why: str, seconds: float) -> None:
+        """The endpoint failed."""
+        show(self.errors, f"{why}, trying again in {seconds:.0f} s", "yellow")
+
+    @contextmanager
+    def judging(self, episode: Episode, reply: Reply) -> Iterator[OnStage]:
+        """The reply is complete and is judged in this block."""
         found = extract(reply.content, truncated=reply.truncated)
         if self._stream:
             self.console.print()
         elif isinstance(found, Extracted):
-            show(self.console, found.summary, "italic")
-        return StageDisplay(self.console)
+            for line in paragraph(found.summary, self._width, "italic"):
+                self.console.print(line)
+        with self._waiting(episode, "judging") as begin:
+            yield begin
 
     def verdict(self, episode: Episode, turn: Turn) -> None:
         """The turn has been judged."""
-        line = verdict_text(turn.outcome)
-        line.append(f"  {speedup_text(turn.speedup, turn.speedup_interval)}".rstrip())
-        line.append(
-            f"  score {turn.score:.2f}  {best_text(episode.turns)}  ({turn.seconds.total:.1f} s)"
+        title = verdict_text(turn.outcome)
+        title.append(f"  {speedup_text(turn.speedup, turn.speedup_interval)}".rstrip())
+        title.append(f"  score {turn.score:.2f}  {best_text(episode.turns)}")
+        seconds = stages_text(turn.seconds.model_dump()) or "not judged"
+        lines = self._kernel(episode)
+        if not self.console.is_terminal:
+            for line in lines:
+                self.console.print(Text(f"  {line.plain}".rstrip()), soft_wrap=True)
+            self.console.print(f"{title.plain}  ({seconds})", soft_wrap=True)
+            for line in _details(turn):
+                show(self.console, f"    {line}")
+            return
+        for line in _details(turn):
+            quoted = line[:1].isspace()  # source, and marks below it: columns matter
+            lines += [fit(text(line), self._width)] if quoted else paragraph(line, self._width)
+        panel = Panel(
+            Text("\n", no_wrap=True).join(lines),
+            title=title,
+            title_align="left",
+            subtitle=Text(seconds, DIM),
+            subtitle_align="right",
+            border_style=COLOURS[turn.category],
+            style=_GROUND if self._tinted else "",
+            width=self._width + 4,
         )
-        self.console.print(line, soft_wrap=True)
-        details = getattr(turn.outcome, "details", "").strip().splitlines()
-        lines = details if turn.outcome.message in details else [turn.outcome.message, *details]
-        for line in lines[:MOST_LINES]:
-            show(self.console, f"    {line}")
-        if len(lines) > MOST_LINES:
-            show(self.console, f"    ... {len(lines) - MOST_LINES} more lines", "dim")
+        self.console.print(panel)
 
     def trouble(self, message: str) -> None:
         """The episode ends early."""
@@ -81,50 +135,103 @@ class Narrator:
             self.console.print(turns_table(trajectory.turns, trajectory.returns))
         show(self.console, f"ended: {trajectory.stop_reason}; {best_text(trajectory.turns)}")
 
+    @property
+    def _width(self) -> int:
+        """Of what is inside a panel."""
+        return min(self.console.width, MOST_COLUMNS) - 4
+
+    @property
+    def _tinted(self) -> bool:
+        console = self.console
+        return not console.no_color and console.color_system in ("256", "truecolor")
+
+    def _kernel(self, episode: Episode) -> list[Text]:
+        """The turn's kernel, or what changed in it; nothing if it has been printed already."""
+        at, turn = len(episode.turns) - 1, episode.turns[-1]
+        changed = any(each.submission for each in episode.turns[:at])
+        if turn.submission is None or turn.submission.code == self._printed:
+            return []
+        self._printed = turn.submission.code
+        if self._stream and not changed:
+            return []
+        terminal = self.console.is_terminal
+        look = Look(
+            self._width if terminal else PIPE_WIDTH,
+            wrap=terminal,
+            tints=DARK if self._tinted else None,
+        )
+        return [*pane_lines(episode.trajectory, at, "diff" if changed else "kernel", look), Text()]
+
+    @contextmanager
+    def _waiting(self, episode: Episode, phase: Phase) -> Iterator[OnStage]:
+        """Shows on a terminal what is going on, and yields what to call when a stage begins."""
+        state = Live(episode.trajectory, phase, time.monotonic())
+
+        def begin(stage: Stage) -> None:
+            nonlocal state
+            state = happened(state, StageBegan(stage, time.monotonic()))
+
+        def line() -> Spinner:
+            spinner.update(text=Text(state.doing(time.monotonic()), DIM))
+            return spinner
+
+        if not self.console.is_terminal:
+            yield begin
+            return
+        spinner = Spinner("dots")
+        with Display(console=self.console, get_renderable=line, transient=True):
+            yield begin
+
 
 def play(episode: Episode, policy: Policy, narrator: Narrator) -> Trajectory:
-    """Plays an episode to its end, which may be an early one: a failing model or judge, or Ctrl-C.
+    """Plays an episode to its end.
+
+    A failing model or judge, or Ctrl-C, ends it early.
 
     Raises:
         ProblemError: if the problem's reference fails.
         JudgeError: if the judge fails before the first turn.
     """
-    episode.start()
-    narrator.begin(episode)
-    reason = _take_turns(episode, policy, narrator)
-    trajectory = episode.finish(reason) if reason else episode.trajectory
+    narrator.start(episode)
+    trajectory = take_turns(episode, policy, narrator)
     narrator.end(trajectory)
     return trajectory
 
 
-def best_text(turns: tuple[Turn, ...]) -> str:
-    """Which turn was the fastest correct one so far."""
-    best = best_turn(turns)
-    if best is None:
-        return (
-            "best: none correct yet"
-            if not any(turn.category == "correct" for turn in turns)
-            else "best: not timed"
-        )
-    return f"best: {best.speedup:.2f}x (turn {best.turn})"
-
-
-def _take_turns(episode: Episode, policy: Policy, narrator: Narrator) -> StopReason | None:
-    """Takes turns until the episode is done, or until something gives a reason to end it."""
+def take_turns(episode: Episode, policy: Policy, narrator: Narrator) -> Trajectory:
+    """Plays a started episode to its end, as `play` does, and prints no summary."""
+    reason: StopReason = "interrupted"
     try:
         while not episode.done:
-            narrator.turn(len(episode.turns) + 1, episode.settings.max_turns)
-            reply = policy.reply(episode.messages, narrator.text)
-            with narrator.judging(reply) as stages:
-                turn = episode.submit(reply, stages.begin)
+            narrator.turn(episode)
+            reply = policy.reply(episode.messages, narrator)
+            with narrator.judging(episode, reply) as begin:
+                turn = episode.submit(reply, begin)
             narrator.verdict(episode, turn)
     except KeyboardInterrupt:
         narrator.trouble("interrupted; every finished turn is kept")
-        return "interrupted"
     except PolicyError as error:
         narrator.trouble(f"no reply: {error}")
-        return error.stop_reason
+        reason = error.stop_reason
     except JudgeError as error:
         narrator.trouble(f"the judge failed: {error}")
-        return "judge_error"
-    return None
+        reason = "judge_error"
+    return episode.finish(reason)
+
+
+def best_text(turns: Sequence[Turn]) -> str:
+    """The fastest correct turn so far."""
+    best = best_turn(turns)
+    if best is None:
+        right = any(turn.category == "correct" for turn in turns)
+        return "best: not timed" if right else "best: none correct yet"
+    return f"best: {best.speedup:.2f}x (turn {best.turn})"
+
+
+def _details(turn: Turn) -> list[str]:
+    """The message and the diagnostics of a turn, cut to `MOST_LINES`."""
+    details = getattr(turn.outcome, "details", "").strip("\n").splitlines()
+    message = turn.outcome.message
+    lines = details if message in details else [*message.splitlines(), *details]
+    more = len(lines) - MOST_LINES
+    return lines if more <= 0 else [*lines[:MOST_LINES], f"... {more} more lines"]
