@@ -439,7 +439,10 @@ def test_a_page_works_by_keys(opened: Any) -> None:
         assert shown.value("document.activeElement.innerText") == "L2_3_Mul"
         shown.press("r")
         assert shown.value("location.hash") == "#b1/2/feedback"
-        shown.value("history.back()")
+        shown.value("document.querySelector('#rows a').click()")
+        shown.awaited("location.hash === '#a0/2/feedback'")
+        assert shown.value("document.querySelector('#report').hidden")
+        shown.value("history.go(-2)")
         shown.awaited("!document.querySelector('#report').hidden")
         for key in "ssss":
             shown.press(key)

@@ -77,7 +77,7 @@ function drawList() {
   const rows = state.shown.map(n => {
     const item = DATA.episodes[n], top = best(item), here = n === state.at;
     const dots = item.turns.map(turn => make("span", { class: look(turn), title: `turn ${turn.turn}: ${turn.category}/${turn.kind}` }, turn.mark));
-    return make("li", { class: here ? "chosen" : null, "data-at": n }, make("a", { id: `episode${n}`, href: `#${encodeURIComponent(item.id)}`, "aria-current": here && "true" },
+    return make("li", { class: here ? "chosen" : null, "data-at": n }, make("a", { id: `episode${n}`, href: `#${encodeURIComponent(item.id)}/`, "aria-current": here && "true" },
       make("span", { class: "name" }, make("span", {}, item.problem), top >= 0 ? faster(top) : "-"),
       make("span", { class: "more" }, make("span", {}, named(item)), make("span", { class: "dots" }, ...dots))));
   });
@@ -88,7 +88,7 @@ function drawList() {
 function buildFrame() {
   const input = make("input", { id: "search", type: "search", placeholder: "words, speedup>1.5", "aria-label": "Filter", on: { input: event => { state.words = event.target.value; choose(); drawList(); drawView(); } } });
   const sort = make("select", { "aria-label": "Sort", on: { change: event => { state.sort = event.target.value; choose(); drawList(); } } },
-    ...["file", "problem", "best", "return", "turns"].map(name => make("option", {}, name)));
+    ...["file", "problem", "best", "return", "turns"].map(name => make("option", { value: name }, `by ${name}`)));
   byId("list").append(make("div", { id: "tools" }, input, sort), make("ul", { id: "rows" }));
   byId("top").append(make("h1", {}, make("span", {}, "kevin-env "), DATA.home ? make("a", { href: DATA.home, title: "r" }, "report") : "replay"), make("span", { class: "dim" }, DATA.title, " · ", make("span", { id: "count" })),
     make("button", { on: { click: theme }, title: "t" }, "light / dark"), make("button", { on: { click: help }, title: "?" }, "keys"));
@@ -169,15 +169,20 @@ function paintTimings(turn, item) {
 
 // ---- moving about
 
+function open(n, turn) {
+  if (n !== state.at) byId("view").scrollTop = 0;
+  select(n);
+  if (turn) go(turn - 1);
+  else drawView();
+  drawList();
+  document.querySelector("#rows .chosen")?.scrollIntoView({ block: "nearest" });
+}
 function select(n) { state.at = n; state.turn = turns().length ? episode().best : 0; }
-function open(n) { select(n); drawList(); drawView(); byId("view").scrollTop = 0; }
 function go(n) { state.turn = Math.min(Math.max(n, 0), Math.max(turns().length - 1, 0)); drawView(); }
 function show(pane) { state.pane = pane; drawView(); }
 function step(by) {
   const at = state.shown.indexOf(state.at) + by;
-  if (at < 0 || at >= state.shown.length) return;
-  open(state.shown[at]);
-  document.querySelector("#rows .chosen")?.scrollIntoView({ block: "nearest" });
+  if (at >= 0 && at < state.shown.length) open(state.shown[at]);
 }
 function theme() { document.documentElement.classList.toggle("dark"); }
 function help() { const box = byId("help"); box.open ? box.close() : box.showModal(); }
@@ -218,12 +223,8 @@ function arrive() {
   const [id, turn, pane] = location.hash.slice(1).split("/");
   const at = DATA.episodes.findIndex(item => id === item.id || id === encodeURIComponent(item.id));
   if (at >= 0 && !state.shown.includes(at)) { byId("search").value = state.words = ""; choose(); }
-  select(at >= 0 ? at : state.at);
   if (PANES.includes(pane)) state.pane = pane;
-  if (parseInt(turn, 10)) state.turn = Math.min(Math.max(parseInt(turn, 10) - 1, 0), Math.max(turns().length - 1, 0));
-  drawList();
-  drawView();
-  document.querySelector("#rows .chosen")?.scrollIntoView({ block: "nearest" });
+  open(at >= 0 ? at : state.at, parseInt(turn, 10));
 }
 
 function begin() {

@@ -70,7 +70,7 @@ function stepRow(by) {
 
 function toTrajectories() {
   if (!DATA.episodes.length) return;
-  location.hash = left.address ?? `#${encodeURIComponent(episode().id)}/1/kernel`;
+  location.hash = left.address ?? `#${encodeURIComponent(episode().id)}/`;
   arriveReport();
 }
 
