@@ -39,6 +39,12 @@ class Screen:
     def resize(self, columns: int, rows: int) -> None:
         fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
+    def hang_up(self) -> int:
+        """Closes the terminal, without a signal; how the program ends."""
+        os.close(self.master)
+        self.master = os.open(os.devnull, os.O_RDONLY)
+        return self.process.wait(LONGEST)
+
     def end(self) -> int:
         """How it ends. It is read meanwhile: one whose terminal is full waits for its reader."""
         end = time.monotonic() + LONGEST

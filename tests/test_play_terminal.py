@@ -4,6 +4,7 @@ judge.
 
 import json
 import re
+import signal
 import termios
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -82,6 +83,23 @@ def test_it_ends_at_once_while_a_turn_runs(tmp_path: Path, keys: str) -> None:
         assert screen.end() == 0
         assert "ended: interrupted" in screen.raw
     assert [(each.turns, each.stop_reason) for each in recorded(tmp_path)] == [((), "interrupted")]
+
+
+@pytest.mark.parametrize("samples", [(), ("2",)])
+def test_a_terminal_that_goes_away_loses_no_turn(tmp_path: Path, samples: Sequence[str]) -> None:
+    with play(tmp_path, "w.", *samples) as screen:
+        screen.wait_for("class ModelNew" if not samples else "2 of 4 turns")
+        assert screen.hang_up() == 128 + signal.SIGHUP
+    kept = [[turn.kind for turn in each.turns] for each in recorded(tmp_path)]
+    assert kept == [["values"]] * (len(samples) + 1)
+
+
+def test_a_hang_up_signal_loses_no_turn(tmp_path: Path) -> None:
+    with play(tmp_path, "w.") as screen:
+        screen.wait_for("class ModelNew")
+        screen.process.send_signal(signal.SIGHUP)
+        assert screen.end() == -signal.SIGHUP
+    assert [len(each.turns) for each in recorded(tmp_path)] == [1]
 
 
 def command(folder: Path, url: str, *words: str) -> list[str]:

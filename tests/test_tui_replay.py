@@ -1,5 +1,6 @@
 import random
 import re
+import signal
 import termios
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -290,6 +291,12 @@ def test_it_ends_at_once(tmp_path: Path, key: str) -> None:
         screen.wait_for("correct/timed")
         screen.press(key)
         assert screen.end() == 0
+
+
+def test_it_ends_with_its_terminal(tmp_path: Path) -> None:
+    with replay(str(write(tmp_path / "t.jsonl", STORY))) as screen:
+        screen.wait_for("correct/timed")
+        assert screen.hang_up() == 128 + signal.SIGHUP
 
 
 def test_without_colour(tmp_path: Path) -> None:

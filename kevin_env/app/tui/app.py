@@ -3,6 +3,10 @@
 import functools
 import itertools
 import os
+import select
+import signal
+import sys
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -83,6 +87,18 @@ class KevinApp(App[ReturnType]):
             self.theme = "ansi-dark"
         elif "TEXTUAL_THEME" not in os.environ and _is_light(os.environ.get("COLORFGBG", "")):
             self.theme = "textual-light"
+
+    def on_load(self) -> None:
+        """Ends with its terminal: Textual would go on without one, at full load."""
+        if not self.is_headless:
+            threading.Thread(target=self._wait_for_hang_up, daemon=True).start()
+
+    def _wait_for_hang_up(self) -> None:
+        terminal = select.poll()
+        terminal.register(sys.__stdin__ or 0, 0)  # a hang-up is always reported
+        terminal.poll()
+        if self.is_running:  # turns are on disk, and writing to the screen may block for ever
+            os._exit(128 + signal.SIGHUP)
 
     @property
     def tints(self) -> Tints | None:
