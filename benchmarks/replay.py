@@ -128,8 +128,9 @@ def main() -> None:
         print(f"{name:20} {rows[-1]['value']:8.3f} s", flush=True)
     versions = {
         "python": platform.python_version(),
-        "rich": version("rich"),
+        "textual": version("textual"),
         "pydantic": version("pydantic"),
+        "load": f"{os.getloadavg()[0]:.1f} on {os.cpu_count()} cores",
     }
     write_result(options.json, "cpu", versions, rows)
 

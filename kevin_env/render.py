@@ -1,13 +1,16 @@
 """The turns of an episode as table cells, and as a plain table."""
 
 import io
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from kevin_env.episode import Episode
 from kevin_env.record import Turn
+
+if TYPE_CHECKING:
+    from kevin_env.episode import Episode
 
 _WIDTH = 100
 _COLUMNS = ("turn", "verdict", "speedup", "score", "seconds", "message")
@@ -38,7 +41,7 @@ def interval_text(interval: tuple[float, float] | None) -> str:
     return f"[{interval[0]:.2f}, {interval[1]:.2f}]" if interval else ""
 
 
-def plain_table(episode: Episode) -> str:
+def plain_table(episode: "Episode") -> str:
     """The turns so far, without colours; nothing in them is taken as markup."""
     title = f"{episode.problem.id}, turn {len(episode.turns)} of {episode.settings.max_turns}"
     table = Table(title=Text(title), width=_WIDTH)

@@ -9,8 +9,6 @@ from kevin_env.judge.api import JudgeError
 from kevin_env.outcome import visible
 from kevin_env.problem import ProblemError
 from kevin_env.record import StopReason
-from kevin_env.retrieval.operations import RetrievalError
-from kevin_env.templates import PromptError
 
 ENDED_EARLY, WRONG_ARGUMENTS, JUDGE_FAILED, INTERRUPTED = 1, 2, 3, 130
 _EPISODE_CODES = {
@@ -33,6 +31,10 @@ class BadInput(ValueError):
 
 def error_code(error: Exception) -> int | None:
     """The exit code of an error whose message is meant for users; None for any other."""
+    # Imported where there is an error: templates alone take 50 ms.
+    from kevin_env.retrieval.operations import RetrievalError
+    from kevin_env.templates import PromptError
+
     unwritable = isinstance(error, OSError) and error.errno in _FILE_ERRORS
     if unwritable or isinstance(error, BadInput | ProblemError | PromptError | RetrievalError):
         return WRONG_ARGUMENTS

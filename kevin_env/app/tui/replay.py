@@ -29,8 +29,8 @@ PERIODS = (8.0, 4.0, 2.0, 1.0, 0.5, 0.25)
 _FAR = 10**9
 _SLICE, _PAUSE = 0.03, 0.01
 """Seconds that reading goes on for, and that it then leaves for keys."""
-_FIRST = 0.25
-"""Seconds of reading before the first screen: small files are read whole."""
+_FIRST = 0.05
+"""Seconds of reading before the first screen. A file of which a fifth was read is read whole."""
 _REDRAW = 0.2
 """Seconds between two drawings of the list while it grows."""
 _FOLLOW = 0.5
@@ -485,12 +485,15 @@ class ReplayApp(KevinApp[None]):
 
     def begin(self) -> None:
         """Reads a little; what is small enough to be read whole opens at its newest episode."""
-        whole = not self.library.advance(_FIRST) or self.library.progress >= 1
+        self.library.advance(_FIRST)
+        if 0.2 < self.library.progress < 1:
+            self.library.advance(5 * _FIRST)
+        whole = self.library.progress >= 1
         self.listing = self.listing.grown(self.library.rows)
         alone = len(self.listing.shown) == 1 or not self.listing.words
         if whole and self.listing.shown and alone and not self.listing.query.text:
             self.open(self.listing.rows[self.listing.shown[0]])
-        self.set_timer(_PAUSE, self._read_on)
+        self.screen.call_after_refresh(self._read_on)  # drawing comes first
 
     def open(self, row: Row, like: EpisodeView | None = None) -> None:
         """Shows an episode in place of the one that is open."""
