@@ -43,19 +43,25 @@ function haystack(item) {
 // Unknown values are negative and match no upper limit.
 const compares = (have, sign, limit) => ({ ">": have > limit, "<": have < limit && have >= 0, ">=": have >= limit, "<=": have <= limit && have >= 0 })[sign] ?? have === limit;
 
-function passes(item, word) {
-  if (word.startsWith("-") && word.length > 1) return !passes(item, word.slice(1));
-  const number = word.match(/^(speedup|return|turns|level)(>=|<=|>|<|[=:])([\d.]+)x?$/);
-  if (number) return compares({ speedup: best(item), return: item.returns[0] ?? -1, turns: item.turns.length, level: item.level ?? -1 }[number[1]], number[2], Number(number[3]));
+// Whether all words match: numbers by their names, such as speedup>1.5, anything else by `holds`; -word excludes.
+function matches(words, numbers, holds) {
+  return words.toLowerCase().split(/\s+/).filter(Boolean).every(each => {
+    const without = each.startsWith("-") && each.length > 1, word = without ? each.slice(1) : each;
+    const [, name, sign, limit, unit] = word.match(/^(\w+)(>=|<=|>|<|[=:])([\d.]+)(%|x)?$/) ?? [], value = name && numbers(name);
+    return without !== (value === undefined ? holds(word) : compares(value ?? -1, sign, Number(limit) / (unit === "%" ? 100 : 1)));
+  });
+}
+
+function holds(item, word) {
   const field = word.match(/^(problem|model|category|id|stop):(.*)$/);
-  if (field && field[1] === "category") return item.turns.some(turn => turn.category === field[2]);
+  if (field && field[1] === "category") return item.turns.some(turn => [turn.category, look(turn)].includes(field[2]));
   if (field) return String({ problem: item.problem, model: item.model, id: item.id, stop: item.ended }[field[1]]).toLowerCase().includes(field[2]);
   return haystack(item).includes(word.replace(/^text:/, ""));
 }
 
 function choose() {
-  const words = state.words.toLowerCase().split(/\s+/).filter(Boolean);
-  state.shown = DATA.episodes.map((_, n) => n).filter(n => words.every(word => passes(DATA.episodes[n], word)));
+  const numbers = item => ({ speedup: best(item), return: item.returns[0] ?? null, turns: item.turns.length, level: item.level });
+  state.shown = DATA.episodes.map((_, n) => n).filter(n => matches(state.words, name => numbers(DATA.episodes[n])[name], word => holds(DATA.episodes[n], word)));
   const value = { best, return: item => item.returns[0] ?? -1, turns: item => item.turns.length }[state.sort];
   if (value) state.shown.sort((a, b) => value(DATA.episodes[b]) - value(DATA.episodes[a]));
   if (state.sort === "problem") state.shown.sort((a, b) => DATA.episodes[a].problem.localeCompare(DATA.episodes[b].problem));

@@ -26,18 +26,14 @@ const COLUMNS = [
 const address = (place, turn = 1) => `${place.page}#${encodeURIComponent(place.id)}/${turn}/kernel`;
 const called = line => (line.sample === null ? line.place.id : `sample ${line.sample}`);
 
-function admits(each, word) {
-  if (word.startsWith("-") && word.length > 1) return !admits(each, word.slice(1));
-  const number = word.match(/^(\w+)(>=|<=|>|<|[=:])([\d.]+)(%|x)?$/), column = number && COLUMNS.find(([name]) => name === number[1]);
-  if (column) return compares(column[1](each) ?? -1, number[2], Number(number[3]) / (number[4] === "%" ? 100 : 1));
+function holdsProblem(each, word) {
   const mark = Object.entries(DATA.looks).find(([, category]) => word === `category:${category}`);
   if (mark) return each.lines.some(line => line.marks.includes(mark[0]));
   return each.numbers.problem.toLowerCase().includes(word) || each.lines.some(line => line.place.id.toLowerCase().includes(word));
 }
 
 function problemRows() {
-  const words = order.words.toLowerCase().split(/\s+/).filter(Boolean);
-  const found = RUN.problems.filter(each => words.every(word => admits(each, word)));
+  const found = RUN.problems.filter(each => matches(order.words, name => COLUMNS.find(column => column[0] === name)?.[1](each), word => holdsProblem(each, word)));
   if (!order.by) return found;
   const value = COLUMNS.find(([name]) => name === order.by)[1], sign = order.down ? -1 : 1;
   const compare = (a, b) => (typeof a === "string" ? a.localeCompare(b, "en", { numeric: true }) : a - b);
