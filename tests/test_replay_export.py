@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from kevin_env.app.replay.markdown import fence, inline
 from kevin_env.app.replay.page import page
 from kevin_env.cli import app
+from kevin_env.record import ProblemRef
 
 needs_browser = pytest.mark.skipif(
     find_browser() is None, reason="there is no chromium; apt install chromium"
@@ -159,7 +160,8 @@ def test_a_page_is_used_without_a_mouse(opened: Any) -> None:
 
 @needs_browser
 def test_a_narrow_page_does_not_scroll_sideways(opened: Any) -> None:
-    with opened(STORY) as shown:
+    problem = ProblemRef(id="L1_" + "long" * 40, sha256="")
+    with opened(STORY.model_copy(update={"problem": problem})) as shown:
         shown.resize(400, 800)
         for pane in "1234567":
             shown.press(pane)
