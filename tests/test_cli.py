@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 
 from kevin_env.app.doctor import checks, show_check, works
 from kevin_env.app.errors import BadInput
+from kevin_env.app.judging import exit_code as judge_code
 from kevin_env.app.judging import judge, print_result, read_requests
 from kevin_env.app.linting import exit_code, lint, show_lint
 from kevin_env.cli import app
@@ -525,13 +526,41 @@ def test_a_verdict_is_printed_for_a_person(tmp_path: Path) -> None:
         requests = read_requests(
             files, str(tmp_path / "7_Double.py"), (None, ""), Settings(), False
         )
-        for result in judge(requests, pool):
-            print_result(console, result)
+        results = list(judge(requests, pool))
+    for result in results:
+        print_result(console, result)
     shown = page.getvalue()
-    assert "correct/timed  2.00x [1.80, 2.20]  score 2.30" in shown
+    assert "correct/timed  2.00x [1.80, 2.20]  score 2.30  (build 0.5 s  load 0.1 s  v" in shown
     assert "error: [red]no[/y]" in shown
     assert "c.py: the judge failed: gone" in shown
     assert "\x1b" not in shown
+    codes = [(1, False), (1, True), (2, False), (2, True), (3, True)]
+    assert [judge_code(results[:n], fail) for n, fail in codes] == [0, 0, 0, 1, 3]
+
+
+def test_on_a_terminal_a_judgement_shows_progress_and_ends_in_a_panel(tmp_path: Path) -> None:
+    problem_file(tmp_path)
+    page = io.StringIO()
+    console = Console(file=page, width=110, force_terminal=True, no_color=True, markup=False)
+    quoted = f"    4 |  {'x' * 110} y\n      |  ^"
+    wrong = CompileError(kind="compiler", message="a.cpp:1: error: no", details=quoted)
+    files = submissions(tmp_path, a=KERNEL, b=KERNEL)
+
+    def answer(*_: Any) -> Any:
+        time.sleep(0.3)
+        return wrong
+
+    with closing(ScriptedPool(answer)) as pool:
+        requests = read_requests(
+            files, str(tmp_path / "7_Double.py"), (None, ""), Settings(), False
+        )
+        for result in judge(requests, pool, console):
+            print_result(console, result)
+    shown = page.getvalue()
+    assert f"{files[1]}  0 s" in shown
+    assert "╭─ compile/compiler" in shown and "cpu: build 0.5 s" in shown
+    line, mark, *_ = (each for each in shown.splitlines() if each[:2] == "│ " and "|" in each)
+    assert line.endswith("x… │") and mark.index("^") == line.index("x")
 
 
 def test_a_verdict_names_its_baseline_and_shows_what_was_printed(tmp_path: Path) -> None:
@@ -612,12 +641,16 @@ def test_files_are_judged_for_real(tmp_path: Path) -> None:
     problem = tmp_path / "7_Double.py"
     problem.write_text(SOURCE)
     fails = KERNEL.replace("import torch\n", "import torch\nraise RuntimeError('not today')\n", 1)
-    files = submissions(tmp_path, fails=fails, broken="class ModelNew(:\n", ruled=ARITHMETIC)
+    hangs = KERNEL.replace("import torch\n", "import torch\nwhile True: pass\n", 1)
+    broken = "class ModelNew(:\n"
+    files = submissions(tmp_path, fails=fails, broken=broken, ruled=ARITHMETIC, hangs=hangs)
     words = ["judge", *map(str, files), "--problem", str(problem), "--device", "cpu", "--json"]
-    code, out, err = run(*words)
-    assert code == 0, err
+    code, out, err = run(*words, "--timeout", "2", "--fail-on-wrong")
+    assert code == 1, err
     judged = [json.loads(line) for line in out.splitlines()]
-    assert [row["category"] for row in judged] == ["compile", "compile", "rules"]
+    assert [row["category"] for row in judged] == ["compile", "compile", "rules", "compile"]
+    assert judged[3]["kind"] == "timeout" and 2 <= judged[3]["seconds"]["build"] < 30
+    assert run(*words[:2], "--timeout", "0")[0] == 2
     assert "not today" in judged[0]["message"]
     assert judged[0]["sandbox"].keys() == {"network", "filesystem", "limits", "processes"}
 

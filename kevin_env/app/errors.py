@@ -1,6 +1,7 @@
 """User errors and exit codes.
 
-0 done, 1 the model ended an episode early, 2 wrong arguments, 3 the judge failed, 130 interrupted.
+0 done, 1 the model ended an episode early or a kernel is not correct (`judge --fail-on-wrong`),
+2 wrong arguments, 3 the judge failed, 130 interrupted.
 """
 
 import errno
@@ -10,7 +11,8 @@ from kevin_env.outcome import visible
 from kevin_env.problem import ProblemError
 from kevin_env.record import StopReason
 
-ENDED_EARLY, WRONG_ARGUMENTS, JUDGE_FAILED, INTERRUPTED = 1, 2, 3, 130
+ENDED_EARLY = NOT_CORRECT = 1
+WRONG_ARGUMENTS, JUDGE_FAILED, INTERRUPTED = 2, 3, 130
 _EPISODE_CODES = {
     "max_turns": 0,
     "stop_on": 0,

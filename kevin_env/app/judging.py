@@ -1,18 +1,22 @@
 """Judges files and recorded turns, many at once, with results in the order given."""
 
+import time
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from kevin_env.app.errors import BadInput
-from kevin_env.app.screen import show, verdict_text
+from kevin_env.app.errors import JUDGE_FAILED, NOT_CORRECT, BadInput
+from kevin_env.app.panel import look_of, panel_lines, show_panel
+from kevin_env.app.play.live import spent, stages_text
+from kevin_env.app.screen import show, verdict_text, waiting
 from kevin_env.context import count_characters
 from kevin_env.extract import extract, extract_file
 from kevin_env.feedback import render_feedback
-from kevin_env.judge.api import JudgeError, JudgePool, Options, Seconds, Submission
+from kevin_env.judge.api import JudgeError, JudgePool, Options, Seconds, Stage, Submission
 from kevin_env.outcome import FormatError, held_roofline, interval_of, printable, speedup_of
 from kevin_env.problem import Problem, ProblemError, load_problem
 from kevin_env.record import ProblemRef, Trajectory, Turn
@@ -27,6 +31,8 @@ RECORDED = (
     "call_timeout", "build_timeout",
 )  # fmt: skip
 """Recorded settings with which a turn is judged again."""
+MOST_SHOWN = 5
+"""Files whose progress is shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,22 +108,66 @@ class Failed:
         return {"file": self.request.file, "error": self.error}
 
 
-def judge(requests: Sequence[Request], pool: JudgePool) -> Iterator[Judged | Failed]:
+def judge(
+    requests: Sequence[Request], pool: JudgePool, errors: Console | None = None
+) -> Iterator[Judged | Failed]:
     """Judges all requests at once, and yields each in order as soon as possible.
+
+    Args:
+        requests: what to judge.
+        pool: the judges.
+        errors: where to show what is being judged, if it is a terminal.
 
     Raises:
         BadInput: if a problem's reference fails.
     """
+    progress = [_Progress(printable(each.file)) for each in requests]
     try:
         describing = [pool.describe(each.problem, each.options) for each in requests]
-        judging = [begin_verdict(r.submission, r.problem, r.options, pool) for r in requests]
+        judging = [
+            begin_verdict(r.submission, r.problem, r.options, pool, each.begin)
+            for r, each in zip(requests, progress, strict=True)
+        ]
+        for future, each in zip(judging, progress, strict=True):
+            future.add_done_callback(each.end)
         for request, facts, verdict in zip(requests, describing, judging, strict=True):
             try:
-                yield Judged(request, verdict.result(), facts.result().device.device)
+                with waiting(errors, lambda: _running(progress)) if errors else nullcontext():
+                    judged = Judged(request, verdict.result(), facts.result().device.device)
             except JudgeError as error:
                 yield Failed(request, printable(str(error)))
+            else:
+                yield judged
     except ProblemError as error:
         raise BadInput(printable(str(error))) from error
+
+
+class _Progress:
+    """The stages of a request that is judged; called from threads of the pool."""
+
+    def __init__(self, file: str) -> None:
+        self.file, self.done = file, False
+        self.begun = time.monotonic()
+        self.stages: tuple[tuple[Stage, float], ...] = ()
+
+    def begin(self, stage: Stage) -> None:
+        self.stages = (*self.stages, (stage, time.monotonic()))
+
+    def end(self, _: object) -> None:
+        self.done = True
+
+    def __str__(self) -> str:
+        now = time.monotonic()
+        stages = stages_text(spent(self.stages, now))
+        return f"{self.file}  {now - self.begun:.0f} s  {stages or 'waiting for the judge'}"
+
+
+def _running(progress: Sequence[_Progress]) -> str:
+    """What is being judged, a line each."""
+    left = [each for each in progress if not each.done]
+    lines = [str(each) for each in left[:MOST_SHOWN]]
+    more = len(left) - MOST_SHOWN
+    return "\n  ".join([*lines, f"and {more} more"] if more > 0 else lines)
 
 
 def read_requests(
@@ -166,28 +216,39 @@ def options_of(settings: Settings, require_sandbox: bool) -> Options:
     return settings.options().model_copy(update={"require_sandbox": require_sandbox})
 
 
+def exit_code(results: Sequence[Judged | Failed], fail_on_wrong: bool) -> int:
+    """The exit code of `judge`."""
+    if any(isinstance(each, Failed) for each in results):
+        return JUDGE_FAILED
+    right = all(
+        isinstance(each, Judged) and each.verdict.outcome.category == "correct" for each in results
+    )
+    return NOT_CORRECT if fail_on_wrong and not right else 0
+
+
 def print_result(console: Console, result: Judged | Failed) -> None:
-    """Prints a verdict: a line, then the feedback for a model."""
+    """Prints a verdict and the feedback for a model: a panel on a terminal, else plain lines."""
     if isinstance(result, Failed):
         show(console, f"{result.request.file}: the judge failed: {result.error}", "bold red")
         return
-    row = result.row()
-    line = verdict_text(result.verdict.outcome)
-    line.append(f"  {speedup_text(row['speedup'], row['speedup_interval'])}".rstrip())
-    line.append(
-        f"  score {result.score:.2f}  ({row['seconds']['total']:.1f} s on {result.device})  "
-    )
-    line.append(printable(result.request.file), "bold")
-    console.print(line, soft_wrap=True)
-    judgement = result.verdict.judgement
+    outcome, judgement = result.verdict.outcome, result.verdict.judgement
+    line = verdict_text(outcome)
+    line.append(f"  {speedup_text(speedup_of(outcome), interval_of(outcome))}".rstrip())
+    line.append(f"  score {result.score:.2f}  ")
+    seconds = stages_text(judgement.seconds.model_dump()) if judgement else "not run"
     log, profile = (judgement.log, judgement.profile) if judgement else ("", None)
     baseline = result.request.options.baseline
-    show(
-        console,
-        render_feedback(result.verdict.outcome, log=log, baseline=baseline, profile=profile),
-    )
-    for flag in row["flags"]:
-        show(console, f"flag: {flag}", "yellow")
+    feedback = render_feedback(outcome, log=log, baseline=baseline, profile=profile)
+    flags = [f"flag: {flag}" for flag in judgement.flags] if judgement else []
+    if console.is_terminal:
+        line.append(printable(result.request.file), "bold")
+        width = look_of(console).width
+        lines = panel_lines("\n".join([feedback.rstrip(), *flags]), width)
+        show_panel(console, line, lines, f"{result.device}: {seconds}", outcome.category)
+        return
+    line.append(f"({seconds}; {result.device})  {printable(result.request.file)}")
+    console.print(line, soft_wrap=True)
+    show(console, "\n".join([feedback, *flags]))
 
 
 def _read(path: Path) -> Submission | FormatError:

@@ -1,9 +1,12 @@
 """Console output. Text of a model or a compiler is printed through `shown`, never as markup."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Literal
 
 from rich.console import Console
+from rich.live import Live
+from rich.spinner import Spinner
 from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
@@ -93,3 +96,19 @@ def turns_table(turns: Sequence[Turn], returns: Sequence[float]) -> Table:
             *(Text(cells[name], COLOURS[turn.category] * (name == "verdict")) for name in COLUMNS)
         )
     return table
+
+
+@contextmanager
+def waiting(console: Console, words: Callable[[], str]) -> Iterator[None]:
+    """On a terminal, shows what the block is waiting for, with a spinner."""
+    spinner = Spinner("dots")
+
+    def line() -> Spinner:
+        spinner.update(text=shown(words(), "bright_black"))
+        return spinner
+
+    if not console.is_terminal:
+        yield
+        return
+    with Live(console=console, get_renderable=line, transient=True):
+        yield

@@ -1,48 +1,72 @@
 """`kevin-env judge`: judges submissions, recorded turns, or a whole KernelBench run."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kevin_env.cli.options import JUDGE, Given, RequireSandbox, print_json, settings_options
+from kevin_env.cli.options import (
+    JUDGE,
+    Given,
+    RequireSandbox,
+    positive,
+    print_json,
+    settings_options,
+)
 
 if TYPE_CHECKING:
     from kevin_env.settings import Settings
 
 
+Files = Annotated[
+    list[Path] | None,
+    typer.Argument(metavar="FILE...", help="Submissions (.py) or trajectories (.jsonl)."),
+]
+Problem = Annotated[str | None, typer.Option(help="Problem ID or file; optional for trajectories.")]
+Turn = Annotated[int | None, typer.Option(help="Turn of the trajectory to judge again.")]
+Episode = Annotated[
+    str, typer.Option(help="Episode of the trajectory file, by the first letters of its ID.")
+]
+RunFolder = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="Judge all kernels of a KernelBench run, by default with --rules open.",
+    ),
+]
+Out = Annotated[Path | None, typer.Option(help="Folder for the results of --kernelbench-run.")]
+Timeout = Annotated[
+    float | None,
+    typer.Option(
+        help="Set both --build-timeout and --call-timeout, in seconds.", callback=positive
+    ),
+]
+FailOnWrong = Annotated[
+    bool, typer.Option("--fail-on-wrong", help="Exit with 1 if a submission is not correct.")
+]
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object per file, or one for a run.")
+]
+
+
 @settings_options(JUDGE)
 def judge(
     settings: Given,
-    files: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="FILE...", help="Submissions (.py) or trajectories (.jsonl)."),
-    ] = None,
-    problem: Annotated[
-        str | None, typer.Option(help="Problem ID or file; optional for trajectories.")
-    ] = None,
-    turn: Annotated[int | None, typer.Option(help="Turn of the trajectory to judge again.")] = None,
-    episode: Annotated[
-        str, typer.Option(help="Episode of the trajectory file, by the first letters of its ID.")
-    ] = "",
-    kernelbench_run: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Judge all kernels of a KernelBench run, by default with --rules open.",
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for the results of --kernelbench-run.")
-    ] = None,
+    files: Files = None,
+    problem: Problem = None,
+    turn: Turn = None,
+    episode: Episode = "",
+    kernelbench_run: RunFolder = None,
+    out: Out = None,
+    timeout: Timeout = None,
+    fail_on_wrong: FailOnWrong = False,
     require_sandbox: RequireSandbox = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object per file, or one for a run.")
-    ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Compile, run, check and time submissions.
 
-    The exit code is 0 whatever the verdicts are.
+    Without --fail-on-wrong, the exit code is 0 whatever the verdicts are.
 
     With --kernelbench-run, writes kevin_verdicts.jsonl and kevin_report.md to the folder of the run
     (or to --out) and prints how the verdicts compare with KernelBench's. Run it again to judge only
@@ -52,66 +76,71 @@ def judge(
     from kevin_env.app.errors import BadInput
 
     default = {"rules": "open"} if kernelbench_run else {}
-    chosen = read_settings(**{**default, **settings})
+    limits = {"build_timeout": timeout, "call_timeout": timeout} if timeout else {}
+    chosen = read_settings(**{**default, **limits, **settings})
+    how = _How(chosen, require_sandbox, fail_on_wrong, as_json)
     if kernelbench_run is None:
         if out is not None:
             raise BadInput("--out is for --kernelbench-run")
-        _judge_files(files or [], problem, (turn, episode), chosen, require_sandbox, as_json)
+        how.files(files or [], problem, (turn, episode))
     elif files or problem or turn is not None or episode or chosen.profile != "none":
         raise BadInput(
             "--kernelbench-run judges all kernels of its folder against KernelBench's problems: "
             "leave out FILE, --problem, --turn, --episode and --profile"
         )
     else:
-        _judge_run(kernelbench_run, out or kernelbench_run, chosen, require_sandbox, as_json)
+        how.run(kernelbench_run, out or kernelbench_run)
 
 
-def _judge_files(
-    files: list[Path],
-    problem: str | None,
-    turn: tuple[int | None, str],
-    settings: "Settings",
-    require_sandbox: bool,
-    as_json: bool,
-) -> None:
-    from kevin_env.app.arguments import open_pool
-    from kevin_env.app.errors import JUDGE_FAILED, BadInput
-    from kevin_env.app.judging import Failed, judge, print_result, read_requests
-    from kevin_env.app.screen import make_console
+@dataclass(frozen=True, slots=True)
+class _How:
+    """What judging files and judging a run have in common."""
 
-    if not files:
-        raise BadInput("give files to judge, or --kernelbench-run FOLDER")
-    requests = read_requests(files, problem, turn, settings, require_sandbox)
-    console, failed = make_console(), False
-    with open_pool(settings.device) as pool:
-        for result in judge(requests, pool):
-            failed = failed or isinstance(result, Failed)
-            if as_json:
-                print_json(result.row())
-            else:
-                print_result(console, result)
-    raise typer.Exit(JUDGE_FAILED if failed else 0)
+    settings: "Settings"
+    require_sandbox: bool
+    fail_on_wrong: bool
+    as_json: bool
 
+    def files(self, files: list[Path], problem: str | None, turn: tuple[int | None, str]) -> None:
+        from kevin_env.app.arguments import open_pool
+        from kevin_env.app.errors import BadInput
+        from kevin_env.app.judging import exit_code, judge, print_result, read_requests
+        from kevin_env.app.screen import make_console
 
-def _judge_run(
-    folder: Path, out: Path, settings: "Settings", require_sandbox: bool, as_json: bool
-) -> None:
-    from kevin_env.app.arguments import open_pool
-    from kevin_env.app.errors import JUDGE_FAILED
-    from kevin_env.app.judging import options_of
-    from kevin_env.app.rejudge.comparison import Report
-    from kevin_env.app.rejudge.run import Terms, read_run, rejudge
-    from kevin_env.app.screen import make_console, show
+        if not files:
+            raise BadInput("give files to judge, or --kernelbench-run FOLDER")
+        requests = read_requests(files, problem, turn, self.settings, self.require_sandbox)
+        console, results = make_console(), []
+        with open_pool(self.settings.device) as pool:
+            for result in judge(requests, pool, make_console(stream="stderr")):
+                results.append(result)
+                if self.as_json:
+                    print_json(result.row())
+                else:
+                    print_result(console, result)
+        raise typer.Exit(exit_code(results, self.fail_on_wrong))
 
-    errors = make_console(stream="stderr")
-    kernels = read_run(folder, errors)
-    with open_pool(settings.device) as pool:
-        terms = Terms.of(settings, pool.device(settings.device).name)
-        kernels = rejudge(kernels, out, pool, options_of(settings, require_sandbox), terms, errors)
-    report = Report(folder.resolve().name, terms, kernels)
-    if as_json:
-        print_json(report.row())
-    else:
-        report.print(make_console())
-    show(errors, f"wrote {report.write(out)}")
-    raise typer.Exit(JUDGE_FAILED if report.unjudged else 0)
+    def run(self, folder: Path, out: Path) -> None:
+        from kevin_env.app.arguments import open_pool
+        from kevin_env.app.errors import JUDGE_FAILED, NOT_CORRECT
+        from kevin_env.app.judging import options_of
+        from kevin_env.app.rejudge.comparison import Report
+        from kevin_env.app.rejudge.run import Terms, read_run, rejudge
+        from kevin_env.app.screen import make_console, show
+
+        errors = make_console(stream="stderr")
+        kernels = read_run(folder, errors)
+        options = options_of(self.settings, self.require_sandbox)
+        with open_pool(self.settings.device) as pool:
+            terms = Terms.of(self.settings, pool.device(self.settings.device).name)
+            kernels = rejudge(kernels, out, pool, options, terms, errors)
+        report = Report(folder.resolve().name, terms, kernels)
+        if self.as_json:
+            print_json(report.row())
+        else:
+            report.print(make_console())
+        show(errors, f"wrote {report.write(out)}")
+        if report.unjudged:
+            raise typer.Exit(JUDGE_FAILED)
+        right = all(each.entry and each.entry.outcome.category == "correct" for each in kernels)
+        raise typer.Exit(NOT_CORRECT if self.fail_on_wrong and not right else 0)

@@ -93,11 +93,11 @@ def finite(value: float | None) -> float | None:
     return value
 
 
-def positive(value: float) -> float:
+def positive(value: float | None) -> float | None:
     """Rejects everything but positive finite numbers."""
-    if not value > 0:
+    if value is not None and not value > 0:
         raise typer.BadParameter(f"{value:g} is not greater than 0")
-    return finite(value) or value
+    return finite(value)
 
 
 def print_json(value: Any) -> None:

@@ -5,16 +5,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.live import Live as Display
-from rich.panel import Panel
-from rich.spinner import Spinner
 from rich.text import Text
 
+from kevin_env.app.panel import look_of, panel_lines, show_panel
 from kevin_env.app.play.events import StageBegan
 from kevin_env.app.play.live import Live, Phase, happened, stages_text
 from kevin_env.app.replay.panes import pane_lines
-from kevin_env.app.replay.pieces import DARK, DIM, Look, fit, paragraph, text
-from kevin_env.app.screen import COLOURS, PIPE_WIDTH, show, turns_table, verdict_text
+from kevin_env.app.replay.pieces import Look, paragraph
+from kevin_env.app.screen import PIPE_WIDTH, show, turns_table, verdict_text, waiting
 from kevin_env.episode import Episode
 from kevin_env.extract import Extracted, extract
 from kevin_env.judge.api import JudgeError, OnStage, Stage
@@ -25,10 +23,6 @@ from kevin_env.render import speedup_text
 
 MOST_LINES = 12
 """Lines of message and diagnostics printed for a turn; the record has all."""
-MOST_COLUMNS = 112
-"""Width of a panel."""
-_GROUND = "#d4d9e0 on #121212"
-"""Of panels with tinted diffs: the tints suit a dark background only."""
 
 
 class Narrator:
@@ -89,7 +83,7 @@ class Narrator:
         if self._stream:
             self.console.print()
         elif isinstance(found, Extracted):
-            for line in paragraph(found.summary, self._width, "italic"):
+            for line in paragraph(found.summary, look_of(self.console).width, "italic"):
                 self.console.print(line)
         with self._waiting(episode, "judging") as begin:
             yield begin
@@ -101,27 +95,16 @@ class Narrator:
         title.append(f"  score {turn.score:.2f}  {best_text(episode.turns)}")
         seconds = stages_text(turn.seconds.model_dump()) or "not judged"
         lines = self._kernel(episode)
-        if not self.console.is_terminal:
-            for line in lines:
-                self.console.print(Text(f"  {line.plain}".rstrip()), soft_wrap=True)
-            self.console.print(f"{title.plain}  ({seconds})", soft_wrap=True)
+        if self.console.is_terminal:
             for line in _details(turn):
-                show(self.console, f"    {line}")
+                lines += panel_lines(line, look_of(self.console).width)
+            show_panel(self.console, title, lines, seconds, turn.category)
             return
+        for line in lines:
+            self.console.print(Text(f"  {line.plain}".rstrip()), soft_wrap=True)
+        self.console.print(f"{title.plain}  ({seconds})", soft_wrap=True)
         for line in _details(turn):
-            quoted = line[:1].isspace()  # source, and marks below it: columns matter
-            lines += [fit(text(line), self._width)] if quoted else paragraph(line, self._width)
-        panel = Panel(
-            Text("\n", no_wrap=True).join(lines),
-            title=title,
-            title_align="left",
-            subtitle=Text(seconds, DIM),
-            subtitle_align="right",
-            border_style=COLOURS[turn.category],
-            style=_GROUND if self._tinted else "",
-            width=self._width + 4,
-        )
-        self.console.print(panel)
+            show(self.console, f"    {line}")
 
     def trouble(self, message: str) -> None:
         """The episode ends early."""
@@ -135,16 +118,6 @@ class Narrator:
             self.console.print(turns_table(trajectory.turns, trajectory.returns))
         show(self.console, f"ended: {trajectory.stop_reason}; {best_text(trajectory.turns)}")
 
-    @property
-    def _width(self) -> int:
-        """Of what is inside a panel."""
-        return min(self.console.width, MOST_COLUMNS) - 4
-
-    @property
-    def _tinted(self) -> bool:
-        console = self.console
-        return not console.no_color and console.color_system in ("256", "truecolor")
-
     def _kernel(self, episode: Episode) -> list[Text]:
         """The turn's kernel, or what changed in it; nothing if it has been printed already."""
         at, turn = len(episode.turns) - 1, episode.turns[-1]
@@ -155,11 +128,7 @@ class Narrator:
         if self._stream and not changed:
             return []
         terminal = self.console.is_terminal
-        look = Look(
-            self._width if terminal else PIPE_WIDTH,
-            wrap=terminal,
-            tints=DARK if self._tinted else None,
-        )
+        look = look_of(self.console) if terminal else Look(PIPE_WIDTH, wrap=False)
         return [*pane_lines(episode.trajectory, at, "diff" if changed else "kernel", look), Text()]
 
     @contextmanager
@@ -171,15 +140,7 @@ class Narrator:
             nonlocal state
             state = happened(state, StageBegan(stage, time.monotonic()))
 
-        def line() -> Spinner:
-            spinner.update(text=Text(state.doing(time.monotonic()), DIM))
-            return spinner
-
-        if not self.console.is_terminal:
-            yield begin
-            return
-        spinner = Spinner("dots")
-        with Display(console=self.console, get_renderable=line, transient=True):
+        with waiting(self.console, lambda: state.doing(time.monotonic())):
             yield begin
 
 
