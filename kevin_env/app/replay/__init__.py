@@ -5,7 +5,7 @@
     query      which rows are wanted, in which order
     panes      a turn as lines, made by `diffs`, `numbers_panes`, `reward` and `pieces`
     plain      without a screen
-    export     to files; `page` is the HTML one
+    export     to files; `page` is the HTML one, which `serve` keeps up to date
 
 Everything that a model or a compiler wrote goes through `code.clean` before it is shown anywhere.
 """
