@@ -51,7 +51,7 @@ def test_a_time_against_the_roofline_is_among_the_timings() -> None:
     outcome = RIGHT.outcome.model_copy(
         update={"roofline": held, "threads": Threads(busy=1.04, of=8)}
     )
-    shown = pane(trajectory(RIGHT.model_copy(update={"outcome": outcome})), 0, "timings")
+    shown = pane(trajectory(RIGHT.model_copy(update={"outcome": outcome})), 0, "numbers")
     for line in (
         "roofline    33.6% of 33.6 us, bound by memory",
         "bandwidth   1.34 TB/s of 4 TB/s, 134 MB",
@@ -59,7 +59,7 @@ def test_a_time_against_the_roofline_is_among_the_timings() -> None:
         "threads     1.0 of 8 busy",
     ):
         assert line in shown, line
-    plain = pane(trajectory(RIGHT), 0, "timings")
+    plain = pane(trajectory(RIGHT), 0, "numbers")
     assert not [line for line in plain if line.startswith(("roofline", "threads"))]
 
 

@@ -196,7 +196,7 @@ def test_nothing_hostile_is_shown(
 
     (tmp_path / "go").unlink(missing_ok=True)
     session = session_of(tmp_path, ".", pool)
-    keys = (f"{n} p" for n in range(1, 8))
+    keys = (f"{n} p" for n in range(1, 7))
     for shown in screens(PlayApp(session), until(""), tell, *keys, "r", "?", size=size):
         assert not [escape for escape in ESCAPES if escape in shown]
         assert len(shown.splitlines()) <= size[1]

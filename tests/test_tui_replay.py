@@ -39,7 +39,7 @@ VIEW_80 = """\
   ●     2  correct/timed       2.00x    2.30    3.00  [1.80, 2.20]        1.5
 ▌ x     3  compile/compiler             0.00    1.70                      0.0
   ●     4  correct/timed       4.00x    4.30    4.30  [3.60, 4.40]        0.0
- 1 kernel 2 diff 3 feedback 4 prompt 5 reply 6 timings 7 reward
+ 1 kernel 2 diff 3 feedback 4 prompt 5 reply 6 numbers
    1 │ import torch
    2 │
    3 │ SOURCE = \"\"\"
@@ -109,9 +109,9 @@ def test_a_lone_trajectory_is_left_for_good(replayed: Callable[..., list[str]]) 
 
 
 def test_panes_and_toggles(replayed: Callable[..., list[str]]) -> None:
-    view = replayed(*"1234567")
+    view = replayed(*"123456")
     assert "foo" not in view[0] and "It was right." not in view[2]
-    for words, screen in zip(("version 4", "nothing|previous", "", "user,", "reply,", "seconds of", "s_4 ="), view, strict=True):  # fmt: skip
+    for words, screen in zip(("version 4", "nothing|previous", "", "user,", "reply,", "score of turn 4"), view, strict=True):  # fmt: skip
         assert re.search(words, screen), words
     previous, best, first, two = replayed("d", "d", "D 1 enter", "s", size=(100, 24))
     assert "previous: turn 3" in previous
@@ -201,12 +201,6 @@ def test_copying_and_saving(
     assert (tmp_path / "L1_23_Softmax_turn4.py").read_text() == STORY.turns[3].submission.code  # type: ignore[union-attr]
 
 
-def test_auto_play(replayed: Callable[..., list[str]]) -> None:
-    ended = replayed("0 + + + +", "a", until("the last turn"))[-1]
-    assert "▌ ●     4" in ended
-    assert "▶" not in replayed("0 a", "h")[-1].splitlines()[0]
-
-
 def test_a_running_episode_grows_on_the_screen(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path / "t.jsonl")
     recorder.begin(trajectory(turn(1), stop_reason=None))
@@ -245,8 +239,8 @@ HOSTILE = (STORY, evil(), trajectory(id="empty"), trajectory(turn(1), id="one"))
 def test_nothing_hostile_is_shown_on_any_screen(
     replayed: Callable[..., list[str]], size: tuple[int, int]
 ) -> None:
-    steps = [f"{key} l w s" for key in "1234567"]
-    shown = replayed(*steps, "q", "?", "q j m k c", *"1234567", episodes=HOSTILE, size=size)
+    steps = [f"{key} l w s" for key in "123456"]
+    shown = replayed(*steps, "q", "?", "q j m k c", *"123456", episodes=HOSTILE, size=size)
     for screen in shown:
         assert not [escape for escape in ESCAPES if escape in screen]
         assert len(screen.splitlines()) <= size[1]
@@ -255,7 +249,7 @@ def test_nothing_hostile_is_shown_on_any_screen(
 @pytest.mark.parametrize("seed", range(2))
 def test_any_keys_in_any_order(replayed: Callable[..., list[str]], seed: int) -> None:
     draw = random.Random(seed)
-    keys = ["h", "l", "j", "k", "g", "G", "0", "$", "b", "e", "i", "H", "L", "1", "2", "3", "d", "D", "s", "w", "r", "t", "n", "N", "a", "+", "-", "o", "m", "c", "f", "/", ":", "?", "!", "x", "y", "<", ">", "tab", "space", "enter", "escape", "pagedown", "q"]  # fmt: skip
+    keys = ["h", "l", "j", "k", "g", "G", "0", "$", "b", "e", "i", "H", "L", "1", "2", "3", "d", "D", "s", "w", "r", "t", "n", "N", "o", "m", "c", "f", "/", ":", "?", "!", "x", "y", "<", ">", "tab", "space", "enter", "escape", "pagedown", "q"]  # fmt: skip
     steps: list[Step] = [draw.choice(keys) for _ in range(60)]
     replayed(*(step for step in steps if step != "q"), episodes=HOSTILE, size=(100, 30))
 
@@ -273,8 +267,8 @@ def test_the_terminal_is_left_as_it_was_and_got_nothing_hostile(tmp_path: Path) 
         before = termios.tcgetattr(screen.slave)
         screen.wait_for("correct/timed")
         assert termios.tcgetattr(screen.slave) != before
-        screen.press("7")
-        screen.wait_for("s_2 =")
+        screen.press("6")
+        screen.wait_for("score of turn")
         screen.press("Q")
         assert screen.end() == 0
         assert termios.tcgetattr(screen.slave) == before

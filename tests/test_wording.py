@@ -247,7 +247,7 @@ def test_the_replay_shows_all_of_a_profile_and_where_it_was_taken() -> None:
     episode = trajectory(turn(1, profile=profile, seconds=Seconds(build=1.0, profile=1.25)))
     page = io.StringIO()
     console = Console(file=page, width=120)
-    for pane in ("feedback", "timings"):
+    for pane in ("feedback", "numbers"):
         for line in pane_lines(episode, 0, pane, Look(110)):
             console.print(line)
     text = " ".join(page.getvalue().split())

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from kevin_env.outcome import Category, Outcome, visible
 from kevin_env.record import Turn, best_turn
-from kevin_env.render import turn_cells
+from kevin_env.render import speedup_text, turn_cells
 
 COLOURS: dict[Category, str] = {
     "format": "magenta",
@@ -72,6 +72,22 @@ def show_code(console: Console, code: str, lexer: str = "python") -> None:
 def verdict_text(outcome: Outcome) -> Text:
     """`category/kind` in the category's colour."""
     return Text(f"{outcome.category}/{outcome.kind}", COLOURS[outcome.category])
+
+
+def turn_line(turn: Turn, why: bool = False) -> Text:
+    """Verdict, speedup, score and seconds of a turn on one line.
+
+    Args:
+        turn: the turn.
+        why: whether the message of a turn without a speedup follows.
+    """
+    line = verdict_text(turn.outcome)
+    told = speedup_text(turn.speedup, turn.speedup_interval)
+    line.append(f"  {told}" if told else "")
+    line.append(f"  score {turn.score:.2f}  ({turn.seconds.total:.1f} s)")
+    if why and not told:
+        line.append("  ").append_text(shown(turn.outcome.message, "bright_black"))
+    return line
 
 
 def best_at(turns: Sequence[Turn]) -> int:

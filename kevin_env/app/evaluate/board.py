@@ -12,7 +12,7 @@ from kevin_env.app.evaluate.folder import Compared
 from kevin_env.app.evaluate.run import Waiting
 from kevin_env.app.evaluate.search import AGAIN, Shape
 from kevin_env.app.replay.pieces import DIM, clock, join, text
-from kevin_env.app.screen import verdict_text
+from kevin_env.app.screen import turn_line
 from kevin_env.record import StopReason, Trajectory, Turn
 from kevin_env.render import speedup_text
 
@@ -137,7 +137,7 @@ class Board:
             lane.turns[sample] = turn.turn
             lane.see(sample, (turn,))
             self.played += 1
-        self._tell(join(_who(problem, sample), f" turn {turn.turn}  ", turn_text(turn)))
+        self._tell(join(_who(problem, sample), f" turn {turn.turn}  ", turn_line(turn, why=True)))
 
     def ended(self, problem: str, sample: int, turns: int, reason: StopReason, why: str) -> None:
         """See `Watch`."""
@@ -208,14 +208,6 @@ def best_text(board: Board) -> str:
         return solved
     best, lane = max(timed, key=lambda pair: pair[0])
     return f"{solved}, best {speedup_text(best)} on {lane.id}"
-
-
-def turn_text(turn: Turn) -> Text:
-    """A turn's verdict with its speedup or what went wrong, score and seconds."""
-    line = join(verdict_text(turn.outcome), f"  score {turn.score:.2f}")
-    told = speedup_text(turn.speedup, turn.speedup_interval)
-    line = join(line, (f"  {turn.seconds.total:.1f} s", DIM))
-    return join(line, f"  {told}" if told else (f"  {turn.outcome.message}", DIM))
 
 
 def _who(problem: str, sample: int) -> Text:

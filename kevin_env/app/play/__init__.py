@@ -6,6 +6,5 @@ session     one episode whose replies and judgements run in other threads; nothi
 events      what happens to an episode
 live        what is known of an episode and of the turn that is being taken
 batch       many samples side by side
-tail        colours the end of a reply that is still coming in
 editor      the draft that a person edits, and the reply made of it
 """

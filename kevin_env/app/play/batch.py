@@ -11,8 +11,8 @@ from kevin_env.app.play import plain
 from kevin_env.app.play.events import Ended, Event, Failed, Judged, Started
 from kevin_env.app.play.live import Live, happened
 from kevin_env.app.play.session import Session
-from kevin_env.app.replay.pieces import DIM, clock, fit, join
-from kevin_env.app.screen import show, verdict_text
+from kevin_env.app.replay.pieces import DIM, clock, join
+from kevin_env.app.screen import show, turn_line
 from kevin_env.record import Trajectory, Turn, best_turn
 from kevin_env.render import speedup_text
 
@@ -20,7 +20,6 @@ _NEWS = 100
 """Turns that are remembered as the latest ones."""
 _PERIOD = 0.05
 """Seconds between two looks at what has happened."""
-_VERDICT = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +101,9 @@ def best_text(batch: Batch) -> str:
     return f"best {speedup_text(turn.paid_speedup)} (sample {batch.number(at)}, turn {turn.turn})"
 
 
-def turn_line(number: int, turn: Turn) -> Text:
+def sample_line(number: int, turn: Turn) -> Text:
     """One turn of a sample on one line."""
-    result = speedup_text(turn.speedup, turn.speedup_interval)
-    name = fit(verdict_text(turn.outcome), _VERDICT)
-    line = join(f"sample {number:<3} turn {turn.turn:<3} ", name, f" score {turn.score:.2f}  ")
-    return join(line, (result or turn.outcome.message, "" if result else DIM))
+    return join(f"sample {number:<3} turn {turn.turn:<3} ", turn_line(turn, why=True))
 
 
 class BatchRun:
@@ -192,6 +188,6 @@ class BatchRun:
         if isinstance(event, Failed):
             show(errors, f"sample {number}: {event.message}", "bold red")
         elif isinstance(event, Judged):
-            line = turn_line(number, self.batch.samples[at].turns[-1])
+            line = sample_line(number, self.batch.samples[at].turns[-1])
             line.append(f"  {best_text(self.batch)}; {progress_text(self.batch)}", DIM)
             console.print(line, soft_wrap=True)

@@ -74,7 +74,7 @@ class Live:
         if self.phase == "waiting":
             return "waiting"
         if self.phase == "ended":
-            return self.trouble or self.episode.stop_reason or "ended"
+            return self.trouble or f"ended: {self.episode.stop_reason}"
         if self.again is not None:
             return f"{self.again[1]}, trying again in {max(self.again[0] - now, 0.0):.0f} s"
         if self.reply.strip():

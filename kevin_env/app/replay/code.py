@@ -1,6 +1,5 @@
 """Untrusted text made safe to show, and code cut into coloured pieces."""
 
-import ast
 import functools
 import re
 from typing import Literal
@@ -11,7 +10,6 @@ from pygments.lexers.python import PythonLexer
 from pygments.token import Comment, Keyword, Name, Number, String
 
 from kevin_env.outcome import visible
-from kevin_env.parsing import parse
 
 TAB = 4
 COLOURED = 300_000
@@ -35,6 +33,16 @@ _KINDS: tuple[tuple[object, Kind], ...] = (
 )
 
 
+_FENCE = re.compile(r"\s{0,3}(?:`{3,}|~{3,})\s*([\w+-]*)")
+_QUOTES = re.compile(r'"""|\'\'\'')
+_CPP = re.compile(r"#include|__global__|\w+\s*\([^)]*\)\s*\{|\w+\(.*\);")
+Language = Literal["python", "cpp", "text"]
+_LANGUAGES: dict[str, Language] = {
+    **dict.fromkeys(("python", "py"), "python"),
+    **dict.fromkeys(("cpp", "c++", "cuda", "cu", "c"), "cpp"),
+}
+
+
 def clean(text: str) -> str:
     """Text of anyone as it may be shown anywhere: `visible`, with tabs as spaces."""
     return visible(text).expandtabs(TAB)
@@ -46,9 +54,7 @@ def lines_of(text: str) -> list[str]:
 
 
 @functools.lru_cache(maxsize=128)
-def code_lines(
-    code: str, language: Literal["python", "cpp", "text"] = "python"
-) -> tuple[Line, ...]:
+def code_lines(code: str, language: Language = "python") -> tuple[Line, ...]:
     """Code as clean lines of coloured pieces, with CUDA and C++ in a Python file's strings."""
     text = clean(code).rstrip("\n")
     if language == "text" or len(text) > COLOURED:
@@ -80,19 +86,22 @@ def _kind(token: object) -> Kind:
 
 
 def _embedded(text: str) -> list[tuple[int, int]]:
-    """Strings of a Python file that hold C++: the first line inside, and the closing line."""
-    try:
-        tree = parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
-    return [
-        (node.lineno, (node.end_lineno or node.lineno) - 1)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant)
-        and isinstance(node.value, str)
-        and (node.end_lineno or 0) > node.lineno + 1
-        and re.search(r"#include|__global__|\w+\s*\([^)]*\)\s*\{|\w+\(.*\);", node.value)
-    ]
+    """Strings of a Python file that hold C++: the first line inside, and the closing line.
+
+    The file may be incomplete, so that it cannot be parsed.
+    """
+    found: list[tuple[int, int]] = []
+    quote, start = "", 0
+    for mark in (*_QUOTES.finditer(text), None):
+        if not quote and mark:
+            quote, start = mark[0], mark.end()
+        elif quote and (mark is None or mark[0] == quote):
+            end = mark.start() if mark else len(text)
+            first, last = text.count("\n", 0, start) + 1, text.count("\n", 0, end) + (mark is None)
+            if last > first and _CPP.search(text[start:end]):
+                found.append((first, last))
+            quote = ""
+    return found
 
 
 def fenced(text: str) -> tuple[Line, ...]:
@@ -101,7 +110,7 @@ def fenced(text: str) -> tuple[Line, ...]:
     block: list[str] | None = None
     language = ""
     for line in lines_of(text):
-        fence = re.match(r"\s{0,3}(?:```|~~~)\s*([\w+-]*)", line)
+        fence = _FENCE.match(line)
         if not fence:
             (done.append((("", line),)) if block is None else block.append(line))
             continue
@@ -112,14 +121,22 @@ def fenced(text: str) -> tuple[Line, ...]:
     return tuple(done + (list(_fence(block, language)) if block else []))
 
 
+def last_lines(reply: str, most: int) -> tuple[Line, ...]:
+    """The last lines of a reply that is still coming in, coloured as in the whole.
+
+    The lines above are only looked through, so that a long reply costs no more than a short one.
+    """
+    lines = lines_of(reply)
+    first = max(len(lines) - most, 0)
+    opening, quote = "", ""
+    for line in lines[:first]:
+        if _FENCE.match(line):
+            opening, quote = ("" if opening else line), ""
+        for found in _QUOTES.finditer(line) if opening else ():
+            quote = "" if quote == found[0] else quote or found[0]
+    above = [*([opening] if opening else []), *([quote] if quote else [])]
+    return fenced("\n".join([*above, *lines[first:]]))[len(above) :]
+
+
 def _fence(block: list[str], language: str) -> tuple[Line, ...]:
-    known = {
-        "python": "python",
-        "py": "python",
-        "cpp": "cpp",
-        "c++": "cpp",
-        "cuda": "cpp",
-        "cu": "cpp",
-        "c": "cpp",
-    }
-    return code_lines("\n".join(block), known.get(language, "text")) if block else ()  # type: ignore[arg-type]
+    return code_lines("\n".join(block), _LANGUAGES.get(language, "text")) if block else ()

@@ -1,18 +1,11 @@
-"""The panes with figures: where the time went, and how scores and returns came about."""
+"""The pane with figures: how score and return came about, what was measured, and seconds."""
+
+from collections.abc import Mapping
 
 from rich.text import Text
 
-from kevin_env.app.replay.pieces import (
-    DIM,
-    Column,
-    bar,
-    heading,
-    join,
-    paragraph,
-    table_line,
-    text,
-)
-from kevin_env.app.replay.reward import formula, return_sum, returns_of, score_sum
+from kevin_env.app.replay.pieces import DIM, bar, join, paragraph, text
+from kevin_env.app.replay.reward import formula, return_sum, score_sum
 from kevin_env.judge.api import Seconds
 from kevin_env.outcome import Correct
 from kevin_env.record import Trajectory, Turn
@@ -24,60 +17,21 @@ STAGES = ("queue", "build", "load", "verify", "time")
 _NAME = 12
 
 
-def timings_pane(episode: Trajectory, at: int, width: int) -> list[Text]:
-    """Seconds of each stage with bars, of every turn below; measured times and tokens."""
+def numbers_pane(episode: Trajectory, at: int, width: int) -> list[Text]:
+    """Score and return written out, what was measured, seconds of each stage, and tokens."""
     turn = episode.turns[at]
-    total = turn.seconds.total
-    room = max(min(width - _NAME - 12, 60), 4)
-    done = [text("seconds of this turn", "bold")]
-    for stage in (*STAGES, *(("profile",) if turn.seconds.profile else ())):
-        seconds = getattr(turn.seconds, stage)
-        share = seconds / total if total else 0.0
-        done.append(
-            join((f"{stage:<{_NAME}}", DIM), f"{seconds:8.3f}  ", (bar(share, room), "cyan"))
-        )
-    done.append(join((f"{'total':<{_NAME}}", DIM), (f"{total:8.3f}", "bold")))
-    done += [Text(), *_measured(turn), *_tokens(turn)]
-    return [*done, text("seconds of every turn", "bold"), *_every_turn(episode, at)]
-
-
-def reward_pane(episode: Trajectory, at: int, width: int) -> list[Text]:
-    """This turn's score and return written out, then those of every turn."""
-    turn, returns = episode.turns[at], returns_of(episode)
-    done = [
-        text(f"score of turn {turn.turn}", "bold"),
-        *paragraph(f"s_{turn.turn} = {score_sum(turn, episode)}", width),
-    ]
-    done += [
-        Text(),
-        text(f"return of turn {turn.turn}", "bold"),
-        *paragraph(formula(episode), width, DIM),
-    ]
-    done += [
-        *paragraph(f"R_{turn.turn} = {return_sum(episode, at)}", width),
-        Text(),
-        text("every turn", "bold"),
-    ]
-    top = max((abs(each) for each in returns), default=0.0) or 1.0
-    room = max(min(width - 36, 40), 4)
-    columns = (
-        Column("turn", 4, "right"),
-        Column("score", 8, "right"),
-        Column("return", 8, "right"),
-        Column("", room),
-    )
-    done.append(heading(columns))
-    for number, (each, value) in enumerate(zip(episode.turns, returns, strict=True)):
-        style = "bold" if number == at else ""
-        cells = {"turn": text(str(each.turn), style), "score": text(f"{each.score:.3f}", style)}
-        done.append(
-            table_line(
-                columns,
-                cells
-                | {"return": text(f"{value:.3f}", style), "": text(bar(value / top, room), "cyan")},
-            )
-        )
-    return done
+    parts = {
+        f"score of turn {turn.turn}": paragraph(score_sum(turn, episode), width),
+        f"return of turn {turn.turn}": [
+            *paragraph(return_sum(episode, at), width),
+            *paragraph(formula(episode), width, DIM),
+        ],
+        "measured": _named(measured(turn)),
+        "seconds": _seconds(turn.seconds, width),
+        "tokens": _tokens(turn),
+    }
+    known = ((text(title, "bold"), *lines, Text()) for title, lines in parts.items() if lines)
+    return [line for part in known for line in part]
 
 
 def measured(turn: Turn) -> dict[str, str]:
@@ -117,34 +71,22 @@ def _call(seconds: float | None) -> str:
     return "-" if seconds is None else f"{duration(seconds)} a call"
 
 
-def _measured(turn: Turn) -> list[Text]:
-    lines = [join((f"{name:<{_NAME}}", DIM), value) for name, value in measured(turn).items()]
-    return [text("measured", "bold"), *lines, Text()] if lines else []
+def _named(facts: Mapping[str, str]) -> list[Text]:
+    return [join((f"{name:<{_NAME}}", DIM), value) for name, value in facts.items()]
+
+
+def _seconds(seconds: Seconds, width: int) -> list[Text]:
+    room, total = max(min(width - _NAME - 12, 60), 4), seconds.total
+    stages = [(name, getattr(seconds, name)) for name in (*STAGES, "profile")]
+    lines = [
+        join((f"{name:<{_NAME}}", DIM), f"{value:8.3f}  ", (bar(value / total, room), "cyan"))
+        for name, value in stages
+        if value
+    ]
+    return [*lines, join((f"{'total':<{_NAME}}", DIM), (f"{total:8.3f}", "bold"))]
 
 
 def _tokens(turn: Turn) -> list[Text]:
-    if turn.usage is None:
-        return []
-    known = {name: value for name, value in turn.usage.model_dump().items() if value is not None}
-    lines = [
-        join((f"{name.replace('_', ' '):<20}", DIM), f"{value:,}") for name, value in known.items()
-    ]
-    return [text("tokens", "bold"), *lines, Text()] if lines else []
-
-
-def _every_turn(episode: Trajectory, at: int) -> list[Text]:
-    columns = (
-        Column("turn", 4, "right"),
-        *(Column(name, 8, "right") for name in (*STAGES, "total")),
-    )
-    done = [heading(columns)]
-    for number, turn in enumerate(episode.turns):
-        style = "bold" if number == at else ""
-        cells = {name: text(_short(turn.seconds, name), style) for name in (*STAGES, "total")}
-        done.append(table_line(columns, cells | {"turn": text(str(turn.turn), style)}))
-    return done
-
-
-def _short(seconds: Seconds, name: str) -> str:
-    value = getattr(seconds, name)
-    return f"{value:.2f}" if value else "-"
+    used = turn.usage.model_dump() if turn.usage else {}
+    known = {name: value for name, value in used.items() if value is not None}
+    return [join((f"{name.replace('_', ' '):<20}", DIM), f"{n:,}") for name, n in known.items()]

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from kevin_env.app.replay.code import clean, code_lines, fenced, lines_of
 from kevin_env.app.replay.diffs import diff_pane
-from kevin_env.app.replay.numbers_panes import reward_pane, timings_pane
+from kevin_env.app.replay.numbers_panes import numbers_pane
 from kevin_env.app.replay.pieces import (
     DIM,
     Look,
@@ -22,7 +22,7 @@ from kevin_env.outcome import CompileError, Ending, Incorrect, RuntimeFailure
 from kevin_env.record import Trajectory, Turn
 from kevin_env.wording import profile_lines
 
-Pane = Literal["kernel", "diff", "feedback", "prompt", "reply", "timings", "reward"]
+Pane = Literal["kernel", "diff", "feedback", "prompt", "reply", "numbers"]
 PANES: tuple[Pane, ...] = get_args(Pane)
 _QUOTED = 8
 """Characters that a quoted line of source must have to be looked for."""
@@ -34,10 +34,8 @@ def pane_lines(episode: Trajectory, at: int, pane: Pane, look: Look) -> list[Tex
         return [text("no turn has been judged yet", DIM)]
     if pane == "diff":
         return diff_pane(episode.turns, at, look)
-    if pane == "reward":
-        return reward_pane(episode, at, look.width)
-    if pane == "timings":
-        return timings_pane(episode, at, look.width)
+    if pane == "numbers":
+        return numbers_pane(episode, at, look.width)
     return list(_PANES[pane](episode.turns[at], look))
 
 

@@ -17,10 +17,9 @@ from kevin_env.app.replay.pieces import Look
 from kevin_env.app.replay.query import EVERYTHING, Query
 from kevin_env.app.replay.reward import returns_of
 from kevin_env.app.replay.rows import Row
-from kevin_env.app.screen import show, show_code, turns_table, verdict_text
+from kevin_env.app.screen import show, show_code, turn_line, turns_table
 from kevin_env.record import Trajectory, Turn
 from kevin_env.recorder import BadLine
-from kevin_env.render import speedup_text
 
 _SLICE = 0.2
 """Seconds that reading goes on for before what was read is given."""
@@ -207,13 +206,10 @@ def _print_head(console: Console, episode: Trajectory) -> None:
 
 def _print_turn(console: Console, turn: Turn) -> None:
     console.print()
-    line = verdict_text(turn.outcome)
-    line.append(f"  {speedup_text(turn.speedup, turn.speedup_interval)}".rstrip())
-    line.append(f"  score {turn.score:.2f}  ({turn.seconds.total:.1f} s)")
     show(console, f"turn {turn.turn}", "bold")
     if turn.submission:
         show_code(console, clean(turn.submission.code))
     else:
         show(console, clean(turn.reply))
-    console.print(line, soft_wrap=True)
+    console.print(turn_line(turn), soft_wrap=True)
     show(console, clean(turn.feedback).rstrip("\n"))

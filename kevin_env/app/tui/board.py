@@ -135,11 +135,11 @@ def samples_text(lanes: Sequence[Lane]) -> str:
     """How many samples have ended, and how many of the others wait for what."""
     over, of = (sum(len(lane.over) for lane in lanes), sum(len(lane.turns) for lane in lanes))
     waiting = _waiting([whom for lane in lanes for whom in lane.waiting.values()])
-    return f"{over} of {of} samples ended" + (f"; waiting: {waiting}" if waiting else "")
+    return f"{over} of {of} samples ended" + (f"; waiting for: {waiting}" if waiting else "")
 
 
 def _waiting(whom: Sequence[Waiting]) -> str:
-    counts = (f"{whom.count(each)} for the {each}" for each in ("model", "judge") if each in whom)
+    counts = (f"{whom.count(each)} {each}" for each in ("model", "judge") if each in whom)
     return ", ".join(counts)
 
 
@@ -152,7 +152,7 @@ def lane_columns(board: Board, width: int) -> tuple[Column, ...]:
         Column("best", 7, "right"),
         Column("found in", 18),
         Column("turns", min(max(board.shape.samples, 5), 32)),
-        Column("waiting", 30),
+        Column("waiting for", 16),
     )
     return that_fit(found, width)
 
@@ -168,5 +168,5 @@ def lane_cells(board: Board, lane: Lane) -> Mapping[str, Text]:
         "best": text(speedup_text(best.speedup) if best else known, "green"),
         "found in": text(f"sample {best.sample}, turn {best.turn}" if best else "", DIM),
         "turns": text(turns, "cyan"),
-        "waiting": text(_waiting(waiting), DIM),
+        "waiting for": text(_waiting(waiting), DIM),
     }

@@ -15,7 +15,7 @@ from kevin_env.app.play.editor import draft_of, reply_of
 from kevin_env.app.play.events import Asked, Event, Failed, Judged, Started
 from kevin_env.app.play.live import Live, happened, tokens_text
 from kevin_env.app.play.session import Session
-from kevin_env.app.play.tail import tail
+from kevin_env.app.replay.code import last_lines
 from kevin_env.app.replay.panes import pane_lines, prose
 from kevin_env.app.replay.pieces import DIM, Look, coloured, ends, join, paragraph, text, wrapped
 from kevin_env.app.tui.app import KevinApp
@@ -43,6 +43,7 @@ class EditScreen(ModalScreen[str | None]):
     DEFAULT_CSS = """
     EditScreen { align: center middle; }
     EditScreen TextArea { width: 95%; height: 1fr; margin: 1 0; border: round $primary; }
+    EditScreen .-short { height: 10; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+s", "done", "submit", priority=True),
@@ -63,6 +64,7 @@ class EditScreen(ModalScreen[str | None]):
             soft_wrap=not self._code,
         )
         area.border_title = self._title
+        area.set_class(not self._code, "-short")
         yield area
         yield Footer(compact=True, show_command_palette=False)
 
@@ -233,7 +235,7 @@ class WatchScreen(EpisodeScreen):
             return [text(words, DIM)]
         rows = [
             row
-            for line in tail(live.reply, height)
+            for line in last_lines(live.reply, height)
             for row in (
                 paragraph(line[0][1], width)
                 if len(line) == 1 and not line[0][0]

@@ -9,7 +9,6 @@ from typing import ClassVar
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.timer import Timer
 from textual.widgets import Static
 
 from kevin_env.app.replay.library import Library
@@ -24,9 +23,6 @@ from kevin_env.app.tui.widgets import Rows
 from kevin_env.record import Trajectory
 from kevin_env.recorder import BadLine
 
-PERIODS = (8.0, 4.0, 2.0, 1.0, 0.5, 0.25)
-"""Seconds that auto-play stays on a turn, from slow to fast."""
-_FAR = 10**9
 _SLICE, _PAUSE = 0.03, 0.01
 """Seconds that reading goes on for, and that it then leaves for keys."""
 _FIRST = 0.05
@@ -274,9 +270,6 @@ class ViewScreen(EpisodeScreen):
         Binding("i", "next_gain", "next improvement", show=False),
         Binding("n", "found(1)", "next match", show=False),
         Binding("N", "found(-1)", "previous match", show=False),
-        Binding("a", "play", "auto-play", show=False),
-        Binding("plus,equals_sign", "speed(1)", "auto-play faster", show=False),
-        Binding("minus", "speed(-1)", "auto-play slower", show=False),
         Binding("t", "timeline", "show or hide the turns", show=False),
         Binding("colon", "ask_turn", "go to a turn", show=False),
         Binding("L,right_square_bracket", "episode(1)", "next trajectory", show=False),
@@ -298,7 +291,6 @@ class ViewScreen(EpisodeScreen):
             for each in episodes
         ]
         self._focus = 0
-        self._timer: Timer | None = None
 
     @property
     def view(self) -> EpisodeView:
@@ -326,8 +318,7 @@ class ViewScreen(EpisodeScreen):
         width, row = self.size.width, self.rows[self._focus]
         listing = self.app.listing
         place = f"{listing.place(row, 0) + 1:,}/{len(listing.shown):,} "
-        signs = [f"▶ {PERIODS[self.app.speed]:g} s"] if self._timer else []
-        signs += ["following"] * self.app.following
+        signs = ["following"] * self.app.following
         right = text("  ".join([*signs, place * (len(listing.rows) > 1)]) or " ", DIM)
         if len(self.views) == 2:
             names = [f"{each.problem}  {each.model}  {each.episode_id[:8]}" for each in self.rows]
@@ -387,43 +378,6 @@ class ViewScreen(EpisodeScreen):
         """Asks for a turn."""
         self.ask("go to turn", "", lambda words: self.with_turn(words, self.view.go_to))
 
-    def action_play(self) -> None:
-        """Turns by itself, or stops to."""
-        if self._timer:
-            self._stop()
-            return
-        if self.view.at >= self.view.last and not self.app.following:
-            self.view.go_to(0)
-        self._timer = self.set_interval(PERIODS[self.app.speed], self._tick)
-        self.draw()
-
-    def _tick(self) -> None:
-        if self.view.at < self.view.last:
-            self.view.go_to(self.view.at + 1)
-        elif not self.app.following:
-            self._stop()
-            self.app.say("auto-play: the last turn")
-
-    def _stop(self) -> None:
-        if self._timer:
-            self._timer.stop()
-        self._timer = None
-        self.draw()
-
-    def action_speed(self, by: int) -> None:
-        """Auto-play faster or slower."""
-        self.app.speed = min(max(self.app.speed + by, 0), len(PERIODS) - 1)
-        self.app.say(f"auto-play: {PERIODS[self.app.speed]:g} s a turn")
-        if self._timer:
-            self._timer.stop()
-            self._timer = self.set_interval(PERIODS[self.app.speed], self._tick)
-        self.draw()
-
-    def action_turn(self, by: int) -> None:
-        """To a later or an earlier turn; auto-play ends."""
-        self._stop()
-        super().action_turn(by)
-
     def action_episode(self, by: int) -> None:
         """To another episode of the list."""
         if len(self.views) == 2:
@@ -471,7 +425,6 @@ class ReplayApp(KevinApp[None]):
         words = f"{words} id:{episode}".strip() if episode else words
         self.listing = Listing().filtered(words)
         self.marked: Row | None = None
-        self.speed = 2
         self._list = ListScreen()
         self._grew = self._looked = 0.0
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 from rich.text import Text
 from textual.binding import Binding, BindingType
 
-from kevin_env.app.play.batch import Batch, BatchRun, best_text, progress_text, turn_line
+from kevin_env.app.play.batch import Batch, BatchRun, best_text, progress_text, sample_line
 from kevin_env.app.replay.pieces import (
     DIM,
     Column,
@@ -64,7 +64,7 @@ class SamplesScreen(OverviewScreen):
             sample_columns(batch, width - 4),
             len(batch.samples),
             lambda at: sample_cells(batch, at),
-            [turn_line(batch.number(at), turn) for at, turn in reversed(batch.news)],
+            [sample_line(batch.number(at), turn) for at, turn in reversed(batch.news)],
         )
 
     def action_open(self) -> None:

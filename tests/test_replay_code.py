@@ -2,8 +2,7 @@
 
 import pytest
 
-from kevin_env.app.play.tail import tail
-from kevin_env.app.replay.code import Line, fenced
+from kevin_env.app.replay.code import Line, fenced, last_lines
 
 REPLY = """\
 Prose with `code`.
@@ -29,20 +28,18 @@ def by_letter(line: Line) -> list[tuple[str, str]]:
     return [(kind, letter) for kind, piece in line for letter in piece]
 
 
-def test_a_whole_reply_looks_as_in_replay() -> None:
-    assert list(map(by_letter, tail(REPLY, 100))) == list(map(by_letter, fenced(REPLY)))
-
-
 @pytest.mark.parametrize("cut", range(1, len(REPLY.splitlines())))
 def test_the_end_of_a_reply_has_the_colours_of_the_whole(cut: int) -> None:
     """Wherever the window begins, its lines look as they would in the whole reply."""
-    whole = tail(REPLY, 100)
-    assert list(map(by_letter, tail(REPLY, cut))) == list(map(by_letter, whole[len(whole) - cut :]))
+    whole = fenced(REPLY)
+    assert list(map(by_letter, last_lines(REPLY, cut))) == list(
+        map(by_letter, whole[len(whole) - cut :])
+    )
 
 
 def test_a_reply_is_coloured_before_it_is_whole() -> None:
     unfinished = REPLY[: REPLY.index("int x")]
-    *_, last = tail(unfinished, 3)
+    *_, last = last_lines(unfinished, 3)
     assert ("builtin", "void") in last
-    [word] = tail('```python\nx = """\nnothing but words', 1)
+    [word] = last_lines('```python\nx = """\nnothing but words', 1)
     assert word == (("string", "nothing but words"),)
