@@ -186,7 +186,7 @@ def best_text(turns: Sequence[Turn]) -> str:
     if best is None:
         right = any(turn.category == "correct" for turn in turns)
         return "best: not timed" if right else "best: none correct yet"
-    return f"best: {best.speedup:.2f}x (turn {best.turn})"
+    return f"best: {best.paid_speedup:.2f}x (turn {best.turn})"
 
 
 def _details(turn: Turn) -> list[str]:
