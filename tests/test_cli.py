@@ -1,9 +1,11 @@
 import io
 import json
 import re
+import shlex
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import closing
 from importlib.metadata import version
@@ -14,8 +16,10 @@ import pytest
 from episodes import KERNEL, REPLY, SOURCE, WRONG, another, correct, problem_file
 from rich.console import Console
 from stub_server import Answer, delta, serve
+from typer.main import get_command
 from typer.testing import CliRunner
 
+from kevin_env.app.catalogue import choose_problems, print_problems
 from kevin_env.app.doctor import checks, show_check, works
 from kevin_env.app.errors import BadInput
 from kevin_env.app.judging import exit_code as judge_code
@@ -33,6 +37,7 @@ from kevin_env.problem import Problem, ProblemError
 from kevin_env.record import Reply
 from kevin_env.recorder import Recorder
 from kevin_env.roofline import Ceilings, Work, roofline_of
+from kevin_env.selection import our_sides
 from kevin_env.settings import Settings
 
 KEYS = {
@@ -82,6 +87,34 @@ def test_help_and_version() -> None:
     assert all(value in run("play", "-h")[1] for value in ("--stop-on", "auto|cuda|triton|cpp"))
 
 
+def test_the_help_of_every_command_ends_with_an_example_that_can_be_run() -> None:
+    def commands(group: Any, *names: str) -> Iterator[tuple[tuple[str, ...], Any]]:
+        for name, command in group.commands.items():
+            if hasattr(command, "commands"):
+                yield from commands(command, *names, name)
+            if command.callback:
+                yield (*names, name), command
+
+    root = get_command(app)
+    every = dict(commands(root))
+    assert len(every) == 15
+    for names, command in every.items():
+        start = f"Example: `kevin-env {' '.join(names)}"
+        assert command.epilog.startswith(start)
+        words = shlex.split(command.epilog.removeprefix(start).rstrip("`"))
+        command.make_context("", words)
+        assert "Example:" in run(*names, "-h")[1]
+
+
+def test_a_terminal_has_a_line_for_each_problem() -> None:
+    page = io.StringIO()
+    problems = choose_problems(search="LayerNorm")
+    console = Console(file=page, width=80, force_terminal=True, no_color=True)
+    print_problems(console, problems[:1], our_sides())
+    assert page.getvalue().count("L1_40_LayerNorm") == 1
+    assert page.getvalue().endswith("\n1 problem\n")
+
+
 def test_help_needs_nothing_heavy() -> None:
     code = "import sys, kevin_env.cli; print([m for m in ('torch', 'triton', 'openai', 'rich') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -97,7 +130,11 @@ def test_problems_are_listed() -> None:
     tagged = json.loads(run("problems", "--tag", "stencil", "--json")[1])
     assert "L6_5_Sobel_EdgeDetect" in {row["id"] for row in tagged}
     assert all("stencil" in row["tags"] for row in tagged)
-    assert "L9_1_PrefixSum_ExclusiveScan" in run("problems")[1]
+    lines = run("problems")[1].splitlines()
+    scan = next(line for line in lines if line.startswith("L9_1_PrefixSum_ExclusiveScan\t"))
+    assert scan.count("\t") == 4 and len(lines) == len(json.loads(run("problems", "--json")[1]))
+    found = json.loads(run("problems", "--search", "LAYER norm", "--json")[1])
+    assert "L1_40_LayerNorm" in {row["id"] for row in found} and len(found) < 20
     code, _, err = run("problems", "--tag", "nonsense")
     assert code == 2
     assert "tags are" in err

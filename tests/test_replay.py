@@ -130,19 +130,20 @@ def test_episodes_come_while_the_file_is_still_read(tmp_path: Path) -> None:
 
 def test_a_diff_is_printed(tmp_path: Path) -> None:
     file = write(tmp_path / "t.jsonl", trajectory(timed(1, 1.0), timed(2, 2.0), timed(3, 3.0)))
-    code, shown, _ = run("replay", str(file), "--diff", "1", "3")
+    code, shown, _ = run("replay", str(file), "--diff", "1,3")
     assert code == 0
     assert shown.splitlines()[0] == "turn 1: turn 1 correct 1.00x  →  turn 3 correct 3.00x   +1 -1"
     assert "   2      - # version 1" in shown
     assert "        2 + # version 3" in shown
-    assert run("replay", str(file), "--diff", "1", "7")[::2] == (
+    assert run("replay", str(file), "--diff", "1,7")[::2] == (
         2,
         "kevin-env: there is no turn 7; the episode has 3\n",
     )
     write(file, trajectory(timed(1, 1.0), id="other"))
-    code, _, said = run("replay", str(file), "--diff", "1", "1")
+    code, _, said = run("replay", str(file), "--diff", "1,1")
     assert (code, "choose one with --episode" in said) == (2, True)
-    assert run("replay", str(file), "--diff", "1", "1", "--episode", "oth")[0] == 0
+    assert run("replay", str(file), "--diff", "1,1", "--episode", "oth")[0] == 0
+    assert "give two turns" in run("replay", str(file), "--diff", "1")[2]
 
 
 def test_one_is_asked_for_and_given(file: Path) -> None:

@@ -4,14 +4,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from kevin_env.app.errors import BadInput
-from kevin_env.app.screen import show, show_code
+from kevin_env.app.replay.pieces import GAP, Column, heading, table_line, text
+from kevin_env.app.screen import counted, show, show_code
 from kevin_env.difficulty import by_difficulty, family_of, measured, tags_of
+from kevin_env.outcome import visible
 from kevin_env.problem import Problem, list_problems
 from kevin_env.selection import SEED, Side, find_problems, our_problems, our_sides
+
+WIDE, TAGS = 120, 40
+"""Width of a terminal from which on tags are listed, and theirs with the gap before them."""
+_COLUMNS = (Column("split", 8), Column("difficulty", 10, "right"))
 
 
 def choose_problems(
@@ -20,8 +24,9 @@ def choose_problems(
     side: str | None = None,
     seed: int = SEED,
     order: str = "level",
+    search: str = "",
 ) -> list[Problem]:
-    """The built-in problems, filtered by level, tag and side of the split where given.
+    """The built-in problems, filtered by what is given.
 
     Args:
         level: 1 to 10.
@@ -29,6 +34,7 @@ def choose_problems(
         side: `train` or `held_out`.
         seed: of the split.
         order: `level`, or `difficulty` with the easiest first.
+        search: words that must all occur in the ID, the task or the tags, in any case.
 
     Raises:
         BadInput: if nothing matches, or the side or order is unknown.
@@ -37,8 +43,11 @@ def choose_problems(
         raise BadInput(f"--split is {side!r}; it may be {' or '.join(get_args(Side))}")
     if order not in ("level", "difficulty"):
         raise BadInput(f"--order is {order!r}; it may be level or difficulty")
+    words = search.lower().split()
     chosen = [
-        each for each in our_problems(level, side, seed) if tag is None or tag in tags_of(each)
+        each
+        for each in our_problems(level, side, seed)
+        if (tag is None or tag in tags_of(each)) and all(word in _text(each) for word in words)
     ]
     if chosen:
         return by_difficulty(chosen) if order == "difficulty" else chosen
@@ -88,20 +97,32 @@ def problem_row(problem: Problem, sides: Mapping[str, Side] | None = None) -> di
     }
 
 
-def problems_table(problems: Sequence[Problem]) -> Table:
-    """A row per problem."""
-    table = Table()
-    table.add_column("id", no_wrap=True)
-    table.add_column("task")
-    table.add_column("tags")
-    table.add_column("difficulty", justify="right")
-    for each in problems:
-        figures = measured(each)
-        difficulty = f"{figures.difficulty:.2f}" if figures else ""
-        table.add_row(
-            *map(Text, (each.id, _first_line(each), ", ".join(tags_of(each)), difficulty))
-        )
-    return table
+def print_problems(
+    console: Console, problems: Sequence[Problem], sides: Mapping[str, Side]
+) -> None:
+    """Prints a line per problem: cut to the width of a terminal, separated by tabs elsewhere."""
+    rows = [
+        {
+            "id": each.id,
+            "split": sides.get(each.id, ""),
+            "difficulty": f"{figures.difficulty:.2f}" if (figures := measured(each)) else "",
+            "task": _first_line(each),
+            "tags": ",".join(tags_of(each)),
+        }
+        for each in problems
+    ]
+    if not console.is_terminal:
+        lines = "\n".join("\t".join(row.values()) for row in rows)
+        console.file.write(f"{visible(lines)}\n")  # `print` would replace the tabs
+        return
+    columns = [Column("id", max(len(row["id"]) for row in rows)), *_COLUMNS]
+    tags = TAGS if console.width >= WIDE else 0
+    left = console.width - sum(column.width + GAP for column in columns)
+    columns += [Column("task", max(left - tags, 10)), Column("tags", tags - GAP)][: 1 + bool(tags)]
+    console.print(heading(columns))
+    for row in rows:
+        console.print(table_line(columns, {name: text(cell) for name, cell in row.items()}))
+    show(console, counted(len(rows), "problem"))
 
 
 def show_problem(console: Console, problem: Problem) -> None:
@@ -111,7 +132,7 @@ def show_problem(console: Console, problem: Problem) -> None:
     show(console, f"  cases       {', '.join(problem.cases)}")
     show(console, f"  tags        {', '.join(tags_of(problem)) or 'none'}")
     if figures:
-        operators = f"{figures.operations} operator" + "s" * (figures.operations != 1)
+        operators = counted(figures.operations, "operator")
         times = figures.seconds / figures.roofline_seconds
         time = f"{figures.seconds * 1e3:.3g} ms, {times:.3g} times the roofline"
         show(console, f"  difficulty  {figures.difficulty:.2f} ({operators}; reference {time})")
@@ -122,3 +143,7 @@ def show_problem(console: Console, problem: Problem) -> None:
 
 def _first_line(problem: Problem) -> str:
     return problem.statement.partition("\n")[0]
+
+
+def _text(problem: Problem) -> str:
+    return " ".join((problem.id, _first_line(problem), *tags_of(problem))).lower()

@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from kevin_env.app.errors import JUDGE_FAILED
-from kevin_env.app.screen import show, shown
+from kevin_env.app.screen import counted, show, shown
 from kevin_env.judge.api import JudgeError, Options, device_names
 from kevin_env.judge.lint.report import LintReport
 from kevin_env.judge.pool import REST
@@ -153,7 +153,7 @@ def totals(linted: Sequence[Linted]) -> str:
     trivial = sum(bool(report.accepted) for report in reports)
     shipped = sum(bool(report.accepted_as_shipped) for report in reports)
     return (
-        f"{len(linted)} problems: {fit} fit; own reference accepted: {references}; "
+        f"{counted(len(linted), 'problem')}: {fit} fit; own reference accepted: {references}; "
         f"a trivial answer accepted: {trivial}, on their own inputs alone: {shipped}"
     )
 

@@ -57,6 +57,11 @@ def show(console: Console, text: str, style: str = "") -> None:
     console.print(shown(text, style), soft_wrap=True)
 
 
+def counted(number: int, name: str) -> str:
+    """Such as `1 problem` or `2 problems`."""
+    return f"{number:,} {name}" + "s" * (number != 1)
+
+
 def show_code(console: Console, code: str, lexer: str = "python") -> None:
     """Prints code with line numbers: coloured on a terminal, plain elsewhere."""
     code = visible(code).rstrip("\n")

@@ -6,6 +6,7 @@ import what they need themselves, so that `--help` is quick.
 
 import shutil
 import sys
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,7 +15,10 @@ import typer
 import typer.core
 
 from kevin_env.cli import evaluate, index, judge, play, problems, serve, trajectories
-from kevin_env.cli.options import Given, Json, Plain, print_json, settings_options
+from kevin_env.cli.options import Given, Json, Plain, example, print_json, settings_options
+
+PROBLEMS = "Problems and examples"
+"""A group of commands."""
 
 
 class _Commands(typer.core.TyperGroup):
@@ -125,16 +129,30 @@ def doctor(as_json: Json = False) -> None:
     raise typer.Exit(0 if works(found) else 1)
 
 
-app.command()(demo)
-app.command()(play.play)
-app.command()(trajectories.replay)
-app.command("eval")(evaluate.evaluate)
-app.command()(trajectories.report)
-app.command()(judge.judge)
-app.add_typer(problems.problems, name="problems")
-app.command()(problems.show)
-app.command()(trajectories.export)
-app.command("import")(trajectories.import_file)
-app.command()(serve.serve)
-app.add_typer(index.index, name="index")
-app.command()(doctor)
+PROBLEM = "--problem L1_36_RMSNorm_"
+COMMANDS: dict[str, dict[str, tuple[Callable[..., None], str]]] = {
+    "Start here": {
+        "demo": (demo, "demo"),
+        "doctor": (doctor, "doctor"),
+    },
+    "Play and evaluate": {
+        "play": (play.play, f"play {PROBLEM} --model gpt-5 --turns 8 --out run.jsonl"),
+        "eval": (evaluate.evaluate, "eval --problems L1 --model gpt-5 --samples 4 --out run"),
+        "judge": (judge.judge, f"judge kernel.py {PROBLEM} --timeout 20"),
+        "serve": (serve.serve, "serve --problem L1 --port 8000"),
+    },
+    "Look at the results": {
+        "replay": (trajectories.replay, "replay run.jsonl --filter 'correct speedup>1'"),
+        "report": (trajectories.report, "report run --out report.html"),
+        "export": (trajectories.export, "export run.jsonl --to turns --out samples.jsonl"),
+        "import": (trajectories.import_file, "import runs/my_run --out run.jsonl"),
+    },
+    PROBLEMS: {"show": (problems.show, "show L1_36_RMSNorm_")},
+}
+"""By group: each command with an example."""
+
+for _panel, _commands in COMMANDS.items():
+    for _name, (_command, _words) in _commands.items():
+        app.command(_name, rich_help_panel=_panel, epilog=example(_words))(_command)
+app.add_typer(problems.problems, name="problems", rich_help_panel=PROBLEMS)
+app.add_typer(index.index, name="index", rich_help_panel=PROBLEMS)

@@ -52,10 +52,16 @@ PANELS = {
 EPISODE = tuple(name for names in PANELS.values() for name in names)
 JUDGE = (*PANELS["Judge"], "noisy")
 
-_MOST_IN_A_COLUMN = 8
+_WIDEST = 30
+"""Characters of values that the help lists in a column of their own."""
 
 Given = Mapping[str, Any]
 """Settings from the command line, by name, without those left at their defaults."""
+
+
+def example(words: str) -> str:
+    """The last line of a command's help."""
+    return f"Example: `kevin-env {words}`"
 
 
 def settings_options(names: Iterable[str]) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -109,7 +115,7 @@ def _option(name: str) -> inspect.Parameter:
     field = Settings.model_fields[name]
     default, values = field.default, _values(field)
     text = (field.description or "").partition("\n\n")[0].replace("\n", " ")
-    wide = len(values) > _MOST_IN_A_COLUMN
+    wide = len("|".join(values)) > _WIDEST
     option = typer.Option(
         "--turns" if name == "max_turns" else f"--{name.replace('_', '-')}",
         help=f"{text.removesuffix('.')}: {', '.join(values)}." if wide else text,

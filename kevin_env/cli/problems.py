@@ -4,48 +4,61 @@ from typing import Annotated
 
 import typer
 
-from kevin_env.cli.options import Given, Json, print_json, settings_options
+from kevin_env.cli.options import Given, Json, example, print_json, settings_options
 
 problems = typer.Typer(help="List or lint problems.")
 
+Level = Annotated[int | None, typer.Option(help="Only problems of this level, 1 to 10.")]
+Tag = Annotated[str | None, typer.Option(help="Only this tag: a family, trait, bound or dtype.")]
+Search = Annotated[
+    str, typer.Option(help="Only problems with these words in their ID, task or tags.")
+]
+Split = Annotated[
+    str | None, typer.Option(metavar="train|held_out", help="Only this side of the split.")
+]
+SplitSeed = Annotated[int, typer.Option(help="Seed of the split.")]
+Order = Annotated[
+    str,
+    typer.Option(
+        metavar="level|difficulty",
+        help="Sort by level, or by measured difficulty from easy to hard.",
+    ),
+]
 
-@problems.callback(invoke_without_command=True)
+
+@problems.callback(
+    invoke_without_command=True,
+    epilog=example("problems --search 'layer norm' --split train --order difficulty"),
+)
 def list_problems(
     context: typer.Context,
-    level: Annotated[int | None, typer.Option(help="Only this level, 1 to 10.")] = None,
-    tag: Annotated[
-        str | None, typer.Option(help="Only this tag: a family, trait, bound or dtype.")
-    ] = None,
-    split: Annotated[
-        str | None,
-        typer.Option(metavar="train|held_out", help="Only this side of the split."),
-    ] = None,
-    split_seed: Annotated[int, typer.Option(help="Seed of the split.")] = 0,
-    order: Annotated[
-        str,
-        typer.Option(
-            metavar="level|difficulty",
-            help="Sort by level, or by measured difficulty from easy to hard.",
-        ),
-    ] = "level",
+    level: Level = None,
+    tag: Tag = None,
+    search: Search = "",
+    split: Split = None,
+    split_seed: SplitSeed = 0,
+    order: Order = "level",
     as_json: Json = False,
 ) -> None:
-    """List problems."""
-    from kevin_env.app.catalogue import choose_problems, problem_row, problems_table
+    """List problems.
+
+    Without a terminal, the fields are separated by tabs: ID, split, difficulty, task, tags.
+    """
+    from kevin_env.app.catalogue import choose_problems, print_problems, problem_row
     from kevin_env.app.screen import make_console
     from kevin_env.selection import our_sides
 
     if context.invoked_subcommand:
         return
-    chosen = choose_problems(level, tag, split, split_seed, order)
+    chosen = choose_problems(level, tag, split, split_seed, order, search)
+    sides = our_sides(split_seed)
     if as_json:
-        sides = our_sides(split_seed)
         print_json([problem_row(each, sides) for each in chosen])
     else:
-        make_console().print(problems_table(chosen))
+        print_problems(make_console(), chosen, sides)
 
 
-@problems.command("lint")
+@problems.command("lint", epilog=example("problems lint L5 --device cpu"))
 @settings_options(("device", "inputs"))
 def lint_problems(
     settings: Given,
@@ -56,7 +69,7 @@ def lint_problems(
             help="IDs, levels such as L1, files, folders, or kernelbench:; by default all.",
         ),
     ] = None,
-    level: Annotated[int | None, typer.Option(help="Only problems of this level.")] = None,
+    level: Level = None,
     as_json: Json = False,
 ) -> None:
     """Check that problems are fit to train on.

@@ -17,27 +17,36 @@ Filter = Annotated[
 ]
 
 
+Turn = Annotated[int | None, typer.Option(help="Only this turn of every episode.")]
+Diff = Annotated[
+    str, typer.Option(metavar="TURN,TURN", help="Show the changes from one turn to another.")
+]
+Follow = Annotated[bool, typer.Option("--follow", help="Follow the file as it grows.")]
+Serve = Annotated[
+    bool, typer.Option("--serve", help="Follow it in a browser, on a server of this machine.")
+]
+Port = Annotated[
+    int, typer.Option(min=0, max=65535, help="Port of --serve; by default any free one.")
+]
+Export = Annotated[
+    Path | None, typer.Option(help="Write a file instead: .html, .md, .svg or .txt.")
+]
+Size = Annotated[
+    str, typer.Option(metavar="COLUMNSxROWS", help="Screen size of an .svg or .txt export.")
+]
+
+
 def replay(
     file: FileOrFolder,
-    turn: Annotated[int | None, typer.Option(help="Only this turn of every episode.")] = None,
-    diff: Annotated[
-        tuple[int, int] | None, typer.Option(help="Show the changes between two turns.")
-    ] = None,
+    turn: Turn = None,
+    diff: Diff = "",
     episode: Episode = "",
     words: Filter = "",
-    follow: Annotated[bool, typer.Option("--follow", help="Follow the file as it grows.")] = False,
-    serve: Annotated[
-        bool, typer.Option("--serve", help="Follow it in a browser, on a server of this machine.")
-    ] = False,
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port of --serve; by default any free one.")
-    ] = 0,
-    export: Annotated[
-        Path | None, typer.Option(help="Write a file instead: .html, .md, .svg or .txt.")
-    ] = None,
-    size: Annotated[
-        str, typer.Option(metavar="COLUMNSxROWS", help="Screen size of an .svg or .txt export.")
-    ] = "140x42",
+    follow: Follow = False,
+    serve: Serve = False,
+    port: Port = 0,
+    export: Export = None,
+    size: Size = "140x42",
     plain: Plain = False,
     as_json: Json = False,
 ) -> None:
@@ -54,6 +63,7 @@ def replay(
 
     errors, console = make_console(plain, "stderr"), make_console(plain)
     library, choice = Library(file, export), text.Choice(require_query(words), episode, turn)
+    on_screen = console.is_terminal and sys.stdin.isatty() and not console.is_dumb_terminal
     if as_json:
         text.write_json(text.chosen(library, choice, errors), sys.stdout)
     elif export is not None:
@@ -64,21 +74,27 @@ def replay(
         from kevin_env.app.replay.serve import serve as run
 
         run(library, choice, port, lambda url: typer.echo(f"{url}  (Ctrl-C ends it)"))
-    elif diff is not None:
-        text.print_diff(text.only_one(library, choice, errors), diff, console)
+    elif diff:
+        turns = _two_turns(diff)
+        text.print_diff(text.only_one(library, choice, errors), turns, console)
     elif follow and (plain or not console.is_terminal):
         text.follow(library, choice, console)
-    elif (
-        plain
-        or turn is not None
-        or console.is_dumb_terminal
-        or not (console.is_terminal and sys.stdin.isatty())
-    ):
+    elif plain or turn is not None or not on_screen:
         text.print_episodes(text.chosen(library, choice, errors), console)
     else:
         from kevin_env.app.tui.replay import ReplayApp
 
         ReplayApp(library, follow, words, episode).run()
+
+
+def _two_turns(text: str) -> tuple[int, int]:
+    from kevin_env.app.errors import BadInput
+
+    first, _, second = text.partition(",")
+    try:
+        return int(first), int(second)
+    except ValueError:
+        raise BadInput(f"--diff {text}: give two turns, such as 4,5") from None
 
 
 def export(
