@@ -5,7 +5,7 @@ import sys
 from abc import abstractmethod
 
 from kevin_env.rules import values as v
-from kevin_env.rules.expressions import Effects, Expressions
+from kevin_env.rules.expressions import Expressions
 from kevin_env.rules.vocabulary import computes, plain_methods, stem, words
 
 
@@ -131,7 +131,7 @@ class Calls(Expressions):
     def _call_one(self, each: v.Callee, arguments: v.Arguments, node: ast.AST) -> v.Value:
         match each:
             case "kernel":
-                self.effects.launches = 2
+                self.effects.launches = True
                 return v.MAYBE if arguments.tensors() else v.KERNEL
             case v.Function():
                 return self._run(each, arguments)
@@ -149,7 +149,7 @@ class Calls(Expressions):
                 self._call(self._attribute(made, "__init__"), arguments, node)
                 return made
             case _:
-                self.effects.add(Effects(launches=1))
+                self.effects.launches = True
                 return v.join([self._passed_on(arguments), v.UNKNOWN])
 
     def _passed_on(self, arguments: v.Arguments) -> v.Value:
@@ -198,7 +198,7 @@ class Calls(Expressions):
         if root in words("computing_packages") | sys.stdlib_module_names:  # has `builtins`, too
             return v.UNKNOWN
         if root != "triton":  # its functions configure or decorate; only its kernels launch
-            self.effects.add(Effects(launches=1))
+            self.effects.launches = True
         return v.KERNEL
 
     def _wrapped(self, path: str, arguments: v.Arguments) -> v.Value:
@@ -225,7 +225,7 @@ class Calls(Expressions):
         match path.split(".")[1:]:
             case ["ops" | "classes", space, name, *_]:
                 if space not in words("torch_namespaces"):
-                    self.effects.launches = 2
+                    self.effects.launches = True
                     return v.MAYBE
                 return self._compute(path, name, arguments, node) if computes(name) else v.SOME
             case ["nn", *_, str(layer), method] if layer[0].isupper():

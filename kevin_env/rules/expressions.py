@@ -32,15 +32,15 @@ class Finding:
 
 @dataclass
 class Effects:
-    """What a piece of code does: its findings, and whether it launches a kernel."""
+    """What a piece of code does: its findings, and whether it may launch a kernel."""
 
     findings: list[Finding] = field(default_factory=list[Finding])
-    launches: int = 0  # 1 for code that is not read and may launch one, 2 for a kernel
+    launches: bool = False
 
     def add(self, other: "Effects") -> None:
         """Adds the effects of another piece."""
         self.findings += [each for each in other.findings if each not in self.findings]
-        self.launches = max(self.launches, other.launches)
+        self.launches = self.launches or other.launches
 
 
 class Expressions(ABC):
@@ -163,16 +163,18 @@ class Expressions(ABC):
     def _alternatives(self, branches: Sequence[Callable[[], v.Value]]) -> v.Value:
         """The result of one of the branches.
 
-        If one launches a kernel, findings in others are dropped: a recorded call decides on guards.
+        Which one runs shows in a recorded call. Findings are certain if all branches have some,
+        not counting those without a kernel beside one that launches it.
         """
         results, effects = list[v.Value](), list[Effects]()
         for branch in branches:
             with self._isolated() as each:
                 results.append(branch())
             effects.append(each)
-        most = max(each.launches for each in effects)
-        for each in [each for each in effects if each.launches == most]:
-            self.effects.add(each)
+        likely = [each for each in effects if each.launches] or effects
+        certain = all(each.findings for each in likely)
+        for each in likely:
+            self.effects.add(each if certain else Effects(launches=each.launches))
         return v.join(results)
 
     def _attribute(self, value: v.Value, name: str) -> v.Value:

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Sequence
 
-from kevin_env.parsing import nodes_of, walk
+from kevin_env.parsing import walk
 from kevin_env.rules import values as v
 from kevin_env.rules.calls import Calls
 from kevin_env.rules.expressions import Effects, Finding
@@ -16,7 +16,6 @@ class Reader(Calls):
     def __init__(self, tree: ast.Module, glue: bool = False) -> None:
         super().__init__(glue)
         self._tree = tree
-        self._sets_mode = any(x.attr in ("eval", "train") for x in nodes_of(tree, ast.Attribute))
         self._results: dict[tuple[v.Function, v.Arguments], tuple[v.Value, Effects]] = {}
 
     def read(self) -> None:
@@ -34,7 +33,7 @@ class Reader(Calls):
                         given = _forward_arguments(each.node) if known else v.Arguments((v.LARGE,))
                         self._call(v.callee(each), given, owner.node)
         except RecursionError:
-            self.effects.launches = 1  # nothing is known of the rest
+            self.effects.launches = True  # nothing is known of the rest
 
     def models(self) -> list[ast.ClassDef]:
         """Every class that the name `ModelNew` may stand for."""
@@ -88,9 +87,6 @@ class Reader(Calls):
             match node:
                 case ast.If(test=test, body=then, orelse=orelse):
                     self._evaluate(test, scope)
-                    if (known := self._known(test)) is not None:
-                        self._execute_body([*(then if known else orelse), *rest], scope)
-                        return
                     if rest and (_ends(then) or _ends(orelse)):  # the rest belongs to one branch
                         bodies = [
                             each if _ends(each) else [*each, *rest] for each in (then, orelse)
@@ -106,33 +102,32 @@ class Reader(Calls):
                 case _:
                     self._execute(node, scope)
 
-    def _known(self, test: ast.expr) -> bool | None:
-        """Whether a condition on `self.training` holds: models are called in training mode."""
-        match test:
-            case ast.UnaryOp(op=ast.Not(), operand=operand):
-                known = self._known(operand)
-                return None if known is None else not known
-            case ast.Attribute(value=ast.Name(id="self"), attr="training"):
-                return None if self._sets_mode else True
-            case _:
-                return None
-
     def _branch(self, scope: v.Scope, *bodies: Sequence[ast.stmt]) -> None:
         """One of the bodies runs. Then names stand for what they are after any that goes on."""
         before, after = scope.names, list[dict[str, v.Value]]()
 
         def branch(body: Sequence[ast.stmt]) -> v.Value:
             scope.names = dict(before)
-            found = len(self.effects.findings)
             self._execute_body(body, scope)
-            if body and isinstance(body[-1], ast.Raise):  # only computed for an error message
-                del self.effects.findings[found:]
             if not _ends(body):
                 after.append(scope.names)
             return v.PLAIN
 
-        self._alternatives([lambda body=body: branch(body) for body in bodies])
+        raising = [body for body in bodies if body and isinstance(body[-1], ast.Raise)]
+        for body in raising:  # only computes for an error message
+            with self._isolated() as each:
+                branch(body)
+            self.effects.add(Effects(launches=each.launches))
+        self._alternatives(
+            [lambda body=body: branch(body) for body in bodies if body not in raising]
+        )
         scope.names = _joined(after) or before
+
+    def _loop(self, body: Sequence[ast.stmt], scope: v.Scope) -> None:
+        """The body runs once or more; names in it may still stand for what they did before."""
+        before, scope.names = scope.names, dict(scope.names)
+        self._execute_body(body, scope)
+        scope.names = _joined([before, scope.names])
 
     def _execute_try(
         self, node: ast.Try | ast.TryStar, rest: Sequence[ast.stmt], scope: v.Scope
@@ -152,7 +147,7 @@ class Reader(Calls):
             if tried.launches and handled.findings and not handled.launches and not raises:
                 what = "an `except` branch that continues without the kernel"
                 self.effects.add(Effects([Finding(handler.lineno, "fallback", what)]))
-            self.effects.add(Effects(launches=handled.launches))
+            self.effects.launches |= handled.launches
             after.append(scope.names)
         scope.names = _joined(after)
         self._execute_body(node.finalbody, scope)
@@ -193,10 +188,10 @@ class Reader(Calls):
         match node:
             case ast.For() | ast.AsyncFor():
                 self._assign(node.target, v.element(self._evaluate(node.iter, scope)), scope)
-                self._branch(scope, [*node.body, *node.orelse], [])
+                self._loop([*node.body, *node.orelse], scope)
             case ast.While():
                 self._evaluate(node.test, scope)
-                self._branch(scope, [*node.body, *node.orelse], [])
+                self._loop([*node.body, *node.orelse], scope)
             case ast.With() | ast.AsyncWith():
                 for each in node.items:
                     value = self._evaluate(each.context_expr, scope)
