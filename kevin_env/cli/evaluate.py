@@ -26,45 +26,52 @@ if TYPE_CHECKING:
     from kevin_env.problem import Problem
 
 
+Config = Annotated[
+    Path | None, typer.Argument(metavar="CONFIG.toml", help="Configuration of the evaluation.")
+]
+Model = Annotated[str | None, typer.Option(help="Model name at the endpoint, or local:FOLDER.")]
+BaseUrl = Annotated[
+    str | None, typer.Option(help="OpenAI-compatible endpoint; by default $OPENAI_BASE_URL.")
+]
+Problems = Annotated[
+    list[str] | None,
+    typer.Option(help="IDs, levels such as L1, held_out, kernelbench:level1, or paths."),
+]
+Samples = Annotated[int | None, typer.Option(help="Number of samples per problem.")]
+Out = Annotated[Path | None, typer.Option(help="Run folder; by default a new one in runs/.")]
+Resume = Annotated[Path | None, typer.Option(metavar="RUN", help="Continue this run folder.")]
+Recorded = Annotated[
+    Path | None,
+    typer.Option(
+        "--from", metavar="FILE|FOLDER", help="Compute the metrics of recorded trajectories."
+    ),
+]
+Tensorboard = Annotated[
+    bool,
+    typer.Option("--tensorboard", help="Log to RUN/tensorboard; needs the extra tensorboard."),
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Print the configuration and play nothing.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the metrics as JSON.")]
+
+
 @settings_options(EPISODE)
 def evaluate(
     settings: Given,
-    config: Annotated[
-        Path | None, typer.Argument(metavar="CONFIG.toml", help="Configuration of the evaluation.")
-    ] = None,
+    config: Config = None,
     override: Override = None,
-    model: Annotated[
-        str | None, typer.Option(help="Model name at the endpoint, or local:FOLDER.")
-    ] = None,
-    base_url: Annotated[
-        str | None, typer.Option(help="OpenAI-compatible endpoint; by default $OPENAI_BASE_URL.")
-    ] = None,
-    problems: Annotated[
-        list[str] | None,
-        typer.Option(help="IDs, levels such as L1, held_out, kernelbench:level1, or paths."),
-    ] = None,
-    samples: Annotated[int | None, typer.Option(help="Number of samples per problem.")] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Run folder; by default a new one in runs/.")
-    ] = None,
-    resume: Annotated[
-        Path | None, typer.Option(metavar="RUN", help="Continue this run folder.")
-    ] = None,
-    recorded: Annotated[
-        Path | None,
-        typer.Option(
-            "--from", metavar="FILE|FOLDER", help="Compute the metrics of recorded trajectories."
-        ),
-    ] = None,
-    tensorboard: Annotated[
-        bool,
-        typer.Option("--tensorboard", help="Log to RUN/tensorboard; needs the extra tensorboard."),
-    ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the configuration and play nothing.")
-    ] = False,
+    model: Model = None,
+    base_url: BaseUrl = None,
+    problems: Problems = None,
+    samples: Samples = None,
+    out: Out = None,
+    resume: Resume = None,
+    recorded: Recorded = None,
+    tensorboard: Tensorboard = False,
+    dry_run: DryRun = False,
     plain: Plain = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the metrics as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Evaluate a model on many problems.
 

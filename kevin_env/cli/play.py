@@ -1,6 +1,6 @@
 """`kevin-env play`: a model or a person plays one problem."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -27,68 +27,55 @@ if TYPE_CHECKING:
     from kevin_env.record import Trajectory
     from kevin_env.settings import Settings
 
-MODEL = "Model"
-"""The group of options that a model is asked with."""
+
+def _of_model(help: str, callback: Callable[[float | None], float | None] | None = None) -> Any:
+    """An option with which a model is asked."""
+    return typer.Option(help=help, callback=callback, rich_help_panel="Model")
+
+
+ProblemName = Annotated[str | None, typer.Option(help="Problem ID or file.")]
+Human = Annotated[bool, typer.Option("--human", help="Play yourself.")]
+Samples = Annotated[int, typer.Option(help="Number of episodes to play side by side.")]
+Out = Annotated[
+    Path | None, typer.Option(help=f"Trajectory file to append to; by default {TRAJECTORIES}.")
+]
+Resume = Annotated[
+    Path | None,
+    typer.Option(help="Continue the last episode, or samples, of this trajectory file."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print each trajectory as a line of JSON.")]
+Model = Annotated[str | None, _of_model("Model name at the endpoint, local:FOLDER, or human.")]
+BaseUrl = Annotated[
+    str | None,
+    _of_model("OpenAI-compatible endpoint; by default the recorded one, or $OPENAI_BASE_URL."),
+]
+Temperature = Annotated[float | None, _of_model("Sampling temperature.", finite)]
+TopP = Annotated[float | None, _of_model("Nucleus sampling probability.", finite)]
+MaxTokens = Annotated[int | None, _of_model("Limit of a reply in tokens.")]
+Seed = Annotated[int | None, _of_model("Sampling seed of the first sample; the others count on.")]
+ExtraBody = Annotated[str | None, _of_model("More fields of the request, as a JSON object.")]
+Timeout = Annotated[float, _of_model("Seconds to wait for the endpoint.", positive)]
 
 
 @settings_options(EPISODE)
 def play(
     settings: Given,
-    problem: Annotated[str | None, typer.Option(help="Problem ID or file.")] = None,
-    human: Annotated[bool, typer.Option("--human", help="Play yourself.")] = False,
-    samples: Annotated[int, typer.Option(help="Number of episodes to play side by side.")] = 1,
-    out: Annotated[
-        Path | None, typer.Option(help=f"Trajectory file to append to; by default {TRAJECTORIES}.")
-    ] = None,
-    resume: Annotated[
-        Path | None,
-        typer.Option(help="Continue the last episode, or samples, of this trajectory file."),
-    ] = None,
+    problem: ProblemName = None,
+    human: Human = False,
+    samples: Samples = 1,
+    out: Out = None,
+    resume: Resume = None,
     override: Override = None,
     plain: Plain = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print each trajectory as a line of JSON.")
-    ] = False,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            help="Model name at the endpoint, local:FOLDER, or human.", rich_help_panel=MODEL
-        ),
-    ] = None,
-    base_url: Annotated[
-        str | None,
-        typer.Option(
-            help="OpenAI-compatible endpoint; by default the recorded one, or $OPENAI_BASE_URL.",
-            rich_help_panel=MODEL,
-        ),
-    ] = None,
-    temperature: Annotated[
-        float | None,
-        typer.Option(help="Sampling temperature.", callback=finite, rich_help_panel=MODEL),
-    ] = None,
-    top_p: Annotated[
-        float | None,
-        typer.Option(help="Nucleus sampling probability.", callback=finite, rich_help_panel=MODEL),
-    ] = None,
-    max_tokens: Annotated[
-        int | None, typer.Option(help="Limit of a reply in tokens.", rich_help_panel=MODEL)
-    ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            help="Sampling seed of the first sample; the others count on.", rich_help_panel=MODEL
-        ),
-    ] = None,
-    extra_body: Annotated[
-        str | None,
-        typer.Option(help="More fields of the request, as a JSON object.", rich_help_panel=MODEL),
-    ] = None,
-    timeout: Annotated[
-        float,
-        typer.Option(
-            help="Seconds to wait for the endpoint.", callback=positive, rich_help_panel=MODEL
-        ),
-    ] = 600.0,
+    as_json: AsJson = False,
+    model: Model = None,
+    base_url: BaseUrl = None,
+    temperature: Temperature = None,
+    top_p: TopP = None,
+    max_tokens: MaxTokens = None,
+    seed: Seed = None,
+    extra_body: ExtraBody = None,
+    timeout: Timeout = 600.0,
 ) -> None:
     """Play an episode with a model, or yourself.
 
@@ -104,24 +91,17 @@ def play(
     _require(problem, resume, samples, human, model)
     chosen = read_settings(override, **settings)
     starts = _starts(problem, resume, samples, chosen)
-    if resume is not None:
-        asked = _asked(settings, override, chosen)
-        chosen = recorded_settings(resume, cast("Trajectory", starts[0]), asked)
     name = "human" if human else model or getattr(starts[0], "model", "")
-    if resume is not None and not base_url:
-        base_url = recorded_base_url(resume, cast("Trajectory", starts[0]), name)
+    if resume is not None:
+        start = cast("Trajectory", starts[0])
+        chosen = recorded_settings(resume, start, _asked(settings, override, chosen))
+        base_url = base_url or recorded_base_url(resume, start, name)
     if name == "human" and len(starts) > 1:
         raise BadInput("you cannot play several samples at once: leave out --samples")
     policy = read_policy(
-        name,
-        base_url,
-        extra_body,
-        temperature=temperature,
-        top_p=top_p,
-        max_tokens=max_tokens,
-        seed=seed,
-        timeout=timeout,
-    )
+        name, base_url, extra_body, temperature=temperature, top_p=top_p,
+        max_tokens=max_tokens, seed=seed, timeout=timeout,
+    )  # fmt: skip
     _Play(policy, chosen, out or resume or TRAJECTORIES, plain, as_json).run(starts)
 
 

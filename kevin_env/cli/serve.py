@@ -1,48 +1,38 @@
 """`kevin-env serve`: episodes for OpenEnv clients."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from kevin_env.cli.options import EPISODE, Given, Override, RequireSandbox, settings_options
 
-SERVER = "Server"
+
+def _of_server(help: str, **more: Any) -> Any:
+    return typer.Option(help=help, rich_help_panel="Server", **more)
+
+
+Problems = Annotated[
+    list[str] | None,
+    typer.Option(help="Problems to offer: IDs, levels, files, folders; by default all."),
+]
+Host = Annotated[str, _of_server("Address to listen on; 0.0.0.0 is all.")]
+Port = Annotated[int, _of_server("Port to listen on; 0 picks a free one.", min=0, max=65535)]
+Sessions = Annotated[int, _of_server("Limit of concurrent sessions.", min=1)]
+StepTimeout = Annotated[float, _of_server("Seconds for one step, waiting included.", min=1)]
+IdleTimeout = Annotated[float, _of_server("Seconds after which an idle session ends.", min=1)]
 
 
 @settings_options(EPISODE)
 def serve(
     settings: Given,
-    problem: Annotated[
-        list[str] | None,
-        typer.Option(help="Problems to offer: IDs, levels, files, folders; by default all."),
-    ] = None,
+    problem: Problems = None,
     override: Override = None,
     require_sandbox: RequireSandbox = False,
-    host: Annotated[
-        str, typer.Option(help="Address to listen on; 0.0.0.0 is all.", rich_help_panel=SERVER)
-    ] = "127.0.0.1",
-    port: Annotated[
-        int,
-        typer.Option(
-            help="Port to listen on; 0 picks a free one.",
-            min=0,
-            max=65535,
-            rich_help_panel=SERVER,
-        ),
-    ] = 8000,
-    sessions: Annotated[
-        int, typer.Option(help="Limit of concurrent sessions.", min=1, rich_help_panel=SERVER)
-    ] = 32,
-    step_timeout: Annotated[
-        float,
-        typer.Option(help="Seconds for one step, waiting included.", min=1, rich_help_panel=SERVER),
-    ] = 900,
-    idle_timeout: Annotated[
-        float,
-        typer.Option(
-            help="Seconds after which an idle session ends.", min=1, rich_help_panel=SERVER
-        ),
-    ] = 1800,
+    host: Host = "127.0.0.1",
+    port: Port = 8000,
+    sessions: Sessions = 32,
+    step_timeout: StepTimeout = 900,
+    idle_timeout: IdleTimeout = 1800,
 ) -> None:
     """Serve episodes to OpenEnv clients.
 
