@@ -7,10 +7,8 @@ decides.
 
 import dataclasses
 import functools
-import heapq
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -22,6 +20,7 @@ from kevin_env.feedback import (
     render_system,
     render_task,
 )
+from kevin_env.history import ContextPolicy, resolve_context
 from kevin_env.judge.api import DeviceInfo, Facts
 from kevin_env.problem import Problem, data_folder
 from kevin_env.record import Message, Turn
@@ -32,9 +31,6 @@ from kevin_env.wording import inline
 
 TokenCounter = Callable[[str], int]
 """How many tokens a text takes."""
-
-Order = Callable[[Sequence[Turn]], Sequence[Turn]]
-"""The turns that a prompt shows, the most wanted first."""
 
 _HEADINGS = 64
 """Upper bound of the tokens of the history's headings: once in total, and once per turn."""
@@ -77,68 +73,6 @@ def load_counter(tokenizer: str) -> TokenCounter:
     except Exception as error:  # the library raises nothing more specific
         raise ValueError(f"tokenizer {tokenizer!r} cannot be loaded: {error}") from error
     return lambda text: len(loaded.encode(text, add_special_tokens=False).ids)
-
-
-@dataclass(frozen=True)
-class ContextPolicy:
-    """Chooses the turns that a prompt shows.
-
-    Within the budget, turns lose their code first, the least wanted turn first, then their feedback
-    except for its first line. Summaries, first lines and the last turn's whole feedback always
-    stay.
-    """
-
-    order: Order
-    within_budget: bool = True
-
-
-KEVIN = ContextPolicy(lambda turns: turns[::-1])
-"""All turns, the newest first."""
-FULL = ContextPolicy(KEVIN.order, within_budget=False)
-"""All turns, however long."""
-
-
-def last_n(n: int = 3) -> ContextPolicy:
-    """The last `n` turns."""
-    return ContextPolicy(lambda turns: turns[: -n - 1 : -1])
-
-
-def top_w(w: int = 4) -> ContextPolicy:
-    """The `w` turns with the best scores, the later of equals (Dr. Kernel, arXiv 2602.05885)."""
-    return ContextPolicy(lambda turns: heapq.nlargest(w, turns, key=_merit))
-
-
-def _best_last(turns: Sequence[Turn]) -> Sequence[Turn]:
-    best = max(turns, key=_merit)
-    return turns[-1:] if best is turns[-1] else (turns[-1], best)
-
-
-BEST_LAST = ContextPolicy(_best_last)
-"""The last turn and the best one."""
-
-_PLAIN = {"kevin": KEVIN, "full": FULL, "best_last": BEST_LAST}
-_COUNTED: dict[str, Callable[..., ContextPolicy]] = {"last_n": last_n, "top_w": top_w}
-
-
-def resolve_context(context: str | ContextPolicy) -> ContextPolicy:
-    """The policy named `kevin`, `full`, `last_n:3`, `top_w:4` or `best_last`; or the policy itself.
-
-    Raises:
-        ValueError: if no policy has that name, or its number is not 1 or more.
-    """
-    if not isinstance(context, str):
-        return context
-    name, colon, number = context.partition(":")
-    if name in _PLAIN and not colon:
-        return _PLAIN[name]
-    if name in _COUNTED and not colon:
-        return _COUNTED[name]()
-    if name in _COUNTED and number.isascii() and number.isdigit() and int(number) > 0:
-        return _COUNTED[name](int(number))
-    if name in _COUNTED:
-        raise ValueError(f"context {context!r}: give a number of turns from 1, as in '{name}:3'")
-    names = ", ".join([*_PLAIN, *(f"{name}:N" for name in _COUNTED)])
-    raise ValueError(f"unknown context {context!r}: give one of {names}")
 
 
 def resolve_language(
@@ -280,10 +214,6 @@ def _fitted(wanted: Sequence[Turn], last: Turn, tokens: int, count: TokenCounter
 def _without_code(turn: PastTurn, brief: bool) -> PastTurn:
     first = inline(turn.feedback.partition("\n\n")[0], _VERDICT_LIMIT)
     return turn._replace(code="", feedback=first if brief else turn.feedback)
-
-
-def _merit(turn: Turn) -> tuple[float, int]:
-    return turn.score, turn.turn
 
 
 DEFAULT_RETRIEVED = 3

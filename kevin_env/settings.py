@@ -13,6 +13,7 @@ from pydantic import (
     model_validator,
 )
 
+from kevin_env.history import resolve_context
 from kevin_env.judge.api import DEVICES, Options
 from kevin_env.outcome import Correct, Frozen, Outcome, speedup_of
 from kevin_env.profile import ProfileKind
@@ -33,7 +34,6 @@ Language = Literal["auto", "cuda", "triton", "cpp"]
 Templates = Literal["default", "kevin-paper"]
 
 _EXAMPLES = re.compile(r"zero|one|few|retrieved(:[1-9]\d?)?")
-_CONTEXTS = re.compile(r"kevin|full|best_last|(last_n|top_w)(:0*[1-9][0-9]*)?")
 
 
 def _explain(error: Any) -> str:
@@ -216,8 +216,7 @@ class Settings(Frozen):
     @field_validator("context")
     @classmethod
     def _known_context(cls, context: str) -> str:
-        if not _CONTEXTS.fullmatch(context):
-            raise ValueError("give kevin, full, last_n:N, top_w:N or best_last, with N from 1")
+        resolve_context(context)
         return context
 
     @field_validator("examples")

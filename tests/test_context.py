@@ -3,15 +3,8 @@ from episodes import KERNEL, SOURCE, WRONG
 from test_feedback import FACTS
 from work import calls_of
 
-from kevin_env.context import (
-    ContextPolicy,
-    build_messages,
-    count_characters,
-    load_counter,
-    resolve_context,
-    resolve_language,
-    top_w,
-)
+from kevin_env.context import build_messages, count_characters, load_counter, resolve_language
+from kevin_env.history import ContextPolicy, top_w
 from kevin_env.judge import ScriptedPool, Submission
 from kevin_env.judge.api import Options
 from kevin_env.judge.scripted import SCRIPTED_CPU, SCRIPTED_GPU
@@ -48,44 +41,10 @@ def turn(number: int, score: float = 0.0, code: str = KERNEL) -> Turn:
 TURNS = [turn(number, score) for number, score in enumerate([0.0, 1.5, 0.3, 1.5, 0.0, 0.3], 1)]
 
 
-@pytest.mark.parametrize(
-    ("name", "numbers"),
-    [
-        ("kevin", [6, 5, 4, 3, 2, 1]),
-        ("full", [6, 5, 4, 3, 2, 1]),
-        ("last_n", [6, 5, 4]),
-        ("last_n:1", [6]),
-        ("last_n:9", [6, 5, 4, 3, 2, 1]),
-        ("top_w", [4, 2, 6, 3]),
-        ("top_w:1", [4]),
-        ("top_w:3", [4, 2, 6]),
-        ("best_last", [6, 4]),
-    ],
-)
-def test_which_turns_a_policy_shows_the_most_wanted_first(name, numbers):
-    assert [each.turn for each in resolve_context(name).order(TURNS)] == numbers
-
-
-def test_the_best_and_last_turn_may_be_one():
-    assert [each.turn for each in resolve_context("best_last").order(TURNS[:4])] == [4]
-
-
 def test_a_policy_of_ones_own(facts):
     first = ContextPolicy(lambda turns: turns[:1])
-    text = build_messages(PROBLEM, facts, TURNS, Settings(), policy=resolve_context(first))[
-        0
-    ].content
+    text = build_messages(PROBLEM, facts, TURNS, Settings(), policy=first)[0].content
     assert "# code 1" in text and "5 of 6 turns are not shown." in text
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["", "all", "last_n:", "last_n:0", "last_n:-1", "last_n:x", "top_w:²", "full:3", "Kevin"],
-)
-def test_unknown_names_are_one_clear_line(name):
-    with pytest.raises(ValueError, match="context") as error:
-        resolve_context(name)
-    assert "\n" not in str(error.value) and repr(name) in str(error.value)
 
 
 def test_the_first_prompt_is_the_task_with_an_example(facts):

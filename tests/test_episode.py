@@ -293,7 +293,7 @@ def test_what_cannot_be_resumed_is_refused(problem) -> None:
 
 
 def test_the_prompt_is_the_users_to_make(problem) -> None:
-    with pytest.raises(ValueError, match="give kevin, full, last_n:N"):
+    with pytest.raises(ValueError, match="give one of kevin, full, best_last"):
         Episode(problem, ScriptedPool([]), Settings(context="none"))
     episode = Episode(
         problem,
