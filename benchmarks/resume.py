@@ -42,8 +42,6 @@ OF_THE_CLOCK = frozenset(
         "best_speed",
         "score",
         "discounted_return",
-        "first_return",
-        "spent",
         "totals",
         "untold",
     }

@@ -181,10 +181,13 @@ def _levels(episodes: Sequence[Trajectory]) -> Named:
 
 
 def _group(prefix: str, group: GroupMetrics) -> Named:
-    for part in (_shares(group), _speeds(group), _each_turn(group), _spent(group)):
+    for part in (_shares(group), _speeds(group), _each_turn(group)):
         for name, figure in part:
             if figure is not None:
                 yield f"{prefix}/{name}", figure.value
+    for name, total in group.totals.model_dump(exclude_none=True).items():
+        camel = "".join(part.capitalize() for part in name.split("_"))
+        yield f"{prefix}/{camel}", total / group.counts.trajectories
 
 
 def _shares(group: GroupMetrics) -> Figures:
@@ -225,12 +228,6 @@ def _each_turn(group: GroupMetrics) -> Figures:
         for baseline, speed in each.best_speed.items():
             yield f"BestByTurn{each.turn}/{_FOLDERS[baseline]}AvgSpeedup", speed.speedup
             yield f"BestByTurn{each.turn}/{_FOLDERS[baseline]}Fast1x", speed.fast["1"]
-
-
-def _spent(group: GroupMetrics) -> Figures:
-    """A trajectory's."""
-    for name in type(group.spent).model_fields:
-        yield "".join(part.capitalize() for part in name.split("_")), getattr(group.spent, name)
 
 
 def _speedups(turns: Sequence[Turn]) -> list[float]:

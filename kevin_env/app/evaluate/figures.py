@@ -109,31 +109,19 @@ class Change(Frozen):
     """Improved minus regressed."""
 
 
-class Spent(Frozen):
-    """Means per trajectory. Shared turns of forks count once. None where no turn has the number."""
-
-    prompt_tokens: Figure | None = None
-    completion_tokens: Figure | None = None
-    reasoning_tokens: Figure | None = None
-    cached_tokens: Figure | None = None
-    cost: Figure | None = None
-    """In the currency of the prices; without prices, as the endpoint reported it."""
-    device_seconds: Figure
-    """Verification and timing."""
-    judge_seconds: Figure
-    """All stages of the judge, including the queue."""
-
-
 class Totals(Frozen):
-    """The sums behind the means in `Spent`."""
+    """Sums over turns; shared turns of forks count once. None where no turn has the number."""
 
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     reasoning_tokens: int | None = None
     cached_tokens: int | None = None
     cost: float | None = None
+    """In the currency of the prices; without prices, as the endpoint reported it."""
     device_seconds: float
+    """Verification and timing."""
     judge_seconds: float
+    """All stages of the judge, including the queue."""
 
 
 class Counts(Frozen):
@@ -177,9 +165,6 @@ class GroupMetrics(Frozen):
     """Per turn."""
     discounted_return: Figure
     """Per turn; a shared turn has a return in each fork."""
-    first_return: Figure
-    """Of the first turn, hence of the whole trajectory."""
-    spent: Spent
     totals: Totals
 
 
@@ -224,7 +209,6 @@ class ProblemMetrics(Frozen):
     score: float
     """Mean over turns, like `discounted_return`."""
     discounted_return: float
-    first_return: float
     totals: Totals
 
 

@@ -21,7 +21,6 @@ from kevin_env.app.evaluate.figures import (
     Rates,
     RunMetrics,
     Speed,
-    Spent,
     Totals,
     TurnSpeed,
 )
@@ -39,6 +38,8 @@ from kevin_env.record import Trajectory
 
 __all__ = ["Prices", "RunMetrics", "measure"]
 
+SEED = 0
+"""Of the bootstrap."""
 Row = Sequence[float] | None
 """One number per sample of a problem; None if unknown."""
 
@@ -48,8 +49,6 @@ def measure(
     *,
     ratios: Mapping[str, float] | None = None,
     prices: Prices | None = None,
-    ks: Sequence[int] | None = None,
-    seed: int = 0,
 ) -> RunMetrics:
     """All figures of a run. They do not depend on the order of the problems.
 
@@ -65,39 +64,34 @@ def measure(
             speedup over torch.compile is the speedup over eager times this ratio; problems without
             a ratio are left out of these figures.
         prices: of tokens; by default the cost is as reported by the endpoint.
-        ks: the k of best@k and pass@k; by default all up to the number of samples.
-        seed: of the bootstrap.
 
     Raises:
-        ValueError: if no trajectory has a turn, or a ratio or a k is not positive.
+        ValueError: if no trajectory has a turn, or a ratio is not positive.
     """
     ratios = ratios or {}
-    _require(ratios, ks or ())
+    _require(ratios)
     problems = gather(trajectories, ratios)
     if not any(each.turns for each in problems):
         raise ValueError("there is nothing to measure: no trajectory has a turn")
     pairs = [(each, problem_metrics(each, prices)) for each in problems]
     levels = sorted({each.level for each in problems if each.level is not None})
     return RunMetrics(
-        overall=_Group.of(pairs, ks, seed).metrics(),
+        overall=_Group.of(pairs).metrics(),
         levels={
-            level: _Group.of([each for each in pairs if each[0].level == level], ks, seed).metrics()
+            level: _Group.of([each for each in pairs if each[0].level == level]).metrics()
             for level in levels
         },
         problems=tuple(numbers for _, numbers in pairs),
-        seed=seed,
+        seed=SEED,
         resamples=RESAMPLES,
     )
 
 
-def _require(ratios: Mapping[str, float], ks: Sequence[int]) -> None:
+def _require(ratios: Mapping[str, float]) -> None:
     for problem, ratio in ratios.items():
         if not (math.isfinite(ratio) and ratio > 0):
             said = "T_compile / T_eager must be positive and finite"
             raise ValueError(f"the ratio of {problem} is {ratio}; {said}")
-    for k in ks:
-        if k < 1:
-            raise ValueError(f"k is {k}; it must be at least 1")
 
 
 class _Means:
@@ -105,13 +99,12 @@ class _Means:
 
     Args:
         problems: number of problems, at least 1.
-        ks: the k of best@k.
-        seed: of the bootstrap.
+        most: the largest k of best@k, and of pass@k.
     """
 
-    def __init__(self, problems: int, ks: Sequence[int], seed: int) -> None:
-        self._resamples = Resamples(problems, seed)
-        self._ks = ks
+    def __init__(self, problems: int, most: int) -> None:
+        self._resamples = Resamples(problems, SEED)
+        self._ks = range(1, most + 1)
 
     def of(self, values: Iterable[float | None]) -> Figure:
         """The mean of one number per problem, ignoring None. At least one must be known."""
@@ -165,12 +158,10 @@ class _Group:
     means: _Means
 
     @classmethod
-    def of(
-        cls, pairs: Sequence[tuple[Attempts, ProblemMetrics]], ks: Sequence[int] | None, seed: int
-    ) -> "_Group":
+    def of(cls, pairs: Sequence[tuple[Attempts, ProblemMetrics]]) -> "_Group":
         problems, numbers = zip(*pairs, strict=True)
         most = max(len(each.samples) for each in problems)
-        return cls(problems, numbers, _Means(len(problems), ks or range(1, most + 1), seed))
+        return cls(problems, numbers, _Means(len(problems), most))
 
     def metrics(self) -> GroupMetrics:
         """All figures of the group."""
@@ -187,8 +178,6 @@ class _Group:
             change=self._change(),
             score=self._column("score"),
             discounted_return=self._column("discounted_return"),
-            first_return=self._column("first_return"),
-            spent=self._spent(),
             totals=_sum([row.totals for row in self.numbers]),
         )
 
@@ -284,19 +273,6 @@ class _Group:
             improved=self._column("improved"),
             regressed=self._column("regressed"),
             net=self.means.of(row.improved - row.regressed for row in self.numbers),
-        )
-
-    def _spent(self) -> Spent:
-        """Every field of the totals, per sample."""
-        shares = {
-            name: [
-                None if (value := getattr(row.totals, name)) is None else value / row.samples
-                for row in self.numbers
-            ]
-            for name in Totals.model_fields
-        }
-        return Spent.model_validate(
-            {name: self.means.known(values) for name, values in shares.items()}
         )
 
 

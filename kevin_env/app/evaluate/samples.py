@@ -192,7 +192,6 @@ def problem_metrics(attempts: Attempts, prices: Prices | None) -> ProblemMetrics
         best_sample=fastest.trajectory.sample if fastest else None,
         score=mean(each.turn.score for each in turns),
         discounted_return=mean(value for each in samples for value in each.returns),
-        first_return=mean(each.returns[0] if each.returns else 0.0 for each in samples),
         totals=_totals(turns, prices),
     )
 

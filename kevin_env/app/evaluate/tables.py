@@ -61,7 +61,7 @@ def metric_tables(metrics: RunMetrics, interval: bool = True) -> list[Table]:
         *([_levels(metrics, interval)] if len(metrics.levels) > 1 else []),
         _curve(overall, interval),
         _turns(overall, interval),
-        _spent(overall, interval),
+        _spent(overall),
     ]
 
 
@@ -178,14 +178,14 @@ def _levels(metrics: RunMetrics, interval: bool) -> Table:
     return table
 
 
-def _spent(group: GroupMetrics, interval: bool) -> Table:
+def _spent(group: GroupMetrics) -> Table:
     table = _table("Spent", "", "per trajectory", "total")
     for name, heading in _SPENT.items():
-        figure: Figure | None = getattr(group.spent, name)
-        if figure is not None:
+        total: float | None = getattr(group.totals, name)
+        if total is not None:
             digits = 0 if name.endswith("tokens") else 4 if name == "cost" else 1
-            cell = _cell(figure, lambda value, digits=digits: f"{value:,.{digits}f}", "", interval)
-            table.add_row(heading, cell, f"{getattr(group.totals, name):,.{digits}f}")
+            each = total / group.counts.trajectories
+            table.add_row(heading, f"{each:,.{digits}f}", f"{total:,.{digits}f}")
     return table
 
 
