@@ -1,7 +1,7 @@
 """The pool of warm candidates: processes that have run nothing yet and wait for a submission."""
 
 import threading
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 
 import torch
 
@@ -53,7 +53,7 @@ class WarmPool:
         self._refill_later()
 
     def take(self) -> Worker:
-        """A warm candidate. Starting one takes a while, so call this without holding the lease."""
+        """A warm candidate. Call without holding the lease."""
         return self.watched(self.take_trusted())
 
     def take_trusted(self) -> Worker:
@@ -176,7 +176,9 @@ class WarmPool:
         except JudgeError:  # the fork server may have been ending
             worker = self._forked()
         try:
-            with as_judge_error():
+            # while a context is created, calls on the GPU take 0.15 ms longer
+            on_gpu = self._device.type == "cuda"
+            with as_judge_error(), self._lease.shared() if on_gpu else nullcontext():
                 worker.prepare(self._info.processors)
         except BaseException:
             worker.close()

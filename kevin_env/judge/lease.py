@@ -3,8 +3,8 @@
 It is shared by everything that runs on the device, and exclusive for the fraction of a second in
 which times are measured. A holder of the shared lease asks between calls whether an exclusive one
 is wanted. During a long call it cannot, as kernels on a GPU go on: meanwhile newcomers may share
-the device. Creating and ending contexts needs no lease. File locks implement it, so that a process
-that dies releases it.
+the device. Ending contexts needs no lease. File locks implement it, so that a process that dies
+releases it.
 """
 
 import fcntl

@@ -8,8 +8,7 @@ Judge and candidate queue everything in advance. For each call i:
 
 W and D are flags in device memory (`kevin_env.judge.handshake.handshake`). The time between the
 two events is a *link*: the call, plus a constant for switching contexts there and back. It contains
-no host code, launch or wake-up. The judge's queue is held until all links are in it, and the
-candidate's process is stopped until the last link is through.
+no host code, launch or wake-up. The candidate's process is stopped until the last link is through.
 
 Two kinds of calls cannot be queued:
 
@@ -46,16 +45,12 @@ What remains: no call shares a link with another, and the constant is known to a
 interval covers.
 """
 
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-
-from kevin_env.candidate import cuda
 from kevin_env.candidate.wire import encode
 from kevin_env.judge.device import finish
 from kevin_env.judge.handshake.claims import CallClaim, Output, require_skeletons
@@ -84,19 +79,12 @@ WARM_SECONDS = 60.0
 """Timeout for orders to the judge's own processes, which have been called before."""
 
 
-HELD = 0.5
-"""Seconds after which the judge's queue starts even if links are missing, which may wait for it."""
+HEAD_START = 16
+"""Flushes of the L2 before the first link, some 40 us each, during which the host queues links."""
 
 
 class GpuHandshake(Handshake):
     """The handshake on a GPU."""
-
-    def __init__(self, *handshake: Any) -> None:
-        super().__init__(*handshake)
-        self._chains = 0
-        self._ready = torch.zeros(1, dtype=torch.int32, device=self.device)
-        """How many chains may begin, in device memory."""
-        self._side = torch.cuda.Stream(self.device)
 
     def call(self, player: Player, drawn: Drawn, timeout: float | Patience) -> Answer:
         """One call, timed roughly on a shared device. Errors as `Handshake.call`."""
@@ -191,8 +179,7 @@ class GpuHandshake(Handshake):
             if timed := all(row.claims for row in rows):
                 for row in rows:
                     row.player.worker.freeze(True)
-                with self._held():
-                    self._queue(rows)
+                self._queue(rows)
                 for row in rows:
                     with trusted(row.player):
                         self._through(row.player, row.links, timeout)
@@ -232,37 +219,21 @@ class GpuHandshake(Handshake):
         return _Row(player, links, claims)
 
     def _queue(self, rows: "Sequence[_Row]") -> None:
-        """Queues all links, those of several players in random order."""
+        """Queues all links, those of several players in random order.
+
+        A link takes longer than queueing it, so only the first could wait for the host.
+        """
         turns = [row for row in rows for _ in row.links]
         self.random.shuffle(turns)
         left = {id(row): iter(row.links) for row in rows}
+        for _ in range(HEAD_START):
+            self.flush()
         for row in turns:
             link = next(left[id(row)])
             link.open()
             link.wait()
             link.look()
             link.take()
-
-    @contextmanager
-    def _held(self) -> Iterator[None]:
-        """Holds the judge's queue until it is complete, so that no link waits for the host.
-
-        One that does is up to 50 us longer, even if the wait is before it begins.
-        """
-        self._chains += 1
-        cuda.wait_for(self._ready.data_ptr(), self._chains)
-        late = threading.Timer(HELD, self._begin)
-        late.start()
-        try:
-            yield
-        finally:
-            late.cancel()
-            self._begin()
-
-    def _begin(self) -> None:
-        torch.cuda.set_device(self.device)  # a timer's thread has no current device yet
-        with torch.cuda.stream(self._side):
-            cuda.write_word(self._ready.data_ptr(), self._chains)
 
     def _foreseen(self, player: Player) -> list[Output]:
         """Where a player's next outputs will be, if they are where the last ones were."""

@@ -50,8 +50,10 @@ one side may have both threads on one processor.
 """
 RESOLUTION = 1e-6
 """The shortest duration of a call."""
-CHAIN_ERROR, CONSTANT_ERROR = 0.5e-6, 1e-6
-"""Standard deviation between chains of one process, and of a link's constant."""
+CHAIN_ERROR, PROCESS_ERROR, CONSTANT_ERROR = 0.5e-6, 0.7e-6, 1e-6
+"""Standard deviations: between chains of one process; of a call in one process from what events
+show in others; of a link's constant, which affects both sides alike.
+"""
 FEW_LINKS, LINK_ERROR = 4, 3e-3
 """With fewer links per side their scatter is unknown, and taken to be this share of a call."""
 OF_LOWER_HALF, OF_QUARTILE = 2.6, 1.36
@@ -170,7 +172,7 @@ def speedup_of_chains(
         statistics.median(p.submission for p in pairs),
     )
     own = [
-        _error(chains, call) / call
+        math.hypot(_error(chains, call), PROCESS_ERROR) / call
         for chains, call in zip((reference, submission), sides, strict=True)
     ]
     half = NORMAL * math.hypot(*own, CONSTANT_ERROR * (1 / sides[0] - 1 / sides[1]))
@@ -185,7 +187,12 @@ def speedup_of_chains(
 
 def least_spread(reference: float, submission: float) -> float:
     """The least spread that any number of chains can reach for calls of such durations, roughly."""
-    return math.hypot(NORMAL * CONSTANT_ERROR * (1 / reference - 1 / submission), BETWEEN["cuda"])
+    return math.hypot(
+        NORMAL * CONSTANT_ERROR * (1 / reference - 1 / submission),
+        NORMAL * PROCESS_ERROR / reference,
+        NORMAL * PROCESS_ERROR / submission,
+        BETWEEN["cuda"],
+    )
 
 
 def _error(chains: Sequence[Sequence[float]], call: float) -> float:

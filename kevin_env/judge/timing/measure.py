@@ -49,13 +49,12 @@ ENDING = 0.5
 SHAKEN = 10e-6
 """Seconds by which links of the null model may exceed the shortest ones.
 
-While another process creates a context, for 0.1 to 0.4 s on an H100, links of all players may be
-150 us longer, and some a time slice.
+While a process that is not the judge's creates a context, for 0.1 to 0.4 s on an H100, links of all
+players may be 150 us longer.
 """
 DISTURBED = 1e-3
-"""A link's constant is longer than this only where others share the device in time slices.
-
-Otherwise it is some 0.29 ms.
+"""A link's constant is longer than this only where others share the device in time slices, or where
+the queue of its chain disturbs itself. Otherwise it is some 0.29 ms.
 """
 NEARLY = 1.25
 """More chains hardly help once the spread is within this factor of the least possible one."""
@@ -190,6 +189,8 @@ class Chains:
         """The answers of one chain with as many links as fit."""
         if not side.call:
             side.call = self._timed(side, 1)[0].seconds
+            if DISTURBED < side.call < CHAIN_SECONDS:  # perhaps by a time slice
+                side.call = min(side.call, self._timed(side, 1)[0].seconds)
         before, fitting = len(self._constants), min(LINKS, self._session.supply.fitting)
         answers = self._timed(side, max(1, min(fitting, int(CHAIN_SECONDS / side.call))))
         longer = (
@@ -207,14 +208,15 @@ class Chains:
         """So many links, again if the null model's show that a context was created meanwhile."""
         for _ in range(TRIES):
             answers, null = self._chain(side, count)
-            if not null or self._is_usual(estimates.lower_quartile(null)):
+            if not null or not self._is_shaken(estimates.lower_quartile(null)):
                 break
         if side is self._reference:
             self._constants += null
         return answers
 
-    def _is_usual(self, constant: float) -> bool:
-        return constant <= self._session.run.bench.least_constant(constant) + SHAKEN
+    def _is_shaken(self, constant: float) -> bool:
+        least = self._session.run.bench.least_constant(constant)
+        return least + SHAKEN < constant < DISTURBED
 
     def _chain(self, side: Side, count: int) -> tuple[list[Answer], list[float]]:
         """So many links, and the constants of the null model's links; none if it is not called.
