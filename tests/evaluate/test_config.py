@@ -8,7 +8,6 @@ import pytest
 from kevin_env.app.errors import BadInput
 from kevin_env.app.evaluate.config import (
     EvalConfig,
-    Human,
     OpenAI,
     Scripted,
     Transformers,
@@ -102,8 +101,6 @@ def test_what_is_kept_gives_the_same_again(file: Path, tmp_path: Path) -> None:
     ("policy", "kind"),
     [
         ({"model": "local:models/tiny"}, Transformers(kind="transformers", model="models/tiny")),
-        ({"model": "human"}, Human(kind="human")),
-        ({"kind": "openai", "model": "human"}, OpenAI(model="human")),
         ({"kind": "scripted", "replies": "/a"}, Scripted(kind="scripted", replies=Path("/a"))),
     ],
 )
@@ -169,10 +166,6 @@ def test_searches_have_shapes() -> None:
         (
             {"search": {"kind": "beam", "rounds": 3}},
             "search.rounds = 3: settings.max_turns = 4 is not a multiple",
-        ),
-        (
-            {"policy": {"model": "human"}},
-            "concurrency: a person plays one episode at a time; set it to 1",
         ),
         ({"requests_per_minute": 0}, "requests_per_minute = 0"),
         ({"requests_per_minute": float("inf")}, "requests_per_minute"),

@@ -87,15 +87,7 @@ class Solutions(Frozen):
     kind: Literal["solutions"]
 
 
-class Human(Frozen):
-    """A person, one episode at a time."""
-
-    kind: Literal["human"]
-
-
-PolicyConfig = Annotated[
-    OpenAI | Transformers | Scripted | Solutions | Human, Field(discriminator="kind")
-]
+PolicyConfig = Annotated[OpenAI | Transformers | Scripted | Solutions, Field(discriminator="kind")]
 
 
 class EvalConfig(Frozen):
@@ -136,7 +128,7 @@ class EvalConfig(Frozen):
         where, _, name = str(policy.get("model", "")).partition(":")
         if where in ("local", "transformers"):
             return policy | {"kind": "transformers", "model": name}
-        return {"kind": "human"} if policy == {"model": "human"} else policy | {"kind": "openai"}
+        return policy | {"kind": "openai"}
 
     @field_validator("search", mode="before")
     @classmethod
@@ -159,8 +151,6 @@ class EvalConfig(Frozen):
         load_counter(self.settings.tokenizer)
         if "eager" not in self.baselines:
             raise ValueError('baselines: eager is required; write ["eager", "compile"]')
-        if isinstance(self.policy, Human) and self.concurrency != 1:
-            raise ValueError("concurrency: a person plays one episode at a time; set it to 1")
         _require_no_secret(self.model_dump(mode="json"))
         return self
 

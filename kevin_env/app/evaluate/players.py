@@ -7,7 +7,6 @@ from kevin_env.app.arguments import read_policy
 from kevin_env.app.errors import BadInput
 from kevin_env.app.evaluate.config import (
     EvalConfig,
-    Human,
     OpenAI,
     Scripted,
     Solutions,
@@ -35,11 +34,8 @@ def make_player(config: EvalConfig, problems: Sequence[Problem]) -> Player:
         return _scripted(policy.replies, problems, range(shape.samples), shape.turns)
     if isinstance(policy, Solutions):
         return _solutions(problems, _languages(settings), settings.max_turns)
-    if isinstance(policy, Human):
-        shared = read_policy("human")
-    else:
-        parameters = policy.model_dump(exclude={"kind", "model"}, exclude_none=True)
-        shared = read_policy(policy_name(config), **parameters)
+    parameters = policy.model_dump(exclude={"kind", "model"}, exclude_none=True)
+    shared = read_policy(policy_name(config), **parameters)
     return lambda problem, sample, played: for_sample(shared, sample)
 
 

@@ -15,9 +15,9 @@ from rich.text import Text
 
 from kevin_env.app.errors import ENDED_EARLY, INTERRUPTED, JUDGE_FAILED, WRONG_ARGUMENTS, BadInput
 from kevin_env.app.evaluate.board import Board, best_text, progress_text
-from kevin_env.app.evaluate.config import EvalConfig, Human, OpenAI
+from kevin_env.app.evaluate.config import EvalConfig, OpenAI
 from kevin_env.app.evaluate.figures import RunMetrics
-from kevin_env.app.evaluate.folder import OnBadLine, RunFolder
+from kevin_env.app.evaluate.folder import OnBadLine, Recorded, RunFolder
 from kevin_env.app.evaluate.players import Player, policy_name
 from kevin_env.app.evaluate.run import Log, Run, Setup
 from kevin_env.app.screen import show
@@ -107,9 +107,7 @@ def evaluate(
     folder = RunFolder(config.out or Path())
     bad_line = functools.partial(_left_out, console)
     recorded = _begin(folder, config, problems, bad_line)
-    live = console.is_terminal and not (
-        console.is_dumb_terminal or isinstance(config.policy, Human)
-    )
+    live = console.is_terminal and not console.is_dumb_terminal
     kept: list[Text] = []
     board = _board(config, problems, recorded, None if live else console, kept)
     if board.done:
@@ -118,20 +116,26 @@ def evaluate(
         with open_log() as log:
             run = Run(Setup(config, problems, folder, pool, player, board, log), recorded)
             interrupted = _on_screen(board, run) if live else _interrupted(run)
-            for line in kept:
-                console.print(line, soft_wrap=True)
-            metrics = folder.recorded(config.prices, bad_line).measured()
-            if metrics:
-                folder.write_metrics(metrics)
-                if log:
-                    log.conclude(metrics)
+            metrics = _conclude(folder.recorded(config.prices, bad_line), folder, log)
     except OSError as error:
         said = f"cannot write to {folder.path}: {error}; continue with --resume {folder.path}"
         raise BadInput(said) from error
+    for line in kept:
+        console.print(line, soft_wrap=True)
     show(console, f"{progress_text(board)}; {best_text(board)}", "bold")
     for words, style in _last_words(run, folder, interrupted):
         show(console, words, style)
     return Ended(metrics, INTERRUPTED if interrupted else _code(run))
+
+
+def _conclude(recorded: Recorded, folder: RunFolder, log: Log | None) -> RunMetrics | None:
+    """Writes the figures, if there are any."""
+    metrics = recorded.measured()
+    if metrics:
+        folder.write_metrics(metrics)
+        if log:
+            log.conclude(metrics)
+    return metrics
 
 
 def _interrupted(run: Run) -> bool:

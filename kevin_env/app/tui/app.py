@@ -7,6 +7,7 @@ import select
 import signal
 import sys
 import threading
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -22,7 +23,7 @@ from textual.timer import Timer
 from textual.widgets import Footer, Input, Static
 
 from kevin_env.app.replay.pieces import DARK, DIM, LIGHT, Tints, fit, join, paragraph, text
-from kevin_env.app.tui.widgets import Lines
+from kevin_env.app.tui.widgets import Lines, Rows
 
 Pairs = Sequence[tuple[str, str]]
 _NOTICE = 4.0
@@ -31,8 +32,8 @@ _ROOMY = 110
 """Columns from which on the keys at the foot are spaced."""
 
 SCROLLING: tuple[BindingType, ...] = (
-    Binding("j,down", "scroll(1)", "line down", show=False),
-    Binding("k,up", "scroll(-1)", "line up", show=False),
+    Binding("j,down", "scroll(1)", "down", show=False),
+    Binding("k,up", "scroll(-1)", "up", show=False),
     Binding("pagedown,space,ctrl+f", "scroll_pages(0.9)", "page down", show=False),
     Binding("pageup,ctrl+b", "scroll_pages(-0.9)", "page up", show=False),
     Binding("ctrl+d", "scroll_pages(0.5)", "half a page down", show=False),
@@ -40,6 +41,23 @@ SCROLLING: tuple[BindingType, ...] = (
     Binding("g,home", "scroll(-1000000000)", "top", show=False),
     Binding("G,end", "scroll(1000000000)", "end", show=False),
 )
+
+
+class Scrolling:
+    """A screen whose keys `SCROLLING` act on one of its parts."""
+
+    @property
+    @abstractmethod
+    def scrolled(self) -> Lines | Rows:
+        """That part."""
+
+    def action_scroll(self, by: int) -> None:
+        """Scrolls by lines, or moves the cursor by rows."""
+        self.scrolled.move(by)
+
+    def action_scroll_pages(self, share: float) -> None:
+        """The same by a share of the part's height."""
+        self.action_scroll(int(self.scrolled.size.height * share))
 
 
 def _terminal_theme(back: str, text: str, *colours: str) -> TerminalTheme:
@@ -236,7 +254,7 @@ class AskScreen(Screen[Any], inherit_bindings=False):
         self.set_focus(None)
 
 
-class TextScreen(ModalScreen[None]):
+class TextScreen(Scrolling, ModalScreen[None]):
     """A page of text over another screen."""
 
     DEFAULT_CSS = """
@@ -261,23 +279,14 @@ class TextScreen(ModalScreen[None]):
         page.border_title, page.border_subtitle = self._title, "q closes"
         yield page
 
+    @property
+    def scrolled(self) -> Lines:
+        """The page."""
+        return self.query_one(Lines)
+
     def on_mount(self) -> None:
         """Fills the page."""
-        self.query_one(Lines).show(self._make)
-
-    def action_scroll(self, by: int) -> None:
-        """Scrolls by lines."""
-        scroll(self.query_one(Lines), by)
-
-    def action_scroll_pages(self, share: float) -> None:
-        """Scrolls by a share of the page."""
-        page = self.query_one(Lines)
-        scroll(page, int(page.size.height * share))
-
-
-def scroll(lines: Lines, by: int) -> None:
-    """Scrolls at once, without an animation."""
-    lines.scroll_to(y=lines.scroll_offset.y + by, animate=False)
+        self.scrolled.show(self._make)
 
 
 def _keys(screen: Screen[Any]) -> dict[str, tuple[str, str]]:

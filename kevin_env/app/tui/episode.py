@@ -31,7 +31,7 @@ from kevin_env.app.replay.pieces import (
 from kevin_env.app.replay.reward import return_sum, returns_of, score_sum
 from kevin_env.app.replay.rows import mark_of
 from kevin_env.app.screen import COLOURS, best_at
-from kevin_env.app.tui.app import SCROLLING, AskScreen, KevinApp
+from kevin_env.app.tui.app import SCROLLING, AskScreen, KevinApp, Scrolling
 from kevin_env.app.tui.widgets import Lines, Rows
 from kevin_env.app.writing import write_text
 from kevin_env.record import Trajectory, Turn, best_turn
@@ -323,7 +323,7 @@ EPISODE_KEYS: tuple[BindingType, ...] = (
 )
 
 
-class EpisodeScreen(AskScreen):
+class EpisodeScreen(Scrolling, AskScreen):
     """A screen with one episode, or two; `view` is the one that keys act on."""
 
     views: Sequence[EpisodeView]
@@ -353,6 +353,11 @@ class EpisodeScreen(AskScreen):
     def view(self) -> EpisodeView:
         """The episode that keys act on."""
         return self.views[0]
+
+    @property
+    def scrolled(self) -> Lines:
+        """What is read of it."""
+        return self.view.pane
 
     def forget(self) -> bool:
         """Forgets what was searched for; whether there was anything."""
@@ -464,15 +469,6 @@ class EpisodeScreen(AskScreen):
         """Scrolls sideways."""
         pane = self.view.pane
         pane.scroll_to(x=pane.scroll_offset.x + by, animate=False)
-
-    def action_scroll(self, by: int) -> None:
-        """Scrolls by lines."""
-        pane = self.view.pane
-        pane.scroll_to(y=pane.scroll_offset.y + by, animate=False)
-
-    def action_scroll_pages(self, share: float) -> None:
-        """Scrolls by a share of the pane."""
-        self.action_scroll(int(self.view.pane.size.height * share))
 
     def action_timeline(self) -> None:
         """Hides or shows the turns."""

@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.widgets import Static
 
 from kevin_env.app.replay.pieces import Column, fit, join
-from kevin_env.app.tui.app import AskScreen
+from kevin_env.app.tui.app import SCROLLING, AskScreen, Scrolling
 from kevin_env.app.tui.widgets import Cells, Lines, Rows
 
 
@@ -30,15 +30,12 @@ class Overview:
     """The latest events, the newest first."""
 
 
-class OverviewScreen(AskScreen):
+class OverviewScreen(Scrolling, AskScreen):
     """Shows an overview, again and again."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q", "leave", "stop"),
-        Binding("j,down", "move(1)", "down", show=False),
-        Binding("k,up", "move(-1)", "up", show=False),
-        Binding("pagedown", "move(10)", "ten down", show=False),
-        Binding("pageup", "move(-10)", "ten up", show=False),
+        *SCROLLING,
     ]
     DEFAULT_CSS = """
     OverviewScreen #facts { height: auto; }
@@ -49,6 +46,11 @@ class OverviewScreen(AskScreen):
     @abstractmethod
     def overview(self, width: int) -> Overview:
         """What is known now."""
+
+    @property
+    def scrolled(self) -> Rows:
+        """The table."""
+        return self.query_one(Rows)
 
     def compose(self) -> ComposeResult:
         """Title, facts, table and news."""
@@ -67,7 +69,7 @@ class OverviewScreen(AskScreen):
         now = self.overview(self.size.width)
         self.query_one("#title", Static).update(now.title)
         self.query_one("#facts", Static).update(Text("\n").join(now.facts))
-        rows = self.query_one(Rows)
+        rows = self.scrolled
         rows.styles.height = now.count + 1
         rows.show(now.columns, now.count, now.cells)
         news = lambda width: [fit(join(" ", line), width) for line in now.news]  # noqa: E731
@@ -75,14 +77,9 @@ class OverviewScreen(AskScreen):
 
     def on_rows_chosen(self, event: Rows.Chosen) -> None:
         """A click chooses, two open."""
-        self.query_one(Rows).move_to(event.row)
+        self.scrolled.move_to(event.row)
         if event.opened:
             self.action_open()
-
-    def action_move(self, by: int) -> None:
-        """Chooses another row."""
-        rows = self.query_one(Rows)
-        rows.move_to(rows.cursor + by)
 
     def action_open(self) -> None:
         """Opens the chosen row, where there is something to open."""

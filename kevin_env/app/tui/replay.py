@@ -1,7 +1,7 @@
 """`kevin-env replay` on a terminal: a list of episodes, and one or two of them turn by turn."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
@@ -15,9 +15,9 @@ from kevin_env.app.replay.library import Library
 from kevin_env.app.replay.list_columns import list_cells, list_columns
 from kevin_env.app.replay.pieces import DIM, ends, join, paragraph, text
 from kevin_env.app.replay.query import EVERYTHING, HELP, SORTS, Query, Sort, chosen, read_query
-from kevin_env.app.replay.rows import MARKS, Row
+from kevin_env.app.replay.rows import MARKS, NOISY, Row
 from kevin_env.app.screen import best_at
-from kevin_env.app.tui.app import AskScreen, KevinApp, Pairs, TextScreen
+from kevin_env.app.tui.app import SCROLLING, AskScreen, KevinApp, Pairs, Scrolling, TextScreen
 from kevin_env.app.tui.episode import EPISODE_KEYS, EpisodeScreen, EpisodeView, facts
 from kevin_env.app.tui.widgets import Rows
 from kevin_env.record import Trajectory
@@ -31,7 +31,10 @@ _REDRAW = 0.2
 """Seconds between two drawings of the list while it grows."""
 _FOLLOW = 0.5
 """Seconds between two looks at files that are followed."""
-_MARKS: Pairs = tuple((mark, name) for name, mark in MARKS.items())
+_MARKS: Pairs = (
+    *((mark, name) for name, mark in MARKS.items()),
+    (NOISY, "correct, time too noisy"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +78,11 @@ class Listing:
         return next(found, otherwise)
 
 
-class ListScreen(AskScreen):
+class ListScreen(Scrolling, AskScreen):
     """The list of episodes."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q", "app.quit", "quit"),
-        Binding("j,down", "move(1)", "down", show=False),
-        Binding("k,up", "move(-1)", "up", show=False),
         Binding("enter,l,right", "open", "open", key_display="enter"),
         Binding("slash", "filter", "filter"),
         Binding("s", "sort(1)", "sort", tooltip="sort by the next column"),
@@ -91,12 +92,7 @@ class ListScreen(AskScreen):
         Binding("c", "compare", "compare", tooltip="compare with the marked one"),
         Binding("f", "app.follow", "follow", tooltip="follow the file"),
         Binding("exclamation_mark", "bad", "unreadable lines", show=False),
-        Binding("pagedown,space,ctrl+f", "page(1)", "page down", show=False),
-        Binding("pageup,ctrl+b", "page(-1)", "page up", show=False),
-        Binding("ctrl+d", "page(0.5)", "half a page down", show=False),
-        Binding("ctrl+u", "page(-0.5)", "half a page up", show=False),
-        Binding("g,home", "move(-1000000000)", "top", show=False),
-        Binding("G,end", "move(1000000000)", "end", show=False),
+        *SCROLLING,
         Binding("colon", "number", "go to a number", show=False),
         Binding("escape", "clear", "clear the filter", show=False),
     ]
@@ -116,10 +112,10 @@ class ListScreen(AskScreen):
 
     def on_resize(self) -> None:
         """Draws it for another width."""
-        self.draw(self.rows.cursor)
+        self.draw(self.scrolled.cursor)
 
     @property
-    def rows(self) -> Rows:
+    def scrolled(self) -> Rows:
         """The table."""
         return self.query_one(Rows)
 
@@ -127,14 +123,14 @@ class ListScreen(AskScreen):
     def current(self) -> Row | None:
         """The row under the cursor."""
         shown = self.app.listing.shown
-        at = self.rows.cursor
+        at = self.scrolled.cursor
         return self.app.listing.rows[shown[at]] if at < len(shown) else None
 
     def draw(self, at: int) -> None:
         """Draws the list with the cursor at that row."""
         listing, app = self.app.listing, self.app
         columns = list_columns(listing.rows, listing.shown, self.size.width - 3)
-        self.rows.cursor = at
+        self.scrolled.cursor = at
 
         def cells(row: int) -> dict[str, Text]:
             number = listing.shown[row]
@@ -145,7 +141,7 @@ class ListScreen(AskScreen):
             there = marked and listing.rows[listing.shown[row]].key == marked.key
             return "●" if there else ""
 
-        self.rows.show(columns, len(listing.shown), cells, mark)
+        self.scrolled.show(columns, len(listing.shown), cells, mark)
         self.query_one("#title", Static).update(self._title())
         self.draw_summary()
 
@@ -162,7 +158,7 @@ class ListScreen(AskScreen):
             left = join(left, (f"  {self._nothing()}", "yellow"))
         if self.app.marked:
             left = join(left, ("  marked ", DIM), self.app.marked.problem)
-        place = f"{self.rows.cursor + 1:,}/{len(listing.shown):,} " if listing.shown else ""
+        place = f"{self.scrolled.cursor + 1:,}/{len(listing.shown):,} " if listing.shown else ""
         self.query_one("#summary", Static).update(ends(left, text(place, DIM), self.size.width))
 
     def _title(self) -> Text:
@@ -189,18 +185,14 @@ class ListScreen(AskScreen):
 
     def on_rows_chosen(self, event: Rows.Chosen) -> None:
         """A click chooses, two open."""
-        self.action_move(event.row - self.rows.cursor)
+        self.action_scroll(event.row - self.scrolled.cursor)
         if event.opened:
             self.action_open()
 
-    def action_move(self, by: int) -> None:
+    def action_scroll(self, by: int) -> None:
         """Moves the cursor."""
-        self.rows.move_to(self.rows.cursor + by)
+        super().action_scroll(by)
         self.draw_summary()
-
-    def action_page(self, share: float) -> None:
-        """Moves the cursor by a share of the page."""
-        self.action_move(int(self.rows.height * share))
 
     def action_number(self) -> None:
         """Asks for a row."""
@@ -208,7 +200,7 @@ class ListScreen(AskScreen):
 
     def _go_to(self, words: str) -> None:
         if words.isdecimal():
-            self.action_move(int(words) - 1 - self.rows.cursor)
+            self.action_scroll(int(words) - 1 - self.scrolled.cursor)
         elif words:
             self.app.say(f"{words!r} is no number", wrong=True)
 
@@ -237,7 +229,7 @@ class ListScreen(AskScreen):
     def action_mark(self) -> None:
         """Marks the row, or takes the mark away."""
         self.app.mark(self.current)
-        self.draw(self.rows.cursor)
+        self.draw(self.scrolled.cursor)
 
     def action_compare(self) -> None:
         """Opens the marked episode beside this one."""
@@ -267,7 +259,6 @@ class ViewScreen(EpisodeScreen):
         *EPISODE_KEYS,
         Binding("b", "best", "best", tooltip="best turn"),
         Binding("e", "next_error", "error", tooltip="next turn that failed"),
-        Binding("i", "next_gain", "next improvement", show=False),
         Binding("n", "found(1)", "next match", show=False),
         Binding("N", "found(-1)", "previous match", show=False),
         Binding("t", "timeline", "show or hide the turns", show=False),
@@ -356,23 +347,9 @@ class ViewScreen(EpisodeScreen):
 
     def action_next_error(self) -> None:
         """To the next turn that failed."""
-        turns = self.view.episode.turns
-        self._next(lambda at: turns[at].category != "correct", "no further failure")
-
-    def action_next_gain(self) -> None:
-        """To the next turn that was faster than all before."""
-        turns = self.view.episode.turns
-
-        def gains(at: int) -> bool:
-            before = max((turn.speedup or 0.0 for turn in turns[:at]), default=0.0)
-            return (turns[at].speedup or 0.0) > before
-
-        self._next(gains, "no further improvement")
-
-    def _next(self, wanted: Callable[[int], bool], none: str) -> None:
-        later = range(self.view.at + 1, len(self.view.episode.turns))
-        at = next((at for at in later if wanted(at)), None)
-        self.app.say(none) if at is None else self.view.go_to(at)
+        later = enumerate(self.view.episode.turns[self.view.at + 1 :], self.view.at + 1)
+        at = next((at for at, turn in later if turn.category != "correct"), None)
+        self.app.say("no further failure") if at is None else self.view.go_to(at)
 
     def action_ask_turn(self) -> None:
         """Asks for a turn."""
@@ -490,7 +467,7 @@ class ReplayApp(KevinApp[None]):
     def to_list(self, row: Row) -> None:
         """Back to the list, at that row."""
         self.pop_screen()
-        self._list.draw(self.listing.place(row, self._list.rows.cursor))
+        self._list.draw(self.listing.place(row, self._list.scrolled.cursor))
 
     def mark(self, row: Row | None) -> None:
         """Marks a row, or takes its mark away."""
@@ -504,7 +481,7 @@ class ReplayApp(KevinApp[None]):
 
     def relist(self, listing: Listing, at: int | None = None) -> None:
         """Another list; the cursor stays on its row unless it is sent elsewhere."""
-        row, cursor = self._list.current, self._list.rows.cursor
+        row, cursor = self._list.current, self._list.scrolled.cursor
         self.listing = listing
         if at is None:
             at = 0 if cursor == 0 and listing.sort == "newest" else listing.place(row, cursor)

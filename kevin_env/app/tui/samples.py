@@ -23,7 +23,6 @@ from kevin_env.app.replay.rows import mark_of
 from kevin_env.app.tui.app import KevinApp
 from kevin_env.app.tui.overview import Overview, OverviewScreen
 from kevin_env.app.tui.play import WatchScreen
-from kevin_env.app.tui.widgets import Rows
 from kevin_env.record import Trajectory, best_turn
 from kevin_env.render import speedup_text
 
@@ -69,7 +68,7 @@ class SamplesScreen(OverviewScreen):
 
     def action_open(self) -> None:
         """Opens the chosen sample."""
-        self.app.open(self.query_one(Rows).cursor)
+        self.app.open(self.scrolled.cursor)
 
     def action_pause(self) -> None:
         """Lets no sample take another turn, or lets them go on."""

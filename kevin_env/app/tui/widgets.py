@@ -53,6 +53,10 @@ class Lines(ScrollView, can_focus=False):
         if not keep:
             self.scroll_to(0, 0, animate=False)
 
+    def move(self, by: int) -> None:
+        """Scrolls by lines, at once."""
+        self.scroll_to(y=self.scroll_offset.y + by, animate=False)
+
     def find(self, words: str, by: int = 1) -> tuple[int, int] | None:
         """Goes to the next line that holds the words, or with -1 to the one before.
 
@@ -180,6 +184,10 @@ class Rows(ScrollView, can_focus=False):
         self._columns, self.count, self._cells, self._mark = tuple(columns), count, cells, mark
         self.virtual_size = Size(0, count + 1)
         self.move_to(self.cursor)
+
+    def move(self, by: int) -> None:
+        """Chooses another row."""
+        self.move_to(self.cursor + by)
 
     def move_to(self, row: int) -> None:
         """Chooses a row, or the nearest that there is."""
