@@ -319,6 +319,11 @@ def test_the_demo_measures_a_noisy_time_again(tmp_path: Path) -> None:
     assert [turn.speedup for turn in trajectory.turns[3:]] == [0.5, 2.0]
     assert [each.turns[-1].speedup for each in recorded(tmp_path)] == [1.5, 2.0]
     assert page.getvalue().count("class ModelNew") == 1
+    show_result(narrator.console, recorded(tmp_path)[0].turns)
+    least = (
+        "at least 0.9x the speed of PyTorch (95 % interval 0.90x to 2.50x: this machine is busy)"
+    )
+    assert page.getvalue().splitlines()[-2] == least
     show_result(narrator.console, (trajectory.turns[0],))
     assert page.getvalue().endswith("no kernel was timed\n")
 

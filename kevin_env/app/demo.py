@@ -59,27 +59,30 @@ def demo_replies(kind: str) -> tuple[str, ...]:
 
 
 def show_result(console: Console, turns: tuple[Turn, ...]) -> None:
-    """Prints the speedup of the last turn in large type, and those of all turns as a sparkline."""
+    """Prints the speedup of the last turn in large type, and those of all turns as a sparkline.
+
+    Of a noisy speedup it is the lower end, which is also what the score pays.
+    """
     last = turns[-1] if turns else None
-    if last is None or last.speedup is None or last.speedup_interval is None:
+    if last is None or last.paid_speedup is None or last.speedup_interval is None:
         show(console, "no kernel was timed", "bold yellow")
         return
-    times, noisy = f"{last.speedup:.1f}x", last.kind == "too_noisy"
-    claim = "faster than PyTorch" if last.speedup > 1 else "the speed of PyTorch"
+    faster, noisy = last.paid_speedup > 1, last.kind == "too_noisy"
+    times, least = f"{last.paid_speedup:.1f}x", "at least " * noisy
+    claim = "faster than PyTorch" if faster else "the speed of PyTorch"
     low, high = last.speedup_interval
-    interval = f"95 % interval {low:.2f}x to {high:.2f}x"
-    interval += ", noisy: this machine is busy" * noisy
+    interval = f"95 % interval {low:.2f}x to {high:.2f}x" + ": this machine is busy" * noisy
     values = [turn.speedup for turn in turns]
     trend = f"speedup by turn  {sparkline(values)}  "
     trend += "  ".join("-" if value is None else f"{value:.2f}x" for value in values)
     if not console.is_terminal:
-        show(console, f"{times} {claim} ({interval})\n{trend}")
+        show(console, f"{least}{times} {claim} ({interval})\n{trend}")
         return
     from textual.renderables.digits import Digits  # only now: textual takes a while to import
 
     grid = Table.grid(padding=(0, 2))
-    grid.add_row(Digits(times, "bold"), Text(f"\n{claim}\n{interval}", "bold"))
-    style = "yellow" if noisy or last.speedup <= 1 else "green"
+    grid.add_row(Text(f"\n{least}".rstrip()), Digits(times), Text(f"\n{claim}\n{interval}"))
+    style = "bold green" if faster and not noisy else "bold yellow"
     console.print(Panel(grid, box=box.HEAVY, style=style, padding=(0, 2), expand=False))
     show(console, trend)
 
