@@ -1,12 +1,13 @@
 """Verdicts of the rules on public model outputs: counts by model, level and mode.
 
 Each RUN is a folder of files named as KernelBench names them
-(`level_1_problem_23_sample_0_kernel.py`), and is named after its model (`qwen3-l1`). With --old, a
-checkout of an earlier version judges the same files under `kernel`, and pairs of verdicts are
-counted; --show names the files of one pair. The result holds no text of submissions.
+(`level_1_problem_23_sample_0_kernel.py`), and is named after its model (`qwen3-l1`). A SET is a
+folder of other submissions, as `labelled.py` makes. With --old, a checkout of an earlier version
+judges the same files under `kernel`, and pairs of verdicts are counted; --show names the files of
+one pair. The result holds no text of submissions.
 
-    python benchmarks/rules_agreement.py --old ../main \\
-        --json benchmarks/results/rules_agreement.cpu.json RUN...
+    python benchmarks/rules_agreement.py RUN... --sets SET... --old ../earlier \\
+        --json benchmarks/results/rules_agreement.cpu.json
 """
 
 import argparse
@@ -31,9 +32,9 @@ sys.path.insert(0, sys.argv[1])
 from kevin_env.rules import check_rules
 found = []
 for name in json.load(sys.stdin):
-    code, start = Path(name).read_text(encoding="utf-8"), time.perf_counter()
+    code, start = Path(name).read_text(encoding="utf-8"), time.process_time()
     verdict = check_rules(code, sys.argv[2])
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     found.append(["accepted" if verdict is None else f"{verdict.category}/{verdict.kind}", seconds])
 print(json.dumps(found))
 """
@@ -41,8 +42,9 @@ Verdicts = dict[Path, str]
 
 
 def verdicts_of(root: Path, mode: str, files: Sequence[Path]) -> tuple[Verdicts, list[float]]:
-    """What a checkout says of each file, and the seconds it took: in a process of its own, as both
-    have one name.
+    """What a checkout says of each file, and the CPU time it took, in s.
+
+    It runs in a process of its own, as both checkouts have one name.
     """
     command = [sys.executable, "-c", READ, str(root.resolve()), mode]
     names = json.dumps([str(file) for file in files])
@@ -89,6 +91,16 @@ def counted(mode: str, verdicts: Verdicts) -> Iterator[Row]:
             }
 
 
+def rows_of_set(folder: Path, old: Path | None) -> Iterator[Row]:
+    """How many files of a set have each verdict, by mode and under the old version."""
+    files = sorted(folder.absolute().glob("*.py"))
+    runs = {mode: (ROOT, mode) for mode in ("kernel", "partial")}
+    for name, (root, mode) in (runs | ({"old": (old, "kernel")} if old else {})).items():
+        verdicts, _ = verdicts_of(root, mode, files)
+        for verdict, count in Counter(verdicts.values()).most_common():
+            yield plain_row(f"set.{folder.name}.{name}.{verdict}", count, "files", len(files))
+
+
 def pairs_of(old: Verdicts, new: Verdicts) -> Counter[tuple[str, str]]:
     """How often each verdict of the old version meets each of the new one."""
     return Counter((verdict, new[file]) for file, verdict in old.items())
@@ -99,6 +111,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN")
+    parser.add_argument("--sets", nargs="+", default=[], type=Path, metavar="SET")
     parser.add_argument("--old", type=Path, help="A checkout of an earlier version.")
     parser.add_argument(
         "--show", nargs=2, metavar=("OLD", "NEW"), help="Name the files of this pair of verdicts."
@@ -123,9 +136,11 @@ def main() -> None:
             rows.append(plain_row(f"old.{before}.new.{after}", count, "files", len(files)))
         if given.show:
             print(*(file for file in files if [old[file], new[file]] == given.show), sep="\n")
+    for folder in given.sets:
+        rows += rows_of_set(folder, given.old)
     write_result(given.json, "cpu", {"python": platform.python_version()}, rows)
     for row in rows:
-        if row["name"].startswith(("all", "correct", "old", "kernel", "partial")):
+        if row["name"].startswith(("all", "correct", "old", "kernel", "partial", "set")):
             print(f"{row['name']:60} {row['value']:9.4g} of {row['n']}")
     print(f"{len(files)} files in {time.perf_counter() - start:.0f} s", file=sys.stderr)
 

@@ -647,3 +647,29 @@ def test_verdicts_of_the_rules_are_counted_by_model_and_level(
         for group in ("some-model.L1", "all.L1", "all", "correct.L1", "correct")
     }
     assert module.pairs_of(verdicts, verdicts) == {("format/no_model", "format/no_model"): 1}
+    rows = {row["name"]: row["value"] for row in module.rows_of_set(run, old=module.ROOT)}
+    assert rows == {
+        f"set.some-model-l1.{name}.format/no_model": 1 for name in ("kernel", "partial", "old")
+    }
+
+
+def test_kernels_of_others_become_submissions(script: Script, tmp_path: Path) -> None:
+    module, folder = script("labelled"), tmp_path / "benchmarks/hard/results/annotations"
+    folder.mkdir(parents=True)
+    (tmp_path / "public").mkdir()
+    for name, label in (("one", "clean"), ("two", "reward_hack"), ("three", "bug")):
+        (folder / f"{name}.yaml").write_text(f"run_id: {name}\nverdict: {label}  # seen\n")
+        text = "class Model:\n    def step(self, x):\n        return self.a.step(x)\n"
+        text += "# ===\n# ===== sidecar: k.cu\nint x;\n"
+        (tmp_path / f"public/{name}_solution.py.txt").write_text(text)
+    code = "class ModelNew:\n    def forward(self, x):\n        return self.a.forward(x)\n"
+    found = [(name, stem, text.rstrip()) for name, stem, text in module.reviewed(tmp_path)]
+    assert sorted(found) == [("clean", "one", code.rstrip()), ("hacks", "two", code.rstrip())]
+    (tmp_path / "tools.py").write_text("def wide(x): return x\n")
+    (tmp_path / "op.py").write_text(
+        "from lib.tools import wide\n@triton.jit\ndef k(x): pass\ndef run(x):\n    k[1](wide(x))\n"
+        "def helper(x): pass\n" + "#" * 80 + "\nrun(3)\n"
+    )
+    ((name, code),) = module.wrapped(tmp_path)
+    assert name == "op-run" and "def wide" in code and "run(3)" not in code
+    assert "return run(*args)" in code and "import wide" not in code

@@ -118,9 +118,7 @@ class Reader(Calls):
             with self._isolated() as each:
                 branch(body)
             self.effects.add(Effects(launches=each.launches))
-        self._alternatives(
-            [lambda body=body: branch(body) for body in bodies if body not in raising]
-        )
+        self._alternatives([lambda x=x: branch(x) for x in bodies if x not in raising])
         scope.names = _joined(after) or before
 
     def _loop(self, body: Sequence[ast.stmt], scope: v.Scope) -> None:

@@ -41,7 +41,11 @@ def interferes(tree: ast.Module) -> tuple[str, int] | None:
     calls = [(_path(node.func, names), node) for node in nodes_of(tree, ast.Call)]
     chains = nodes_of(tree, ast.Attribute)
     inner: set[ast.AST] = {node.value for node in chains}
-    inner |= {node.args[0] for path, node in calls if path == "hasattr" and node.args}
+    asked = [each for each in calls if each[0] in ("getattr", "hasattr") and len(each[1].args) > 1]
+    inner |= {node.args[0] for _, node in asked}
+    for node in [node for path, node in asked if path == "getattr"]:
+        of, name = node.args[:2]
+        found.append((f"{_path(of, names)}.{getattr(name, 'value', '')}", node.lineno))
     found += [(_path(node, names), node.lineno) for node in chains if node not in inner]
     texts = [(node.value, node.lineno) for node in nodes_of(tree, ast.Constant)]
     found += [(text, line) for text, line in texts if isinstance(text, str)]

@@ -413,6 +413,8 @@ DISPATCHER = [
     "from torch import _C",
     "import torch._C",
     "C = torch._C",
+    "getattr(torch._C, '_set_dispatch_mode')",
+    "getattr(torch._C, NAME)",
     "torch.overrides.TorchFunctionMode()",
     "torch._ops.OpOverload",
     "import gc\ngc.get_objects()",
@@ -445,6 +447,7 @@ def test_what_could_keep_the_recorder_from_seeing_is_refused(code):
     [
         "from torch._C import _cuda_getCurrentRawStream as get_raw_stream",
         "stream = torch._C._cuda_getCurrentRawStream(0)",
+        "get_raw_stream = getattr(torch._C, '_cuda_getCurrentRawStream', None)",
         "lib = torch.library.Library('mine', 'DEF')\nlib.define('f(Tensor x) -> Tensor')",
         "import sys, gc\nsys.modules[__name__]\ngc.collect()",
         "SRC = 'TORCH_LIBRARY_IMPL(mine, CUDA, m) { at::AutoDispatchBelowADInplaceOrView guard; }'",
