@@ -2,6 +2,7 @@
 
 import math
 import threading
+import time
 from contextlib import suppress
 from functools import cached_property
 
@@ -27,10 +28,13 @@ MEMORY_SHARE = 0.6
 CONSTANT_SPREAD = 3e-6
 """Seconds by which the constant of a link varies between timing sessions."""
 LEAST_FREE = 1 / 3
-"""Share of the device memory that was free at the start, which a submission judged alone leaves.
-
-The judge's own processes need less than the rest.
+"""Share of the device memory that was free at the start, which a submission leaves to the judge."""
+PATIENCE = 10.0
+"""Seconds to wait for others to free memory. With five judges on one H200, whose submissions come
+and go within two seconds, one of a hundred judged alone found most of the memory taken.
 """
+LOOK = 1.0
+"""Seconds between two queries of the driver."""
 
 
 class ProblemCache:
@@ -106,7 +110,6 @@ class Bench:
         memory: Bytes of host memory that a candidate may use. It is the same for all, so that a
             verdict does not depend on what else runs on the machine.
         device_memory: Bytes of a GPU that were free when the judge had its context; None on a CPU.
-        timing: Lock held while a submission is timed.
         sessions: Held by a submission from when its baselines are prepared until it is timed.
     """
 
@@ -131,11 +134,10 @@ class Bench:
             ceilings.find_all()
         self.problems = ProblemCache(self.lease, ceilings)
         self.profiler = ProfilerState()
-        self.timing = threading.Lock()
         self.sessions = threading.BoundedSemaphore(self.capacity.sessions)
         self._least_constant = math.inf
         self.candidates = WarmPool(
-            device, info, self.memory, self.capacity.spares, self.lease, self.timing, server
+            device, info, self.memory, self.device_memory, self.capacity.spares, self.lease, server
         )
         self.baselines = Baselines(
             self.candidates.take_trusted, self.capacity.baselines, self.lease
@@ -180,12 +182,17 @@ class Bench:
             return False
         return self.candidates.held(worker) > LEAST_FREE * self.device_memory
 
-    def crowded(self, worker: Worker) -> bool:
-        """Whether processes other than a candidate and the judge hold most of the device's memory.
+    def wait_for_memory(self, worker: Worker) -> None:
+        """Waits a while if others than a candidate and the judge hold most of the device's memory.
 
-        Always False on a CPU.
+        Idle baselines free what they keep. Call without holding the lease.
         """
         if self.device_memory is None:
-            return False
-        available = free_memory(self.device) + self.candidates.held(worker)
-        return available < LEAST_FREE * self.device_memory
+            return
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            available = free_memory(self.device) + self.candidates.held(worker)
+            if available >= LEAST_FREE * self.device_memory:
+                return
+            self.baselines.rest()
+            time.sleep(LOOK)

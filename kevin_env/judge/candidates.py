@@ -20,9 +20,9 @@ class WarmPool:
         device: Where candidates run.
         info: Limits of the device.
         memory: Bytes of host memory that a candidate may use.
+        device_memory: Bytes of the GPU that are free before the first candidate; None on a CPU.
         spares: Number of candidates to keep ready.
         lease: Lease of the device.
-        timing: Lock held while a submission is timed.
         server: A fork server that is already running; the pool takes ownership of it.
     """
 
@@ -31,9 +31,9 @@ class WarmPool:
         device: torch.device,
         info: DeviceInfo,
         memory: int,
+        device_memory: int | None,
         spares: int,
         lease: Lease,
-        timing: threading.Lock,
         server: ForkServer | None = None,
     ) -> None:
         self._device = device
@@ -46,8 +46,9 @@ class WarmPool:
         self._starting = 0
         self._lock = threading.Lock()
         self._closed = False
-        usage = nvml_usage(device) if device.type == "cuda" else None
-        self._memory = DeviceMemory(usage, timing) if usage else None
+        self._memory: DeviceMemory | None = None
+        if device_memory is not None and (usage := nvml_usage(device)):
+            self._memory = DeviceMemory(usage, limit_of(device_memory), lease.wanted)
         with suppress(JudgeError, OSError):
             self._start_spare()
         self._refill_later()
@@ -102,15 +103,11 @@ class WarmPool:
         if self._memory is not None:
             self._memory.close()
 
-    def watched(self, worker: Worker, held: int = 0) -> Worker:
-        """Limits the device memory of a candidate, of which it holds `held` bytes; returns it."""
+    def watched(self, worker: Worker) -> Worker:
+        """Limits the device memory of a candidate, and returns it."""
         if self._memory is not None:
-            self._memory.watch(worker, limit_of(torch.cuda.mem_get_info(self._device)[0] + held))
+            self._memory.watch(worker)
         return worker
-
-    def overdrew(self, worker: Worker) -> bool:
-        """Whether a candidate was ended because of the device memory that it held."""
-        return self._memory is not None and self._memory.ended(worker)
 
     def held(self, worker: Worker) -> int:
         """Bytes of device memory that a candidate holds; 0 where that cannot be measured."""

@@ -1,24 +1,17 @@
 """Whether a submission lacks device memory because other processes hold it."""
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
 import torch
 
-from kevin_env.judge.bench import Bench
+from kevin_env.judge.api import JudgeError
 from kevin_env.judge.capacity import CONTEXT
 from kevin_env.judge.job import Stopwatch
 from kevin_env.judge.submission_run import SubmissionRun
-from kevin_env.judge.workers.errors import Failed
-from kevin_env.judge.workers.worker import Worker, asleep, ended_on_error
+from kevin_env.judge.workers.errors import CandidateError, Failed
+from kevin_env.judge.workers.worker import asleep
 
-PATIENCE = 10.0
-"""Seconds to wait for others to free memory. With five judges on one H200, whose submissions come
-and go within two seconds, one of a hundred judged alone found most of the memory taken.
-"""
-LOOK = 1.0
-"""Seconds between two queries of the driver."""
 FAIR = 3
 """A submission is blamed only if it could have had this multiple of its outputs and weights.
 
@@ -26,30 +19,8 @@ It has to keep its last outputs until there are new ones, and may need as much f
 """
 
 
-class ShortOfMemory(Failed):
+class ShortOfMemory(JudgeError):
     """The submission ran out of memory while others held device memory that it needed."""
-
-
-def stays_crowded(bench: Bench, worker: Worker) -> bool:
-    """Whether a device stays crowded next to a candidate judged alone, for `PATIENCE` seconds.
-
-    Idle baselines of this judge free what they keep. Call without holding the lease.
-    """
-    if not bench.crowded(worker):
-        return False
-    bench.baselines.rest()
-    end = time.monotonic() + PATIENCE
-    while bench.crowded(worker):
-        if time.monotonic() > end:
-            return True
-        time.sleep(LOOK)
-    return False
-
-
-def is_crowded(bench: Bench, worker: Worker) -> bool:
-    """Whether a device is crowded, queried while nothing is timed. Call without the lease."""
-    with bench.lease.shared():
-        return bench.crowded(worker)
 
 
 @contextmanager
@@ -77,18 +48,24 @@ def leased(
 
 @contextmanager
 def ended_on_failure(run: SubmissionRun) -> Iterator[None]:
-    """As `ended_on_error`; memory is queried first, while the submission still holds its own.
+    """Ends a submission that fails inside a lease, before others get the device.
+
+    Stopping its process would not do: a kernel that hangs ends only with its process.
 
     Raises:
-        ShortOfMemory: in place of a failure for lack of memory that others hold.
+        ShortOfMemory: in place of a failure for lack of memory that others hold. Memory is queried
+            while the submission still holds its own.
     """
-    with ended_on_error(run.worker):
-        try:
-            yield
-        except Failed as failed:
-            if failed.failure.kind == "out_of_memory" and lacks_fair_share(run):
-                raise ShortOfMemory(failed.failure) from failed
-            raise
+    try:
+        yield
+    except CandidateError as error:
+        lacked = isinstance(error, Failed) and error.failure.kind == "out_of_memory"
+        short = lacked and lacks_fair_share(run)
+        run.worker.close()
+        if short:
+            text = "the submission lacked device memory that others hold"
+            raise ShortOfMemory(f"{text}: free it, or judge elsewhere") from error
+        raise
 
 
 def lacks_fair_share(run: SubmissionRun) -> bool:

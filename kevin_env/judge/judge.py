@@ -18,9 +18,7 @@ from kevin_env.judge.bench import Bench
 from kevin_env.judge.crowding import (
     ShortOfMemory,
     ended_on_failure,
-    is_crowded,
     leased,
-    stays_crowded,
 )
 from kevin_env.judge.device import inform, resolve
 from kevin_env.judge.job import Cancellation, Job, Stopwatch
@@ -131,16 +129,10 @@ class Judge:
     def _judge(self, job: Job) -> Judgement:
         """Judges with others on the device, and alone if a failure may have been caused by them."""
         attempt = self._attempt(job, alone=False)
-        if attempt.outcome is None or attempt.environmental:
+        if attempt.environmental:
             attempt = self._attempt(job.on_other_inputs(attempt.secret), alone=True)
         outcome, worker = attempt.outcome, attempt.worker
         assert outcome is not None  # alone, a lack of memory is raised
-        if attempt.crowded and (
-            outcome.kind == "out_of_memory" or self.bench.candidates.overdrew(worker)
-        ):
-            raise JudgeError(
-                "the submission lacked device memory that others hold: free it, or judge elsewhere"
-            )
         return Judgement(
             outcome=outcome, seconds=job.watch.seconds(), device=self.info,
             sandbox=worker.sandbox, secret=attempt.secret,
@@ -152,28 +144,20 @@ class Judge:
         worker, lease = self._take_worker(job), self.bench.lease
         secret = job.options.secret or secrets.token_hex(16)
         run = SubmissionRun(self.bench, job.problem, job.options, secret, worker, not alone)
-        outcome, crowded, ends = None, False, (False, False)
-        beside = not lease.idle()
+        outcome, shot, beside = None, False, not lease.idle()
         with lease.in_use(), ExitStack() as places:
             try:
                 job.require_protection_by(worker)
-                outcome, crowded = self._outcome(run, job, alone, places)
-                ends = worker.shot, worker.limited  # afterwards it is stopped, and may be gone
-            except (
-                torch.OutOfMemoryError,
-                BaselineOutOfMemory,
-            ):  # the judge's own: others may hold its memory
-                if alone:
+                outcome = self._outcome(run, job, alone, places)
+                shot = worker.shot  # afterwards it is stopped, and may be gone
+            except (torch.OutOfMemoryError, BaselineOutOfMemory, ShortOfMemory):
+                if alone:  # otherwise others may hold what was lacking
                     raise
             finally:
                 with job.watch("queue"):  # the submission ends before anything is reported of it
                     run.end()
-        lacked = ends[1] or (outcome is not None and outcome.kind == "out_of_memory")
-        beside = (
-            beside or not lease.idle() or crowded or (lacked and is_crowded(self.bench, worker))
-        )
-        environmental = outcome is not None and may_be_environmental(outcome, *ends, beside)
-        return _Attempt(outcome, worker, secret, crowded, environmental)
+        again = outcome is None or may_be_environmental(outcome, shot, beside or not lease.idle())
+        return _Attempt(outcome, worker, secret, again)
 
     def _take_worker(self, job: Job) -> Worker:
         """A candidate that has run nothing; tried again alone on the device if none starts."""
@@ -197,42 +181,30 @@ class Judge:
         judgement = with_profile(judgement, profile, job.options.rules)
         return judgement.model_copy(update={"seconds": job.watch.seconds()})
 
-    def _outcome(
-        self, run: SubmissionRun, job: Job, alone: bool, places: ExitStack
-    ) -> tuple[Outcome, bool]:
-        """The outcome, and whether others hold device memory that the submission needs."""
-        crowded, watch = False, job.watch
+    def _outcome(self, run: SubmissionRun, job: Job, alone: bool, places: ExitStack) -> Outcome:
+        watch = job.watch
         try:
             with watch("build"):
                 run.build(job.submission.code)
-            crowded = self._enter_device(run, watch, alone, places)
-            return self._screened(run, watch, alone) or self._time(run, watch), crowded
+            self._enter_device(run, watch, alone, places)
+            return self._screened(run, watch, alone) or self._time(run, watch)
         except CandidateError as error:
             worker = run.worker
-            outcome = verdict(error, run.place, str(worker.folder), worker.fault_line)
-            return outcome, crowded or isinstance(error, ShortOfMemory)
+            return verdict(error, run.place, str(worker.folder), worker.fault_line)
         except (torch.OutOfMemoryError, BaselineOutOfMemory):
             if alone and self.bench.hoards(run.worker):
-                return hoarding(run.place.input_set), crowded
+                return hoarding(run.place.input_set)
             raise
 
     def _enter_device(
         self, run: SubmissionRun, watch: Stopwatch, alone: bool, places: ExitStack
-    ) -> bool:
-        """Acquires places on the device; the submission is stopped while it waits.
-
-        Returns:
-            Whether the device stays crowded next to a submission that is judged alone.
-        """
+    ) -> None:
+        """Acquires places on the device; the submission is stopped while it waits."""
         every = self.bench.capacity.on_device
         with watch("queue"), asleep(run.worker, wait=False):
-            count = every if alone else self.bench.places(run.problem)
-            self._take_places(places, watch, count)
-            crowded = alone and stays_crowded(self.bench, run.worker)
-        if alone or count == every:  # its limit followed from what others had left
-            candidates = self.bench.candidates
-            candidates.watched(run.worker, held=candidates.held(run.worker))
-        return crowded
+            self._take_places(places, watch, every if alone else self.bench.places(run.problem))
+            if alone:
+                self.bench.wait_for_memory(run.worker)
 
     def _take_places(self, held: ExitStack, watch: Stopwatch, count: int) -> None:
         """Acquires places in order of arrival; whoever has all of them is alone on the device."""
@@ -318,7 +290,6 @@ class Judge:
                         give_way()
             with watch("queue"), asleep(run.worker, wait=False):
                 held.enter_context(lease.exclusive())
-                held.enter_context(self.bench.timing)
             with watch("time"), ended_on_failure(run):
                 return measure(session)
 
@@ -328,14 +299,12 @@ class _Attempt:
     """How one attempt to judge a submission ended.
 
     Attributes:
-        outcome: None if the judge itself ran out of device memory.
+        outcome: None if device memory was lacking that others may have held.
         secret: What its inputs were drawn from.
-        crowded: Whether others held device memory that the submission needed.
-        environmental: Whether the outcome may have been caused by others on the machine.
+        environmental: Whether that, or the outcome, may have been caused by others on the machine.
     """
 
     outcome: Outcome | None
     worker: Worker
     secret: str
-    crowded: bool
     environmental: bool

@@ -67,22 +67,21 @@ def hoarding(input_set: str | None) -> RuntimeFailure:
     return RuntimeFailure(kind="out_of_memory", message=text, input_set=input_set)
 
 
-def may_be_environmental(outcome: Outcome, shot: bool, limited: bool, beside: bool) -> bool:
+def may_be_environmental(outcome: Outcome, shot: bool, beside: bool) -> bool:
     """Whether a failure may have been caused by other processes; then it is judged again, alone.
 
-    The submission may lack memory that others hold, exceed a limit that followed from what they
-    left, or be killed because the machine's memory is exhausted. A timeout is its own: waiting for
-    a processor does not count (`kevin_env.judge.workers.worker`), and the limits are generous.
+    The submission may lack memory that others hold, or be killed because the machine's memory is
+    exhausted. A timeout is its own: waiting for a processor does not count
+    (`kevin_env.judge.workers.worker`), and the limits are generous.
 
     Args:
         outcome: Its outcome so far.
         shot: Whether its process was killed for an unknown reason.
-        limited: Whether it was killed for exceeding a limit.
         beside: Whether others were being judged when it began or ended, or hold device memory.
     """
     if outcome.category not in ("compile", "runtime"):
         return False
-    return shot or (beside and (outcome.kind == "out_of_memory" or limited))
+    return shot or (beside and outcome.kind == "out_of_memory")
 
 
 _DOING = {

@@ -1,4 +1,4 @@
-"""A submission judged alone on a crowded device waits for others to free memory."""
+"""Submissions that lack device memory, and the lease during which it is found out."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from kevin_env.judge import crowding
+from kevin_env.judge import bench, crowding
 from kevin_env.judge.handshake.handshake import Player
 from kevin_env.judge.job import Stopwatch
 from kevin_env.judge.submission_run import SubmissionRun
@@ -38,33 +38,23 @@ def test_a_submission_is_stopped_before_others_get_the_lease() -> None:
         assert steps == ["stopped", "given back", "held", "goes on"]
 
 
-class Crowded:
-    """A bench whose device is crowded for so many queries."""
-
-    def __init__(self, looks: int) -> None:
-        self.looks, self.asked, self.rested = looks, 0, 0
-        self.baselines = SimpleNamespace(rest=self.rest)
-
-    def rest(self) -> None:
-        self.rested += 1
-
-    def crowded(self, worker: Any) -> bool:
-        self.asked += 1
-        return self.asked <= self.looks
-
-
 @pytest.mark.parametrize(
-    ("looks", "patience", "stays", "rests"),
-    [(0, 10, False, 0), (4, 10, False, 1), (9999, 0.1, True, 1)],
+    ("free", "patience", "rests"), [([20], 10, 0), ([0, 0, 20], 10, 2), ([0] * 999, 0.1, 1)]
 )
 def test_others_have_time_to_free_memory_and_idle_baselines_free_theirs(
-    monkeypatch: pytest.MonkeyPatch, looks: int, patience: float, stays: bool, rests: int
+    monkeypatch: pytest.MonkeyPatch, free: list[int], patience: float, rests: int
 ) -> None:
-    monkeypatch.setattr(crowding, "PATIENCE", patience)
-    monkeypatch.setattr(crowding, "LOOK", 0.01)
-    bench: Any = Crowded(looks)
-    assert crowding.stays_crowded(bench, None) is stays  # type: ignore[arg-type]
-    assert bench.rested == rests
+    """Of 100 bytes that were free, the candidate holds 15."""
+    left, rested = iter(free), list[int]()
+    monkeypatch.setattr(bench, "PATIENCE", patience)
+    monkeypatch.setattr(bench, "LOOK", 0.06)
+    monkeypatch.setattr(bench, "free_memory", lambda device: next(left))
+    judges = SimpleNamespace(
+        device=None, device_memory=100, candidates=SimpleNamespace(held=lambda worker: 15),
+        baselines=SimpleNamespace(rest=lambda: rested.append(1)),
+    )  # fmt: skip
+    bench.Bench.wait_for_memory(judges, None)  # type: ignore[arg-type]
+    assert rests <= len(rested) <= rests + 1
 
 
 @pytest.mark.parametrize(
@@ -98,11 +88,11 @@ def test_a_fair_share_is_three_times_the_outputs_and_weights(
     monkeypatch.setattr("torch.cuda.mem_get_info", lambda device: (free << 20, 1 << 40))
     kept = [Player(None, SimpleNamespace(size=size << 20), ours) for size, ours in mapped]  # type: ignore[arg-type]
     model = torch.nn.Linear(4096, 4096, bias=False, device="meta")
-    bench = SimpleNamespace(
+    judges = SimpleNamespace(
         device=torch.device(device), candidates=SimpleNamespace(held=lambda worker: held << 20)
     )
     run: Any = SimpleNamespace(
-        bench=bench,
+        bench=judges,
         worker=None,
         mapped_bytes=SubmissionRun.mapped_bytes.fget(SimpleNamespace(_open=kept)),  # type: ignore[misc]
         case=SimpleNamespace(model=model),

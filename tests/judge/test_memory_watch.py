@@ -2,7 +2,6 @@
 real.
 """
 
-import threading
 import time
 
 import pytest
@@ -23,15 +22,14 @@ def test_who_takes_too_much_is_ended_and_others_are_not(submit: Submit) -> None:
     )  # two processes, each below the limit
     table |= dict.fromkeys(descendants(other.worker.pid), 200 << 20)
     assert len(table) == 4
-    watch = DeviceMemory(lambda: table, threading.Lock())
+    watch = DeviceMemory(lambda: table, 500 << 20, lambda: False)
     for ran in (hog, other):
-        watch.watch(ran.worker, 500 << 20)
+        watch.watch(ran.worker)
     with pytest.raises(Ended) as ended:
         time.sleep(1)
         hog.worker.ask("prepare", 10, device="cpu", threads=1)
     assert ended.value.limit == "more than 500 MiB of device memory"
     other.worker.ask("prepare", 10, device="cpu", threads=1)
-    assert watch.ended(hog.worker) and not watch.ended(other.worker)
     watch.close()
 
 
@@ -45,24 +43,24 @@ def test_what_a_candidate_holds_is_that_of_all_its_processes(submit: Submit) -> 
     table = dict.fromkeys(descendants(hog.worker.pid), 3) | dict.fromkeys(
         descendants(other.worker.pid), 5
     )
-    watch = DeviceMemory(lambda: table, threading.Lock())
+    watch = DeviceMemory(lambda: table, 1, lambda: False)
     assert (watch.held(hog.worker), watch.held(other.worker)) == (6, 10)
     watch.close()
 
 
 def test_nothing_is_asked_while_something_is_timed_nor_of_who_is_forgotten(submit: Submit) -> None:
-    ran, asked, busy = submit(""), [], threading.Lock()
+    ran, asked, busy = submit(""), [], [True]
 
     def usage() -> dict[int, int]:
         asked.append(1)
         return dict.fromkeys(descendants(ran.worker.pid), 1 << 40)
 
-    watch = DeviceMemory(usage, busy)
-    with busy:
-        watch.watch(ran.worker, 1)
-        time.sleep(0.8)
-        assert not asked
-        watch.forget(ran.worker)
+    watch = DeviceMemory(usage, 1, lambda: bool(busy))
+    watch.watch(ran.worker)
+    time.sleep(0.8)
+    assert not asked
+    watch.forget(ran.worker)
+    busy.clear()
     time.sleep(0.6)
     assert not asked
     ran.worker.ask("prepare", 10, device="cpu", threads=1)

@@ -212,7 +212,7 @@ def test_while_it_times_the_judge_draws_nothing(judge: Judge, monkeypatch) -> No
     drawn, draw = list[bool](), SubmissionRun.draw
 
     def drawing(*given: Any) -> Drawn:
-        drawn.append(judge.bench.timing.locked())
+        drawn.append(judge.bench.lease.wanted())
         return draw(*given)
 
     monkeypatch.setattr(SubmissionRun, "draw", drawing)
@@ -365,7 +365,7 @@ def test_every_timed_answer_is_compared_before_the_verdict(
 
     def checked(run: SubmissionRun, answer: Answer, drawn: Drawn) -> Incorrect | None:
         compared.append(answer)
-        alone.append(strict_judge.bench.timing.locked())
+        alone.append(strict_judge.bench.lease.wanted())
         return check(run, answer, drawn)
 
     monkeypatch.setattr("kevin_env.judge.timing.session.WAITING_SHARE", share)

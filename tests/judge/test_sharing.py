@@ -186,21 +186,16 @@ def test_a_submission_judged_alone_has_all_places(judge: Judge, monkeypatch) -> 
 @pytest.mark.parametrize(
     ("outcome", "given", "doubted"),
     [
-        (RuntimeFailure(kind="out_of_memory", message=""), (False, False, True), True),
-        (RuntimeFailure(kind="out_of_memory", message=""), (False, False, False), False),
-        (RuntimeFailure(kind="timeout", message=""), (False, False, True), False),
-        (RuntimeFailure(kind="exception", message=""), (False, True, True), True),
-        (RuntimeFailure(kind="exception", message=""), (False, False, True), False),
-        (RuntimeFailure(kind="killed", message=""), (True, False, False), True),
-        (
-            Correct(kind="timed", message=""),
-            (True, True, True),
-            False,
-        ),  # it ended after its verdict
+        (RuntimeFailure(kind="out_of_memory", message=""), (False, True), True),
+        (RuntimeFailure(kind="out_of_memory", message=""), (False, False), False),
+        (RuntimeFailure(kind="timeout", message=""), (False, True), False),
+        (RuntimeFailure(kind="exception", message=""), (False, True), False),
+        (RuntimeFailure(kind="killed", message=""), (True, False), True),
+        (Correct(kind="timed", message=""), (True, True), False),  # it ended after its verdict
     ],
 )
 def test_only_some_failures_may_be_environmental(
-    outcome, given: tuple[bool, bool, bool], doubted: bool
+    outcome, given: tuple[bool, bool], doubted: bool
 ) -> None:
     assert may_be_environmental(outcome, *given) is doubted
 

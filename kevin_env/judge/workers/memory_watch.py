@@ -9,7 +9,6 @@ import contextlib
 import ctypes
 import threading
 from collections.abc import Callable
-from weakref import WeakSet
 
 import torch
 
@@ -20,12 +19,13 @@ from kevin_env.judge.workers.worker import Worker
 
 WATCH_SECONDS = 0.25
 SHARE = 0.6
-"""Share of the memory that was free when a candidate got its submission."""
-LEAST = 2 * CONTEXT
-"""What a candidate may hold at least: its context and some kernels.
+"""Share of the memory that was free when the judge started, for one candidate.
 
-If that is not available, its allocations fail, and the judge sees that others hold the memory.
+It is the same for all, so that a verdict does not depend on what else runs on the device. Where
+others hold that memory, allocations fail, which the judge does not take for the submission's fault.
 """
+LEAST = 2 * CONTEXT
+"""What a candidate may hold at least: its context and some kernels."""
 _MAX_PROCESSES = 1024
 _NOT_AVAILABLE = (1 << 64) - 1
 
@@ -34,7 +34,7 @@ Usage = Callable[[], dict[int, int]]
 
 
 def limit_of(free: int) -> int:
-    """Bytes that a candidate may hold of a device with so many free, besides its own."""
+    """Bytes that a candidate may hold of a device that had so many free."""
     return max(LEAST, int(SHARE * free))
 
 
@@ -43,26 +43,23 @@ class DeviceMemory:
 
     Args:
         usage: Reports what each process holds.
-        busy: Held during timing, when nothing is queried.
+        limit: Bytes that a candidate may hold.
+        busy: Whether something is being timed; nothing is queried meanwhile.
     """
 
-    def __init__(self, usage: Usage, busy: threading.Lock) -> None:
+    def __init__(self, usage: Usage, limit: int, busy: Callable[[], bool]) -> None:
         self._usage = usage
+        self._limit = limit
         self._busy = busy
-        self._watched: dict[Worker, int] = {}
-        self._ended = WeakSet[Worker]()
+        self._watched = set[Worker]()
         self._lock = threading.Lock()
         self._closed = threading.Event()
         threading.Thread(target=self._run, daemon=True).start()
 
-    def watch(self, worker: Worker, limit: int) -> None:
-        """Limits a candidate to `limit` bytes from now on."""
+    def watch(self, worker: Worker) -> None:
+        """Limits a candidate from now on."""
         with self._lock:
-            self._watched[worker] = limit
-
-    def ended(self, worker: Worker) -> bool:
-        """Whether it was ended for holding more."""
-        return worker in self._ended
+            self._watched.add(worker)
 
     def held(self, worker: Worker) -> int:
         """Bytes that a candidate and all that it started hold now."""
@@ -71,7 +68,7 @@ class DeviceMemory:
     def forget(self, worker: Worker) -> None:
         """Stops watching a candidate that is about to end."""
         with self._lock:
-            self._watched.pop(worker, None)
+            self._watched.discard(worker)
 
     def close(self) -> None:
         """Stops watching."""
@@ -79,23 +76,22 @@ class DeviceMemory:
 
     def _run(self) -> None:
         while not self._closed.wait(WATCH_SECONDS):
-            if not self._busy.locked():
+            if not self._busy():
                 with contextlib.suppress(OSError):
                     self._look()
 
     def _look(self) -> None:
         with self._lock:
-            watched = dict(self._watched)
+            watched = set(self._watched)
         held = dict.fromkeys((worker.pid for worker in watched), 0)
         for pid, used in (self._usage() if watched else {}).items():
             for above in ancestors(pid):
                 if above in held:
                     held[above] += used
-        for worker, limit in watched.items():
-            if held[worker.pid] > limit:
+        for worker in watched:
+            if held[worker.pid] > self._limit:
                 self.forget(worker)
-                self._ended.add(worker)
-                worker.end(f"more than {limit >> 20} MiB of device memory")
+                worker.end(f"more than {self._limit >> 20} MiB of device memory")
 
 
 class _Process(ctypes.Structure):

@@ -108,11 +108,6 @@ class SupervisorChannel:
         end = self._ended
         return end is not None and end.limit is None and end.code in (None, -signal.SIGKILL)
 
-    @property
-    def limited(self) -> bool:
-        """See `Worker.limited`."""
-        return self._ended is not None and self._ended.limit is not None
-
     def _order(self, order: dict[str, Any]) -> None:
         self.settle()
         with suppress(WireError):  # as in `freeze`

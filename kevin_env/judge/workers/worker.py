@@ -281,11 +281,6 @@ class Worker:
         return self._supervisor.shot
 
     @property
-    def limited(self) -> bool:
-        """Whether it was killed for a limit."""
-        return self._supervisor.limited
-
-    @property
     def log(self) -> str:
         """What it has written to stdout and stderr: the beginning and the end."""
         return str(self._log)
