@@ -86,9 +86,8 @@ def turn_line(turn: Turn, why: bool = False) -> Text:
         turn: the turn.
         why: whether the message of a turn without a speedup follows.
     """
-    line = verdict_text(turn.outcome)
     told = speedup_text(turn.speedup, turn.speedup_interval)
-    line.append(f"  {told}" if told else "")
+    line = Text.assemble(verdict_text(turn.outcome), f"  {told}".rstrip())
     line.append(f"  score {turn.score:.2f}  ({turn.seconds.total:.1f} s)")
     if why and not told:
         line.append("  ").append_text(shown(turn.outcome.message, "bright_black"))

@@ -140,7 +140,7 @@ def progress(share: float, words: str, width: int) -> Text:
     """A line with a bar of how far something is (0 to 1), and behind it the same in words."""
     room = max(width - len(words) - 4, 4)
     done = round(min(max(share, 0.0), 1.0) * room)
-    return join(" ", ("━" * done, "cyan"), ("━" * (room - done), DIM), f"  {words}")
+    return join(" ", ("━" * done, "cyan"), ("─" * (room - done), DIM), f"  {words}")
 
 
 def clock(seconds: float) -> str:
