@@ -1,15 +1,15 @@
-"""How far an evaluation is: what the run tells, added up."""
+"""How far an evaluation is: what the run reports, added up."""
 
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from rich.text import Text
 
 from kevin_env.app.evaluate.folder import Compared
-from kevin_env.app.evaluate.run import Waiting
 from kevin_env.app.evaluate.search import AGAIN, Shape
 from kevin_env.app.replay.pieces import DIM, clock, join, text
 from kevin_env.app.screen import turn_line
@@ -17,6 +17,8 @@ from kevin_env.record import StopReason, Trajectory, Turn
 from kevin_env.render import speedup_text
 
 _NEWS = 50
+
+Waiting = Literal["model", "judge"]
 
 
 @dataclass
@@ -63,7 +65,7 @@ class Lane:
 
 
 class Board:
-    """The state of an evaluation, told by `Watch`. Safe to be told from several threads.
+    """The state of an evaluation. A run reports to it, from several threads.
 
     Args:
         title: what is evaluated, in a few words.
@@ -123,7 +125,7 @@ class Board:
         return self.left / self.rate if self.rate else None
 
     def waits(self, problem: str, sample: int, whom: Waiting | None) -> None:
-        """See `Watch`."""
+        """A sample waits for the model or the judge; None: it is not being played."""
         with self.lock:
             lane = self._touch(problem)
             lane.waiting.pop(sample, None)
@@ -131,7 +133,7 @@ class Board:
                 lane.waiting[sample] = whom
 
     def turn(self, problem: str, sample: int, turn: Turn) -> None:
-        """See `Watch`."""
+        """A turn has been judged."""
         with self.lock:
             lane = self._touch(problem)
             lane.turns[sample] = turn.turn
@@ -140,7 +142,7 @@ class Board:
         self._tell(join(_who(problem, sample), f" turn {turn.turn}  ", turn_line(turn, why=True)))
 
     def ended(self, problem: str, sample: int, turns: int, reason: StopReason, why: str) -> None:
-        """See `Watch`."""
+        """A sample ended after `turns` turns. `why` is empty unless something failed."""
         with self.lock:
             self._touch(problem).over.add(sample)
         if why:
@@ -148,7 +150,7 @@ class Board:
             self._tell(join(_who(problem, sample), " ", said), keep=True)
 
     def compared(self, problem: str, compared: Compared) -> None:
-        """See `Watch`."""
+        """torch.compile has been compared with eager."""
         told = (
             f"takes {compared.ratio:.2f} of eager's time"
             if compared.ratio
@@ -157,13 +159,13 @@ class Board:
         self._tell(join((problem, "bold"), f"  torch.compile {told}"))
 
     def failed(self, problem: str, why: str) -> None:
-        """See `Watch`."""
+        """A problem cannot be played at all."""
         with self.lock:
             self._touch(problem).failed = True
         self.trouble(f"{problem} cannot be played: {why}")
 
     def trouble(self, message: str) -> None:
-        """See `Watch`."""
+        """Anything else that the user should know."""
         self._tell(text(message, "bold red"), keep=True)
 
     def _know(self, episode: Trajectory) -> None:

@@ -8,9 +8,10 @@ import threading
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
 from kevin_env.advantage import returns_of
+from kevin_env.app.evaluate.board import Board, Waiting
 from kevin_env.app.evaluate.config import EvalConfig
 from kevin_env.app.evaluate.figures import RunMetrics
 from kevin_env.app.evaluate.folder import Compared, RunFolder
@@ -23,43 +24,13 @@ from kevin_env.outcome import interval_of, speedup_of
 from kevin_env.parsing import as_submission
 from kevin_env.policies.base import PolicyError
 from kevin_env.problem import Problem, ProblemError
-from kevin_env.record import StopReason, Trajectory, Turn
+from kevin_env.record import StopReason, Trajectory
 from kevin_env.settings import Settings
 
 LEAST_STRIKES = 3
 """Failures in a row that end a run, or its concurrency if that is larger."""
 ATTEMPTS = 2
 """Attempts at a sample whose model or judge fails, per process; a later one may continue it."""
-
-Waiting = Literal["model", "judge"]
-
-
-class Watch(Protocol):
-    """Receives the progress of a run, from several threads."""
-
-    def waits(self, problem: str, sample: int, whom: Waiting | None) -> None:
-        """A sample waits for the model or the judge; None: it is not being played."""
-        ...
-
-    def turn(self, problem: str, sample: int, turn: Turn) -> None:
-        """A turn has been judged."""
-        ...
-
-    def ended(self, problem: str, sample: int, turns: int, reason: StopReason, why: str) -> None:
-        """A sample ended after `turns` turns. `why` is empty unless something failed."""
-        ...
-
-    def compared(self, problem: str, compared: Compared) -> None:
-        """torch.compile has been compared with eager."""
-        ...
-
-    def failed(self, problem: str, why: str) -> None:
-        """A problem cannot be played at all."""
-        ...
-
-    def trouble(self, message: str) -> None:
-        """Anything else that the user should know."""
-        ...
 
 
 class Log(Protocol):
@@ -83,7 +54,7 @@ class Setup:
     folder: RunFolder
     pool: JudgePool
     player: Player
-    watch: Watch
+    board: Board
     log: Log | None = None
 
     @property
@@ -143,7 +114,7 @@ class Run:
             for problem in self.setup.problems:
                 self._workers.put(functools.partial(self._compare, problem), len(self._ranks) + 1)
         said = "stopping: waiting for running turns; press Ctrl-C again to discard them"
-        self._workers.wait(lambda: self.setup.watch.trouble(said))
+        self._workers.wait(lambda: self.setup.board.trouble(said))
 
     def interrupt(self) -> None:
         """Does what Ctrl-C does, from another thread than that of `play`."""
@@ -189,7 +160,7 @@ class Run:
             self._plan(problem)
             return
         finally:
-            self.setup.watch.waits(problem.id, play.sample, None)
+            self.setup.board.waits(problem.id, play.sample, None)
         self._note(problem, play, episode.trajectory, why)
 
     def _open(self, problem: Problem, play: Play) -> Episode:
@@ -220,7 +191,7 @@ class Run:
                 reply = policy.reply(episode.messages)
                 self._wait_for("judge", problem, play)
                 turn = self._workers.retry(lambda reply=reply: episode.submit(reply))
-                self.setup.watch.turn(problem.id, play.sample, turn)
+                self.setup.board.turn(problem.id, play.sample, turn)
         except (PolicyError, JudgeError) as error:
             if self._workers.abandoned.is_set():  # the interrupt may have caused it
                 raise Stopped from error
@@ -232,7 +203,7 @@ class Run:
         stop = self._workers.stopping if whom == "model" else self._workers.abandoned
         if stop.is_set():
             raise Stopped
-        self.setup.watch.waits(problem.id, play.sample, whom)
+        self.setup.board.waits(problem.id, play.sample, whom)
 
     def _note(self, problem: Problem, play: Play, trajectory: Trajectory, why: str) -> None:
         """Notes what was played, and plans again."""
@@ -247,7 +218,7 @@ class Run:
         else:
             self._taken.discard((problem.id, play.sample))
             if reason is not None:
-                self.setup.watch.ended(problem.id, play.sample, turns, reason, why)
+                self.setup.board.ended(problem.id, play.sample, turns, reason, why)
         if self.setup.log:
             self.setup.log.follow()
         self._plan(problem)
@@ -261,10 +232,10 @@ class Run:
             if self._failures[key] < ATTEMPTS:
                 self._taken.discard(key)
                 said = f"{problem.id} sample {play.sample} will be retried: {why}"
-                self.setup.watch.trouble(said)
+                self.setup.board.trouble(said)
             else:
                 self.left.append(reason)
-                self.setup.watch.ended(problem.id, play.sample, turns, reason, why)
+                self.setup.board.ended(problem.id, play.sample, turns, reason, why)
             if self._strikes >= max(LEAST_STRIKES, self.setup.config.concurrency):
                 whose = "judge" if reason == "judge_error" else "model"
                 self._stop(f"the {whose} failed {self._strikes} times in a row; last error: {why}")
@@ -292,7 +263,7 @@ class Run:
             known = problem.id in self.failed
             self.failed[problem.id] = str(error)
         if not known:
-            self.setup.watch.failed(problem.id, str(error))
+            self.setup.board.failed(problem.id, str(error))
 
     def _compare(self, problem: Problem) -> None:
         """Measures torch.compile on one problem unless that is recorded, and records it."""
@@ -306,12 +277,12 @@ class Run:
             return
         except (JudgeError, ProblemError) as error:
             self.left.append("judge_error")
-            own.watch.trouble(f"{problem.id}: torch.compile could not be measured: {error}")
+            own.board.trouble(f"{problem.id}: torch.compile could not be measured: {error}")
             return
         with self._lock:
             self._compared[problem.id] = found
             own.folder.write_compared(self._compared)
-        own.watch.compared(problem.id, found)
+        own.board.compared(problem.id, found)
 
 
 def compare(problem: Problem, settings: Settings, pool: JudgePool) -> Compared:

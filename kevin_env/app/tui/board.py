@@ -7,8 +7,8 @@ from typing import ClassVar
 from rich.text import Text
 from textual.binding import Binding, BindingType
 
-from kevin_env.app.evaluate.board import Board, Lane, best_text, progress_text
-from kevin_env.app.evaluate.run import Run, Waiting
+from kevin_env.app.evaluate.board import Board, Lane, Waiting, best_text, progress_text
+from kevin_env.app.evaluate.run import Run
 from kevin_env.app.replay.pieces import (
     DIM,
     Column,
@@ -75,7 +75,7 @@ class BoardApp(KevinApp[None]):
     """Plays an evaluation in another thread, and shows how far it is.
 
     Args:
-        board: told by the run.
+        board: the run reports to it.
         run: not begun.
     """
 
