@@ -16,8 +16,6 @@ LIMIT = 8 << 20
 _HEADER = 4
 _CHUNK = 1 << 16
 _MAX_FDS = 16
-_SPINS_PER_CLOCK = 256
-_SPIN_SECONDS = 0.03
 
 
 class WireError(Exception):
@@ -47,15 +45,12 @@ class Channel:
 
     Args:
         sock: A connected Unix stream socket; the channel owns it.
-        spin: Whether `receive` busy-waits for a while before it sleeps. It saves the tens of
-            microseconds of a wake-up where a GPU call is timed; a CPU kernel would lose a core.
         takes_fds: Whether attached descriptors are accepted. Otherwise the kernel drops them: an
             untrusted end could fill this process's table.
     """
 
-    def __init__(self, sock: socket.socket, spin: bool = False, takes_fds: bool = False) -> None:
+    def __init__(self, sock: socket.socket, takes_fds: bool = False) -> None:
         self.sock = sock
-        self.spin = spin
         self.takes_fds = takes_fds
         self._buffer = bytearray()
         self._fds: list[int] = []
@@ -156,19 +151,14 @@ class Channel:
 
     def _fill(self, deadline: float | None) -> None:
         if self._buffer and deadline is not None and time.monotonic() > deadline:
-            raise Late(
-                "no whole answer in time"
-            )  # a slow sender would never miss the next deadline
-        data = self._spin(deadline) if self.spin else self._sleep(deadline)
-        if not data:
-            raise Closed("the other end is gone")
-        self._buffer += data
-
-    def _sleep(self, deadline: float | None) -> bytes:
+            raise Late("no whole answer in time")  # a slow sender would never miss the next one
         timeout = None if deadline is None else max(0.0, deadline - time.monotonic())
         if not self._readable(timeout):
             raise Late("no answer in time")
-        return self._recv()
+        data = self._recv()
+        if not data:
+            raise Closed("the other end is gone")
+        self._buffer += data
 
     def _readable(self, timeout: float | None) -> bool:
         if self.sock.fileno() < 0:  # closed; reading reports it
@@ -177,24 +167,11 @@ class Channel:
         poll.register(self.sock, select.POLLIN)
         return bool(poll.poll(None if timeout is None else timeout * 1e3))
 
-    def _spin(self, deadline: float | None) -> bytes:
-        self.sock.setblocking(False)
-        tired = time.monotonic() + _SPIN_SECONDS
-        while time.monotonic() < tired:
-            for _ in range(_SPINS_PER_CLOCK):
-                try:
-                    return self._recv()
-                except BlockingIOError:
-                    continue
-        return self._sleep(deadline)
-
     def _recv(self) -> bytes:
         try:
             if not self.takes_fds:
                 return self.sock.recv(_CHUNK)
             data, fds, _, _ = socket.recv_fds(self.sock, _CHUNK, _MAX_FDS)
-        except BlockingIOError:
-            raise
         except OSError:
             return b""
         self._fds += fds

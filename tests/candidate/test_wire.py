@@ -15,11 +15,10 @@ from kevin_env.candidate.wire import LIMIT, Channel, Closed, Late, WireError
 Ends = tuple[Channel, Channel]
 
 
-@pytest.fixture(params=["sleep", "spin"])
-def ends(request: pytest.FixtureRequest) -> Iterator[Ends]:
-    """Two connected ends; the second waits as the parameter says."""
+@pytest.fixture
+def ends() -> Iterator[Ends]:
     a, b = socket.socketpair()
-    ours, theirs = Channel(a), Channel(b, spin=request.param == "spin", takes_fds=True)
+    ours, theirs = Channel(a), Channel(b, takes_fds=True)
     yield ours, theirs
     ours.close()
     theirs.close()
@@ -222,16 +221,3 @@ def test_a_process_with_many_open_files_can_still_wait() -> None:
         for fd in files:
             os.close(fd)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-
-
-def test_a_reader_that_spins_sleeps_when_nothing_comes() -> None:
-    a, b = socket.socketpair()
-    ours, theirs = Channel(a), Channel(b, spin=True)
-    timer = threading.Timer(0.5, ours.send, [{}])
-    timer.start()
-    before = time.thread_time()
-    assert theirs.receive(10) == {}
-    assert time.thread_time() - before < 0.25
-    timer.join()
-    ours.close()
-    theirs.close()

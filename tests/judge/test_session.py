@@ -38,10 +38,6 @@ class Side:
 
     def __init__(self) -> None:
         self.runs = self.to_run = True
-        self.attended = False
-
-    def attend(self, closely: bool) -> None:
-        self.attended = closely
 
     def freeze(self, frozen: bool, wait: bool = True) -> None:
         self.to_run = not frozen
@@ -111,13 +107,6 @@ def test_only_the_submissions_inputs_are_fresh_and_only_its_answers_are_compared
     for name in NAMES:
         made.session.call(made.players[name])
     assert made.given == ["fresh", "stock", "stock"] and made.compared == ["fresh"]
-
-
-def test_all_three_are_attended_only_while_they_are_timed(made: Called) -> None:
-    with pytest.raises(KeyError), made.session.still():
-        assert all(side.attended for side in made.sides.values())
-        raise KeyError
-    assert not any(side.attended for side in made.sides.values())
 
 
 CPU = torch.device("cpu")

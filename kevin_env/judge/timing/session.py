@@ -254,13 +254,11 @@ class TimingSession:
         everyone = (self.run.worker, self.reference.worker, self.null.worker)
         try:
             for worker in everyone:
-                worker.attend(True)
                 worker.freeze(True, wait=False)
             self.require_still()
             yield
         finally:
             for worker in everyone:
-                worker.attend(False)
                 worker.freeze(False, wait=False)
 
     def require_still(self) -> None:

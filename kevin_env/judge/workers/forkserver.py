@@ -178,9 +178,7 @@ def _become_candidate(
         os.close(writer)
         from kevin_env.candidate.runtime import Runtime
 
-        Runtime(
-            Channel(socket.socket(fileno=fds.channel), spin=order["spin"], takes_fds=True)
-        ).serve()
+        Runtime(Channel(socket.socket(fileno=fds.channel), takes_fds=True)).serve()
     finally:
         os._exit(0)
 

@@ -161,11 +161,10 @@ class Worker:
         self.folder = self._folder.path
         self.path = str(self.folder / "submission.py")
         self._faults = Faults(self.path)
-        self._on_gpu = device != "cpu"
         self.memory: ProcessMemory | None = None
         order = {
             "folder": str(self.folder), "environment": self._folder.environment,
-            "spin": self._on_gpu, "memory": memory, "device": device, "tools": tools,
+            "memory": memory, "device": device, "tools": tools,
         }  # fmt: skip
         channel, theirs = socket.socketpair()
         supervisor, supervisors = socket.socketpair()
@@ -182,7 +181,7 @@ class Worker:
             ):
                 server.fork(order, tuple(f.fileno() for f in (theirs, supervisors, pipe, faults)))
             self.sandbox, self.level, self.pid = self._greeted()
-            if not self._on_gpu:
+            if device == "cpu":
                 self.memory = memory_below(self.pid)
         except JudgeError:
             self.close()
@@ -237,13 +236,6 @@ class Worker:
         self.ask("region", timeout, region.fds, name=name, **region.order)
         if region.fds:  # memory of this machine that is not the candidate's own
             self._supervisor.lend(name, region.size)
-
-    def attend(self, closely: bool) -> None:
-        """Whether the judge spins while it waits for an answer on a GPU, for the lowest latency.
-
-        Only for timing: spinning threads hinder each other, as they take turns with the GIL.
-        """
-        self._channel.spin = closely and self._on_gpu
 
     def freeze(self, frozen: bool, wait: bool = True) -> None:
         """Stops every process of the candidate, or lets them go on.
