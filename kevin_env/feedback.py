@@ -5,7 +5,6 @@ it cannot close the fence.
 """
 
 import ast
-import functools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -216,49 +215,40 @@ def _render_outcome(
     name = (
         f"feedback/{outcome.category}.j2" if templates == "default" else f"{templates}/feedback.j2"
     )
-    message = sentence(inline(outcome.message))
-    details = outcome.details if isinstance(outcome, CompileError | RuntimeFailure) else ""
-    if templates == "default":  # where the message stands above the details
-        details = "\n".join(
-            line for line in details.split("\n") if line.strip() != outcome.message.strip()
-        )
-        details = details.strip("\n")
-    told = functools.partial(
-        render, name, category=outcome.category, kind=outcome.kind, message=message
-    )
+    passed = describe_input_sets(getattr(outcome, "passed", ()))
+    shown: dict[str, Any] = {
+        "category": outcome.category,
+        "kind": outcome.kind,
+        "message": sentence(inline(outcome.message)),
+        "line": outcome.line,
+        "source_line": source_line,
+        "input_set": getattr(outcome, "input_set", None),
+        "passed": passed,
+    }
     match outcome:
-        case CompileError():
-            return told(line=outcome.line, details=details, room=room, source_line=source_line)
-        case RuntimeFailure():
-            passed = describe_input_sets(outcome.passed)
-            return told(
-                line=outcome.line,
-                details=details,
-                room=room - len(passed),
-                source_line=source_line,
-                input_set=outcome.input_set,
-                passed=passed,
-            )
+        case CompileError() | RuntimeFailure():
+            details = outcome.details
+            if templates == "default":  # where the message stands above the details
+                lines, message = details.split("\n"), outcome.message.strip()
+                details = "\n".join(x for x in lines if x.strip() != message).strip("\n")
+            shown |= {"details": details, "room": room - len(passed)}
         case Incorrect():
-            return told(
-                input_set=outcome.input_set,
-                output=inline(outcome.output, OUTPUT_LIMIT),
-                worst_error=outcome.worst_error,
-                tolerance=outcome.tolerance,
-                differences=outcome.differences,
-                pattern=outcome.pattern,
-                paired=[
-                    [inline(name, OUTPUT_LIMIT) for name in pair]
-                    for pair in outcome.paired[:MOST_PAIRS]
-                ],
-                passed=describe_input_sets(outcome.passed),
-            )
+            pairs = outcome.paired[:MOST_PAIRS]
+            shown |= {
+                "output": inline(outcome.output, OUTPUT_LIMIT),
+                "worst_error": outcome.worst_error,
+                "tolerance": outcome.tolerance,
+                "differences": outcome.differences,
+                "pattern": outcome.pattern,
+                "paired": [[inline(name, OUTPUT_LIMIT) for name in pair] for pair in pairs],
+            }
         case RulesViolation():
-            return told(line=outcome.line, source_line=source_line, case=outcome.case)
+            shown |= {"case": outcome.case}
         case Correct():
-            return told(baseline_name=BASELINES[baseline], **_measured(outcome))
+            shown |= {"baseline_name": BASELINES[baseline], **_measured(outcome)}
         case _:
-            return told(line=outcome.line, source_line=source_line)
+            pass
+    return render(name, **shown)
 
 
 def _render_profile(profile: Profile) -> list[str]:
