@@ -22,7 +22,7 @@ from kevin_env.recorder import read_trajectories
 from kevin_env.settings import Settings
 
 OTHER: dict[str, Any] = {
-    "max_turns": 3, "gamma": 0.8, "returns": "max", "device": "cpu", "language": "cuda", "rules": "open",
+    "max_turns": 3, "gamma": 0.8, "returns": "max", "device": "cuda", "language": "cuda", "rules": "open",
     "glue": 0.05,
     "score": "kernrl", "bound": "lower", "pay_repeats": True, "noisy": "retry",
     "templates": "kevin-paper", "context": "last_n:2", "context_tokens": 9000, "tokenizer": "", "hints": True,

@@ -16,6 +16,7 @@ from stub_server import Answer, delta, serve
 from tiny_model import EXAMPLES, load_example
 from typer.testing import CliRunner
 
+from kevin_env.app.evaluate.config import read_config
 from kevin_env.cli import app
 from kevin_env.judge import ScriptedPool
 from kevin_env.outcome import CompileError, Outcome
@@ -125,7 +126,7 @@ def test_a_local_model_plays(run: Run, capsys: pytest.CaptureFixture[str]) -> No
     assert all(line.startswith("format/") for line in lines)
 
 
-@pytest.mark.parametrize("name", ["single_turn", "retrieved", "kevin"])
+@pytest.mark.parametrize("name", ["single_turn", "kevin"])
 def test_a_config_file_is_what_eval_takes(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -139,10 +140,17 @@ def test_a_config_file_is_what_eval_takes(
     told = json.loads(result.stdout)
     played = told["config"]["settings"]
     assert (told["samples"], told["turns_of_a_sample"]) == (16, 8 if name == "kevin" else 1)
-    assert (played["examples"], played["index"]) == (
-        ("retrieved", "kernels") if name == "retrieved" else ("one", "")
-    )
-    assert played["gamma"] == 0.4
+    assert (played["examples"], played["index"], played["gamma"]) == ("one", "", 0.4)
+
+
+def test_a_config_file_with_retrieval_needs_its_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = EXAMPLES / "configs" / "retrieved.toml"
+    result = CliRunner().invoke(app, ["eval", str(file), "--dry-run"])
+    assert result.exit_code == 2 and "there is no index at kernels" in result.stderr
+    assert read_config(file).settings.examples == "retrieved"
 
 
 def test_the_beam_of_kevin_is_one_override_away() -> None:

@@ -370,6 +370,10 @@ def test_the_demo_replies_keep_the_rules(kind: str) -> None:
             "--problem ID or --resume FILE",
         ),
         (["--problem", "{problem}", "--model", "m", "--samples", "0"], "give 1 or more"),
+        (
+            ["--problem", "{problem}", "--human", "--device", "cpu", "--language", "cuda"],
+            "CUDA kernels need a GPU",
+        ),
         (["--problem", "{problem}", "--human", "--samples", "2"], "several samples"),
         (["--problem", "{problem}", "--model", "human", "--samples", "2"], "several samples"),
         (["--problem", "{problem}", "--human", "--model", "m"], "--human or --model m"),

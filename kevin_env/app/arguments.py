@@ -59,8 +59,20 @@ def read_settings(overrides: Sequence[str] | None = None, /, **values: Any) -> S
     return settings
 
 
+def require_available(settings: Settings) -> None:
+    """Checks that this machine has what an episode needs, so that errors are reported at once.
+
+    Raises:
+        BadInput: if CUDA kernels are asked for and would be judged on a CPU.
+        RetrievalError: as `require_examples`.
+    """
+    if settings.language == "cuda" and device_names(settings.device) == ("cpu",):
+        raise BadInput("CUDA kernels need a GPU, and the device is the CPU: give --language cpp")
+    require_examples(settings)
+
+
 def require_examples(settings: Settings) -> None:
-    """Opens the retrieval index if examples need it, so that errors are reported at once.
+    """Opens the retrieval index if examples need it.
 
     Raises:
         RetrievalError: if it is missing, or the extra is not installed.

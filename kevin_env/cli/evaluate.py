@@ -79,6 +79,7 @@ def evaluate(
     continues a run that was stopped or killed. The key of the endpoint is $OPENAI_API_KEY, from the
     environment or a file .env.
     """
+    from kevin_env.app.arguments import require_examples
     from kevin_env.app.env_file import load_env_file
     from kevin_env.app.screen import make_console
 
@@ -98,6 +99,8 @@ def evaluate(
         return
     load_env_file()
     chosen, found = _read(config, resume, override or [], flags)
+    require_examples(chosen.settings)
+    _require_tensorboard(chosen)
     if dry_run:
         _outline(chosen, found, as_json)
         return
@@ -140,14 +143,13 @@ def _outline(config: "EvalConfig", problems: "tuple[Problem, ...]", as_json: boo
 def _evaluate(
     config: "EvalConfig", problems: "tuple[Problem, ...]", console: "Console"
 ) -> "tuple[RunMetrics | None, int]":
-    from kevin_env.app.arguments import open_pool, require_examples
+    from kevin_env.app.arguments import open_pool, require_available
     from kevin_env.app.evaluate.folder import RunFolder
     from kevin_env.app.evaluate.players import make_player
     from kevin_env.app.evaluate.session import evaluate
 
+    require_available(config.settings)
     player = make_player(config, problems)
-    require_examples(config.settings)
-    _require_tensorboard(config)
     folder = RunFolder(config.out or Path())
     open_log = functools.partial(_run_log, config, problems, folder)
     with folder.locked(), open_pool(config.settings.device) as pool:

@@ -117,13 +117,13 @@ def _starts(
     problem: str | None, resume: Path | None, samples: int, settings: "Settings"
 ) -> "Sequence[Problem | Trajectory]":
     """The problem, once per sample, or the recorded episodes to continue."""
-    from kevin_env.app.arguments import require_examples
+    from kevin_env.app.arguments import require_available
     from kevin_env.app.play.opening import last_episodes
     from kevin_env.problem import load_problem
 
     if resume is not None:
         return last_episodes(resume)
-    require_examples(settings)
+    require_available(settings)
     return (load_problem(problem or ""),) * samples
 
 

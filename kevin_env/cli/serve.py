@@ -38,7 +38,7 @@ def serve(
 
     Speaks HTTP and WebSocket until Ctrl-C. Needs the extra openenv.
     """
-    from kevin_env.app.arguments import open_pool, read_settings, require_examples
+    from kevin_env.app.arguments import open_pool, read_settings, require_available
     from kevin_env.app.env_file import load_env_file
     from kevin_env.app.errors import BadInput
     from kevin_env.selection import find_problems
@@ -50,7 +50,7 @@ def serve(
         raise BadInput(str(error)) from error
     load_env_file()
     chosen = read_settings(override, **settings)
-    require_examples(chosen)
+    require_available(chosen)
     problems = find_problems(problem) if problem else None
     try:
         limits = ServerLimits(

@@ -65,7 +65,8 @@ def test_from_a_file_to_figures(tmp_path: Path) -> None:
     code, said, err = call(config_file(tmp_path), "--out", out)
     assert code == 0
     assert "3 problems" in said and "fast_1.5" in said and "pass@k" in said
-    assert "18 of 18 turns" in err and "figures: " in err and "kevin-env replay" in err
+    assert "18 of 18 turns" in err and "figures: " in err
+    assert f"kevin-env replay {out}" in err and f"kevin-env report {out}" in err
     names = {"config.toml", "trajectories.jsonl", "metrics.json", "summary.csv", ".lock"}
     assert {path.name for path in out.iterdir()} == names
     code, said, _ = call("--resume", out, "--json")
@@ -145,8 +146,13 @@ def test_a_dry_run_plays_nothing(tmp_path: Path, as_json: bool) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "problems is missing"),
-        (["--problems", "L1"], "policy is missing"),
+        ([], "problems is missing; set it in the file or with --problems"),
+        (["--problems", "L1"], "policy is missing; set it in the file or with --model"),
+        (["{folder}/eval.toml", "--device", "cpu", "--language", "cuda"], "--language cpp"),
+        (
+            ["{folder}/eval.toml", "--dry-run", "--examples", "retrieved", "--index", "{folder}/x"],
+            "there is no index",
+        ),
         (["--problems", "L1_23_Sofmax", "--model", "m"], "did you mean L1_23_Softmax"),
         (
             ["--problems", "L1", "--model", "m", "-o", "samplse=3"],

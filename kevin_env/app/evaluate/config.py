@@ -224,6 +224,10 @@ def read_values(
     return values
 
 
+_OPTIONS = {"policy": "--model", "policy.model": "--model", "problems": "--problems"}
+"""The options of `kevin-env eval` for required keys."""
+
+
 def explain(error: ValidationError, model: type[BaseModel]) -> str:
     """The first problem in one line: the dotted key, and known keys or valid values."""
     errors = error.errors(include_url=False)
@@ -233,7 +237,8 @@ def explain(error: ValidationError, model: type[BaseModel]) -> str:
     if first["type"] == "extra_forbidden":
         return f"unknown key {name}; {_known_keys(keys, parent)}"
     if first["type"] == "missing":
-        return f"{name} is missing; set it in the file or with -o {name}=..."
+        option = _OPTIONS.get(name)
+        return f"{name} is missing; set it in the file or with {option or f'-o {name}=...'}"
     said = [
         each["msg"].removeprefix("Value error, ")
         for each in errors

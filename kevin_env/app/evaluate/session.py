@@ -195,7 +195,11 @@ def _last_words(run: Run, folder: RunFolder, interrupted: bool) -> Iterator[tupl
         yield f"all judged turns are saved; to continue: {again}", trouble
     if folder.metrics_file.exists():
         files = f"{folder.metrics_file} and {folder.summary_file.name}"
-        yield f"figures: {files}; to browse: kevin-env replay {folder.path}", ""
+        yield f"figures: {files}", ""
+        yield (
+            f"to browse: kevin-env replay {folder.path}; as a page: kevin-env report {folder.path}",
+            "",
+        )
 
 
 def _code(run: Run) -> int:
