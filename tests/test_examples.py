@@ -149,7 +149,7 @@ def test_a_config_file_with_retrieval_needs_its_index(
     monkeypatch.chdir(tmp_path)
     file = EXAMPLES / "configs" / "retrieved.toml"
     result = CliRunner().invoke(app, ["eval", str(file), "--dry-run"])
-    assert result.exit_code == 2 and "there is no index at kernels" in result.stderr
+    assert result.exit_code == 2 and f"there is no index at {tmp_path}/kernels" in result.stderr
     assert read_config(file).settings.examples == "retrieved"
 
 
