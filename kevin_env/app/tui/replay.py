@@ -405,8 +405,15 @@ class ReplayApp(KevinApp[None]):
         self._list = ListScreen()
         self._grew = self._looked = 0.0
 
+    def on_load(self) -> None:
+        """Reads a little before there is anything to draw."""
+        self.library.advance(_FIRST)
+        if 0.2 < self.library.progress < 1:
+            self.library.advance(5 * _FIRST)
+
     def get_default_screen(self) -> ListScreen:
         """The list."""
+        self.listing = self.listing.grown(self.library.rows)
         return self._list
 
     def on_mount(self) -> None:
@@ -414,12 +421,8 @@ class ReplayApp(KevinApp[None]):
         self.begin()
 
     def begin(self) -> None:
-        """Reads a little; what is small enough to be read whole opens at its newest episode."""
-        self.library.advance(_FIRST)
-        if 0.2 < self.library.progress < 1:
-            self.library.advance(5 * _FIRST)
+        """What is small enough to have been read whole opens at its newest episode."""
         whole = self.library.progress >= 1
-        self.listing = self.listing.grown(self.library.rows)
         alone = len(self.listing.shown) == 1 or not self.listing.words
         if whole and self.listing.shown and alone and not self.listing.query.text:
             self.open(self.listing.rows[self.listing.shown[0]])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from kevin_env.app.replay.library import Library
 from kevin_env.app.replay.rows import Row
-from kevin_env.app.tui.replay import ReplayApp, ViewScreen
+from kevin_env.app.tui.replay import ListScreen, ReplayApp, ViewScreen
 from kevin_env.record import Trajectory
 
 
@@ -21,6 +21,10 @@ class _Still(ReplayApp):
         super().__init__(library)
         self.listing = self.listing.changed(rows=tuple(rows))
         self._episode, self._at = episode, at
+
+    def get_default_screen(self) -> ListScreen:
+        """The list, of the rows that were given."""
+        return self._list
 
     def begin(self) -> None:
         """Opens the episode."""

@@ -1,5 +1,6 @@
 """Lines and tables of any length, of which only what is on the screen is drawn."""
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ from kevin_env.app.replay.pieces import Column, heading, table_line
 
 Cells = Mapping[str, Text]
 _CACHED = 4096
+"""Lines that are looked at for the width of all, and rows that are kept as they look."""
 
 
 class Lines(ScrollView, can_focus=False):
@@ -157,8 +159,8 @@ class Rows(ScrollView, can_focus=False):
     def __init__(self, id: str | None = None) -> None:
         super().__init__(id=id)
         self.cursor, self.count = 0, 0
-        self._columns: tuple[Column, ...] = ()
-        self._cells: Callable[[int], Cells] = lambda row: {}
+        self._columns: Sequence[Column] = ()
+        self._line: Callable[[int], Text] = lambda row: Text()
         self._mark: Callable[[int], str] = lambda row: ""
 
     @property
@@ -181,7 +183,8 @@ class Rows(ScrollView, can_focus=False):
             cells: what stands in a row, by the name of the column.
             mark: a character in front of a row.
         """
-        self._columns, self.count, self._cells, self._mark = tuple(columns), count, cells, mark
+        self._columns, self.count, self._mark = columns, count, mark
+        self._line = functools.lru_cache(_CACHED)(lambda row: table_line(columns, cells(row)))
         self.virtual_size = Size(0, count + 1)
         self.move_to(self.cursor)
 
@@ -218,7 +221,7 @@ class Rows(ScrollView, can_focus=False):
             chosen = row == self.cursor
             mark = self._mark(row) or ("▌" if chosen else " ")
             line = Text.assemble((mark, self.get_component_rich_style("rows--mark", partial=True)))
-            line.append(" ").append_text(table_line(self._columns, self._cells(row)))
+            line.append(" ").append_text(self._line(row))
             style += (
                 self.get_component_rich_style("rows--cursor", partial=True) if chosen else Style()
             )
