@@ -255,7 +255,7 @@ def append_lines(path: Path, lines: list[str]) -> None:
         try:
             while rest:
                 rest = rest[file.write(rest) :]
-        except OSError:  # no room: half a line would be worse than none
+        except OSError as error:  # no room: half a line would be worse than none
             with contextlib.suppress(OSError):  # of what cannot be truncated, such as /dev/full
                 file.truncate(size)
-            raise
+            raise OSError(error.errno, error.strerror, str(path)) from error

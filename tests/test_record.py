@@ -19,7 +19,14 @@ from kevin_env.judge.api import Seconds, Submission
 from kevin_env.outcome import Outcome
 from kevin_env.problem import Problem, ProblemError, parse_problem
 from kevin_env.record import SCHEMA, Message, ProblemRef, Reply, Trajectory, Turn, Usage, best_turn
-from kevin_env.recorder import BadLine, Recorder, partial_path, read_running, read_trajectories
+from kevin_env.recorder import (
+    BadLine,
+    Recorder,
+    append_lines,
+    partial_path,
+    read_running,
+    read_trajectories,
+)
 
 PROBLEM = ProblemRef.of(Problem(id="double", source=SOURCE, name="double"))
 
@@ -373,3 +380,8 @@ def test_two_writers_share_a_file(tmp_path) -> None:
         f"{name}{n}" for name in ("a", "b") for n in range(40)
     )
     assert not partial_path(file).exists()
+
+
+def test_a_full_disk_is_reported_with_the_file() -> None:
+    with pytest.raises(OSError, match="No space left on device: '/dev/full'"):
+        append_lines(Path("/dev/full"), ["{}"])

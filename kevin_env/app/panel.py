@@ -7,18 +7,22 @@ from rich.panel import Panel
 from rich.text import Text
 
 from kevin_env.app.replay.code import clean
-from kevin_env.app.replay.pieces import DARK, DIM, Look, fit, paragraph, text
+from kevin_env.app.replay.pieces import DARK, DIM, Look, Tints, fit, paragraph, text
 from kevin_env.app.screen import COLOURS
 from kevin_env.outcome import Category
 
 MOST_COLUMNS = 112
 _GROUND = "#d4d9e0 on #121212"
 """The tints of diffs suit a dark background only."""
+_OF_256: Tints = ("#005f00", "#5f0000", "#008700", "#870000")
+"""`DARK` in the palette of 256 colors; the nearest ones would be other hues."""
 
 
 def look_of(console: Console) -> Look:
     """How lines in a panel are drawn."""
-    return Look(min(console.width, MOST_COLUMNS) - 4, tints=DARK if _has_colours(console) else None)
+    tints = _OF_256 if console.color_system == "256" else DARK
+    width = min(console.width, MOST_COLUMNS) - 4
+    return Look(width, tints=tints if _has_colours(console) else None)
 
 
 def panel_lines(words: str, width: int) -> list[Text]:
