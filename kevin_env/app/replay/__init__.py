@@ -1,7 +1,7 @@
 """Trajectories as plain text, Markdown, a page or a picture; the screen itself is in `app.tui`.
 
     library    the episodes of a file or folder: a row each at once, the episode when it is opened
-    rows       what a list shows of an episode; `list_columns` lays it out
+    rows       what a list shows of an episode; `tables` lays it out
     query      which rows are wanted, in which order
     panes      a turn as lines, made by `diffs`, `numbers_panes`, `reward` and `pieces`
     plain      without a screen

@@ -1,7 +1,7 @@
 """What a turn holds, as lines of some width: one function per pane."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal, get_args
 
 from rich.text import Text
@@ -18,8 +18,10 @@ from kevin_env.app.replay.pieces import (
     text,
     wrapped,
 )
+from kevin_env.app.replay.reward import return_sum, score_sum
 from kevin_env.outcome import CompileError, Ending, Incorrect, RuntimeFailure
-from kevin_env.record import Trajectory, Turn
+from kevin_env.record import Trajectory, Turn, best_turn
+from kevin_env.render import speedup_text
 from kevin_env.wording import profile_lines
 
 Pane = Literal["kernel", "diff", "feedback", "prompt", "reply", "numbers"]
@@ -37,6 +39,36 @@ def pane_lines(episode: Trajectory, at: int, pane: Pane, look: Look) -> list[Tex
     if pane == "numbers":
         return numbers_pane(episode, at, look.width)
     return list(_PANES[pane](episode.turns[at], look))
+
+
+def facts(episode: Trajectory, more: Sequence[str] = ()) -> tuple[Text, Text]:
+    """Model, device and turns of an episode, and its best speedup."""
+    of = f" of {episode.config['max_turns']}" if "max_turns" in episode.config else ""
+    ended = f"ended: {episode.stop_reason}" if episode.stop_reason else "running"
+    words = [
+        episode.model or "no model",
+        episode.hardware.name if episode.hardware else "no device yet",
+        f"{len(episode.turns)}{of} turns",
+        *(more or [ended]),
+    ]
+    left, best = text(f" {'  ·  '.join(words)}", DIM), best_turn(episode.turns)
+    if best is None:
+        return left, text("no speedup yet " if not episode.stop_reason else "no speedup ", DIM)
+    where = f" (turn {best.turn}{', lower end' * (best.kind == 'too_noisy')}) "
+    return left, join(("best ", DIM), (speedup_text(best.paid_speedup), "bold green"), (where, DIM))
+
+
+def about_lines(episode: Trajectory, at: int, width: int) -> list[Text]:
+    """What stands beside a kernel: score and return written out, the summary, the feedback."""
+    turn = episode.turns[at]
+    lines: list[Text] = []
+    for words, style in (
+        (f"score {turn.turn} = {score_sum(turn, episode)}", ""),
+        (f"return {turn.turn} = {return_sum(episode, at)}", ""),
+        (turn.summary, DIM),
+    ):
+        lines += [Text(), *paragraph(words, width, style)] if words else []
+    return [*lines, Text(), *pane_lines(episode, at, "feedback", Look(width))]
 
 
 def error_lines(code: str, outcome: Ending) -> tuple[int, ...]:

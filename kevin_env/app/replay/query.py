@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from kevin_env.app.errors import BadInput
@@ -121,6 +121,47 @@ def chosen(
     return (
         sorted(known, key=lambda number: value(rows[number]) or 0.0, reverse=not reverse) + unknown
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The list of episodes: which rows are shown, in which order."""
+
+    rows: tuple[Row, ...] = ()
+    shown: Sequence[int] = ()
+    """Numbers into `rows`."""
+    words: str = ""
+    query: Query = EVERYTHING
+    hits: frozenset[int] = frozenset()
+    """Rows whose record holds the query's text, as far as `searched`."""
+    searched: int = 0
+    sort: Sort = "newest"
+    reverse: bool = False
+
+    def changed(self, **changes: object) -> "Listing":
+        """With other values; what is shown is chosen anew."""
+        new = replace(self, **changes)  # type: ignore[arg-type]
+        return replace(new, shown=chosen(new.rows, new.query, new.sort, new.reverse, new.hits))
+
+    def filtered(self, words: str) -> "Listing":
+        """Filtered by words."""
+        query = read_query(words)
+        again = query.text != self.query.text
+        found = {"hits": frozenset[int](), "searched": 0} if again else {}
+        return self.changed(words=words, query=query, **found)
+
+    def grown(self, rows: tuple[Row, ...]) -> "Listing":
+        """With more rows. Hits are numbers of rows: when rows moved they are looked for again."""
+        same = len(rows) >= len(self.rows) and rows[: len(self.rows)] == self.rows
+        found = {} if same or not self.query.text else {"hits": frozenset[int](), "searched": 0}
+        return self.changed(rows=rows, **found)
+
+    def place(self, row: Row | None, otherwise: int) -> int:
+        """Where a row stands in the list."""
+        if row is None:
+            return otherwise
+        found = (n for n, number in enumerate(self.shown) if self.rows[number].key == row.key)
+        return next(found, otherwise)
 
 
 def _natural(words: str) -> list[str | int]:

@@ -16,29 +16,20 @@ from textual.widgets import Static
 
 from kevin_env.app.errors import BadInput
 from kevin_env.app.replay.code import lines_of
-from kevin_env.app.replay.panes import PANES, Pane, pane_lines
+from kevin_env.app.replay.panes import PANES, Pane, about_lines, pane_lines
 from kevin_env.app.replay.pieces import (
-    DIM,
     Base,
-    Column,
     Look,
-    bar,
-    join,
-    paragraph,
     text,
-    that_fit,
 )
-from kevin_env.app.replay.reward import return_sum, returns_of, score_sum
-from kevin_env.app.replay.rows import mark_of
-from kevin_env.app.screen import COLOURS, best_at
+from kevin_env.app.replay.reward import returns_of
+from kevin_env.app.replay.tables import turn_columns, turn_row
+from kevin_env.app.screen import best_at
 from kevin_env.app.tui.app import SCROLLING, AskScreen, KevinApp, Scrolling
 from kevin_env.app.tui.widgets import Lines, Rows
 from kevin_env.app.writing import write_text
 from kevin_env.record import Trajectory, Turn, best_turn
-from kevin_env.render import speedup_text, turn_cells
 
-_VERDICT = 26
-_BAR = 24
 _FRAME = 4
 """Columns of the table of turns that are not cells: mark, gap and scrollbar."""
 _SIDE = (62, 76)
@@ -165,7 +156,7 @@ class EpisodeView(Horizontal):
         self._table()
         self._tabs()
         turn, at = self.turn, self.at
-        about = (lambda width: _about(self.episode, at, width)) if turn else lambda width: ()
+        about = (lambda width: about_lines(self.episode, at, width)) if turn else lambda width: ()
         self.query_one("#about", Lines).show(about)
         if turn is None and self.now is not None:
             self.pane.show(self.now.make, keep=keep)
@@ -225,74 +216,6 @@ class EpisodeView(Horizontal):
             words = f"{number} {name}" if long or chosen else str(number)
             line.append(" ").append(words, style)
         tabs.update(line)
-
-
-def turn_columns(turns: Sequence[Turn], width: int) -> tuple[Column, ...]:
-    """Of a table of turns; narrower ones leave out the last columns."""
-    longest = max((len(turn_cells(turn, 0.0)["verdict"]) for turn in turns), default=0)
-    found = (
-        Column("", 1),
-        Column("turn", 4, "right"),
-        Column("verdict", min(max(longest, 15), _VERDICT, max(width - 22, 8))),
-        Column("speedup", 7, "right"),
-        Column("score", 6, "right"),
-        Column("return", 6, "right"),
-        Column("95 % interval", 14),
-        Column("seconds", 7, "right"),
-        Column("speedup ", _BAR),
-    )
-    return that_fit(found, width)
-
-
-def turn_row(turn: Turn, value: float, best: bool, most: float) -> dict[str, Text]:
-    """A row of a table of turns.
-
-    Args:
-        turn: the turn.
-        value: its return.
-        best: whether it is the best one.
-        most: the largest speedup of all turns.
-    """
-    fast = "bold green" if best else "green" if (turn.paid_speedup or 0.0) >= 1 else ""
-    colour = COLOURS[turn.category]
-    styles = {
-        "": colour, "turn": "", "verdict": colour, "speedup": fast,
-        "score": "" if turn.score else DIM, "return": "", "95 % interval": DIM, "seconds": DIM,
-        "speedup ": "cyan",
-    }  # fmt: skip
-    share = bar((turn.speedup or 0.0) / most, _BAR)
-    words = turn_cells(turn, value) | {"": mark_of(turn), "speedup ": share}
-    return {name: text(words[name], style) for name, style in styles.items()}
-
-
-def facts(episode: Trajectory, more: Sequence[str] = ()) -> tuple[Text, Text]:
-    """Model, device and turns of an episode, and its best speedup."""
-    of = f" of {episode.config['max_turns']}" if "max_turns" in episode.config else ""
-    ended = f"ended: {episode.stop_reason}" if episode.stop_reason else "running"
-    words = [
-        episode.model or "no model",
-        episode.hardware.name if episode.hardware else "no device yet",
-        f"{len(episode.turns)}{of} turns",
-        *(more or [ended]),
-    ]
-    left, best = text(f" {'  ·  '.join(words)}", DIM), best_turn(episode.turns)
-    if best is None:
-        return left, text("no speedup yet " if not episode.stop_reason else "no speedup ", DIM)
-    where = f" (turn {best.turn}{', lower end' * (best.kind == 'too_noisy')}) "
-    return left, join(("best ", DIM), (speedup_text(best.paid_speedup), "bold green"), (where, DIM))
-
-
-def _about(episode: Trajectory, at: int, width: int) -> list[Text]:
-    """How the turn's score and return came about, what it changed, and its feedback."""
-    turn = episode.turns[at]
-    lines: list[Text] = []
-    for words, style in (
-        (f"score {turn.turn} = {score_sum(turn, episode)}", ""),
-        (f"return {turn.turn} = {return_sum(episode, at)}", ""),
-        (turn.summary, DIM),
-    ):
-        lines += [Text(), *paragraph(words, width, style)] if words else []
-    return [*lines, Text(), *pane_lines(episode, at, "feedback", Look(width))]
 
 
 def _gutter(turn: Turn | None, pane: Pane) -> int:

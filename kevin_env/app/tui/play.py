@@ -16,10 +16,10 @@ from kevin_env.app.play.events import Asked, Event, Failed, Judged, Started
 from kevin_env.app.play.live import Live, happened, tokens_text
 from kevin_env.app.play.session import Session
 from kevin_env.app.replay.code import last_lines
-from kevin_env.app.replay.panes import pane_lines, prose
+from kevin_env.app.replay.panes import facts, pane_lines, prose
 from kevin_env.app.replay.pieces import DIM, Look, coloured, ends, join, paragraph, text, wrapped
 from kevin_env.app.tui.app import KevinApp
-from kevin_env.app.tui.episode import EPISODE_KEYS, EpisodeScreen, EpisodeView, Now, facts
+from kevin_env.app.tui.episode import EPISODE_KEYS, EpisodeScreen, EpisodeView, Now
 from kevin_env.policies.human import edited
 from kevin_env.record import Trajectory
 

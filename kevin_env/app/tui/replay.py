@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -12,13 +11,14 @@ from textual.binding import Binding, BindingType
 from textual.widgets import Static
 
 from kevin_env.app.replay.library import Library
-from kevin_env.app.replay.list_columns import list_cells, list_columns
+from kevin_env.app.replay.panes import facts
 from kevin_env.app.replay.pieces import DIM, ends, join, paragraph, text
-from kevin_env.app.replay.query import EVERYTHING, HELP, SORTS, Query, Sort, chosen, read_query
+from kevin_env.app.replay.query import HELP, SORTS, Listing
 from kevin_env.app.replay.rows import MARKS, NOISY, Row
+from kevin_env.app.replay.tables import list_cells, list_columns
 from kevin_env.app.screen import best_at
 from kevin_env.app.tui.app import SCROLLING, AskScreen, KevinApp, Pairs, Scrolling, TextScreen
-from kevin_env.app.tui.episode import EPISODE_KEYS, EpisodeScreen, EpisodeView, facts
+from kevin_env.app.tui.episode import EPISODE_KEYS, EpisodeScreen, EpisodeView
 from kevin_env.app.tui.widgets import Rows
 from kevin_env.record import Trajectory
 from kevin_env.recorder import BadLine
@@ -35,47 +35,6 @@ _MARKS: Pairs = (
     *((mark, name) for name, mark in MARKS.items()),
     (NOISY, "correct, time too noisy"),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """The list of episodes: which rows are shown, in which order."""
-
-    rows: tuple[Row, ...] = ()
-    shown: Sequence[int] = ()
-    """Numbers into `rows`."""
-    words: str = ""
-    query: Query = EVERYTHING
-    hits: frozenset[int] = frozenset()
-    """Rows whose record holds the query's text, as far as `searched`."""
-    searched: int = 0
-    sort: Sort = "newest"
-    reverse: bool = False
-
-    def changed(self, **changes: object) -> "Listing":
-        """With other values; what is shown is chosen anew."""
-        new = replace(self, **changes)  # type: ignore[arg-type]
-        return replace(new, shown=chosen(new.rows, new.query, new.sort, new.reverse, new.hits))
-
-    def filtered(self, words: str) -> "Listing":
-        """Filtered by words."""
-        query = read_query(words)
-        again = query.text != self.query.text
-        found = {"hits": frozenset[int](), "searched": 0} if again else {}
-        return self.changed(words=words, query=query, **found)
-
-    def grown(self, rows: tuple[Row, ...]) -> "Listing":
-        """With more rows. Hits are numbers of rows: when rows moved they are looked for again."""
-        same = len(rows) >= len(self.rows) and rows[: len(self.rows)] == self.rows
-        found = {} if same or not self.query.text else {"hits": frozenset[int](), "searched": 0}
-        return self.changed(rows=rows, **found)
-
-    def place(self, row: Row | None, otherwise: int) -> int:
-        """Where a row stands in the list."""
-        if row is None:
-            return otherwise
-        found = (n for n, number in enumerate(self.shown) if self.rows[number].key == row.key)
-        return next(found, otherwise)
 
 
 class ListScreen(Scrolling, AskScreen):

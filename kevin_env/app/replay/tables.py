@@ -1,4 +1,4 @@
-"""The columns of the list of episodes."""
+"""The tables of a screen: a list of episodes, and the turns of one."""
 
 from collections.abc import Sequence
 
@@ -8,14 +8,19 @@ from kevin_env.app.replay.pieces import (
     DIM,
     GAP,
     Column,
+    bar,
     marks,
     sparkline,
     text,
     that_fit,
 )
-from kevin_env.app.replay.rows import Row
-from kevin_env.render import speedup_text
+from kevin_env.app.replay.rows import Row, mark_of
+from kevin_env.app.screen import COLOURS
+from kevin_env.record import Turn
+from kevin_env.render import speedup_text, turn_cells
 
+_VERDICT, _BAR = 26, 24
+"""Most columns of a verdict, and those of a bar."""
 _NAMES = 44
 """Columns that problem and model have at least, with the gaps round them, where there is room."""
 
@@ -59,3 +64,41 @@ def list_cells(row: Row, number: int, columns: Sequence[Column]) -> dict[str, Te
         "recorded": text(row.created[:16].replace("T", " "), DIM),
         "id": text(row.episode_id[:8], DIM),
     }
+
+
+def turn_columns(turns: Sequence[Turn], width: int) -> tuple[Column, ...]:
+    """Of a table of turns; narrower ones leave out the last columns."""
+    longest = max((len(turn_cells(turn, 0.0)["verdict"]) for turn in turns), default=0)
+    found = (
+        Column("", 1),
+        Column("turn", 4, "right"),
+        Column("verdict", min(max(longest, 15), _VERDICT, max(width - 22, 8))),
+        Column("speedup", 7, "right"),
+        Column("score", 6, "right"),
+        Column("return", 6, "right"),
+        Column("95 % interval", 14),
+        Column("seconds", 7, "right"),
+        Column("speedup ", _BAR),
+    )
+    return that_fit(found, width)
+
+
+def turn_row(turn: Turn, value: float, best: bool, most: float) -> dict[str, Text]:
+    """A row of a table of turns.
+
+    Args:
+        turn: the turn.
+        value: its return.
+        best: whether it is the best one.
+        most: the largest speedup of all turns.
+    """
+    fast = "bold green" if best else "green" if (turn.paid_speedup or 0.0) >= 1 else ""
+    colour = COLOURS[turn.category]
+    styles = {
+        "": colour, "turn": "", "verdict": colour, "speedup": fast,
+        "score": "" if turn.score else DIM, "return": "", "95 % interval": DIM, "seconds": DIM,
+        "speedup ": "cyan",
+    }  # fmt: skip
+    share = bar((turn.speedup or 0.0) / most, _BAR)
+    words = turn_cells(turn, value) | {"": mark_of(turn), "speedup ": share}
+    return {name: text(words[name], style) for name, style in styles.items()}
