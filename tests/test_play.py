@@ -22,6 +22,7 @@ from kevin_env.judge import DeviceInfo, JudgeError, ScriptedPool
 from kevin_env.judge.scripted import SCRIPTED_CPU, SCRIPTED_GPU
 from kevin_env.outcome import CompileError, Correct, RuntimeFailure
 from kevin_env.policies import ContextOverflow, Quit, Refused, ScriptedPolicy
+from kevin_env.policies.base import Listener
 from kevin_env.record import Reply, Trajectory
 from kevin_env.recorder import Recorder, partial_path, read_trajectories
 from kevin_env.rules import check_rules
@@ -276,6 +277,15 @@ def test_a_piece_of_an_escape_is_inert() -> None:
     for piece in ("a\x1b", "[2Jb", "\r", "\n"):
         narrator(piece)
     assert page.getvalue() == "a[2Jb\n"
+
+
+def test_plain_output_tells_of_reasoning_and_retries() -> None:
+    narrator, page = screen()
+    assert isinstance(narrator, Listener)
+    narrator.thought("Let me ")
+    narrator.thought("see.")
+    narrator.retrying("429: slow down", 3.2)
+    assert page.getvalue() == "the model is thinking\n429: slow down, trying again in 3 s\n"
 
 
 def test_colours_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatch) -> None:
