@@ -352,6 +352,7 @@ def test_the_demo_breaks_no_word_of_a_terminal(width: int) -> None:
         assert all(word in shown for word in words.summary.split())
     assert all(line.rstrip() in shown for line in demo_replies("cpu")[0].split("\n")[1:-4])
     assert "╭─ compile/compiler" in shown and "faster than PyTorch" in shown
+    assert "╭─ correct/timed  2.00x [1.80, 2.20]  score 2.30 ─" in shown
 
 
 @pytest.mark.parametrize("kind", ["cpu", "gpu"])

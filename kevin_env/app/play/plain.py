@@ -92,7 +92,7 @@ class Narrator:
         """The turn has been judged."""
         title = verdict_text(turn.outcome)
         title.append(f"  {speedup_text(turn.speedup, turn.speedup_interval)}".rstrip())
-        title.append(f"  score {turn.score:.2f}  {best_text(episode.turns)}")
+        title.append(f"  score {turn.score:.2f}")
         seconds = stages_text(turn.seconds.model_dump()) or "not judged"
         lines = self._kernel(episode)
         if self.console.is_terminal:
@@ -102,7 +102,8 @@ class Narrator:
             return
         for line in lines:
             self.console.print(Text(f"  {line.plain}".rstrip()), soft_wrap=True)
-        self.console.print(f"{title.plain}  ({seconds})", soft_wrap=True)
+        line = f"{title.plain}  {best_text(episode.turns)}  ({seconds})"
+        self.console.print(line, soft_wrap=True)
         for line in _details(turn):
             show(self.console, f"    {line}")
 
