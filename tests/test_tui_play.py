@@ -87,7 +87,7 @@ def test_the_reply_is_seen_while_it_comes(played: Callable[..., list[str]], tmp_
         ".", until("class ModelNew"), "p", "p", "1", touch(tmp_path / "go"), until("max_turns")
     )[:4]
     assert "turn 1 of 1  the reply, 529 characters" in coming and "▌ ▸     1  replying" in coming
-    assert "user:" in prompt and "class ModelNew" in back
+    assert "── user, " in prompt and "class ModelNew" in back
     assert "no turn has been judged yet" in nothing
 
 

@@ -1,12 +1,12 @@
 """What a turn holds, as lines of some width: one function per pane."""
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, get_args
 
 from rich.text import Text
 
-from kevin_env.app.replay.code import clean, code_lines, fenced, lines_of
+from kevin_env.app.replay.code import Line, clean, code_lines, fenced, lines_of
 from kevin_env.app.replay.diffs import diff_pane
 from kevin_env.app.replay.numbers_panes import numbers_pane
 from kevin_env.app.replay.pieces import (
@@ -20,7 +20,7 @@ from kevin_env.app.replay.pieces import (
 )
 from kevin_env.app.replay.reward import return_sum, score_sum
 from kevin_env.outcome import CompileError, Ending, Incorrect, RuntimeFailure
-from kevin_env.record import Trajectory, Turn, best_turn
+from kevin_env.record import Message, Trajectory, Turn, best_turn
 from kevin_env.render import speedup_text
 from kevin_env.wording import profile_lines
 
@@ -137,13 +137,13 @@ def _feedback(turn: Turn, look: Look) -> list[Text]:
     return done
 
 
-def _prompt(turn: Turn, look: Look) -> list[Text]:
-    """The chat exactly as it was sent."""
+def chat_lines(messages: Sequence[Message], look: Look) -> list[Text]:
+    """A chat as it is sent."""
     done: list[Text] = []
-    for message in turn.messages:
+    for message in messages:
         done += [*_section(f"{message.role}, {len(message.content):,} characters", look.width)]
         done += [*prose(message.content, look), Text()]
-    return done or [text("no messages are recorded", DIM)]
+    return done or [text("there are no messages", DIM)]
 
 
 def _reply(turn: Turn, look: Look) -> list[Text]:
@@ -169,14 +169,19 @@ def _reply(turn: Turn, look: Look) -> list[Text]:
 @functools.lru_cache(maxsize=64)
 def prose(words: str, look: Look) -> tuple[Text, ...]:
     """Prose broken between words, fenced code with its colours."""
+    return tuple(prose_lines(fenced(words), look))
+
+
+def prose_lines(lines: Iterable[Line], look: Look) -> list[Text]:
+    """As `prose`, of lines that are coloured already."""
     done: list[Text] = []
-    for line in fenced(words):
+    for line in lines:
         plain = len(line) == 1 and line[0][0] == ""
         if look.wrap and plain:
             done += paragraph(line[0][1], look.width)
         else:
             done += _row(coloured(line), look, "")
-    return tuple(done)
+    return done
 
 
 def _row(line: Text, look: Look, hang: str) -> list[Text]:
@@ -198,6 +203,6 @@ _Paint = Callable[[Turn, Look], "tuple[Text, ...] | list[Text]"]
 _PANES: dict[Pane, _Paint] = {
     "kernel": _kernel,
     "feedback": _feedback,
-    "prompt": _prompt,
+    "prompt": lambda turn, look: chat_lines(turn.messages, look),
     "reply": _reply,
 }

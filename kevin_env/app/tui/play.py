@@ -16,8 +16,8 @@ from kevin_env.app.play.events import Asked, Event, Failed, Judged, Started
 from kevin_env.app.play.live import Live, happened, tokens_text
 from kevin_env.app.play.session import Session
 from kevin_env.app.replay.code import last_lines
-from kevin_env.app.replay.panes import facts, pane_lines, prose
-from kevin_env.app.replay.pieces import DIM, Look, coloured, ends, join, paragraph, text, wrapped
+from kevin_env.app.replay.panes import chat_lines, facts, pane_lines, prose_lines
+from kevin_env.app.replay.pieces import DIM, Look, ends, join, paragraph, text
 from kevin_env.app.tui.app import KevinApp
 from kevin_env.app.tui.episode import EPISODE_KEYS, EpisodeScreen, EpisodeView, Now
 from kevin_env.policies.human import edited
@@ -204,7 +204,7 @@ class WatchScreen(EpisodeScreen):
         """What is shown of the turn that is being taken."""
         live, height = self.live, max(self.view.pane.size.height, 1)
         if self._prompt:
-            return self._chat(width)
+            return chat_lines(live.messages, Look(width))
         if live.running:
             return self._coming(width, height)
         trouble = paragraph(live.trouble, width, "bold red") if live.trouble else []
@@ -213,17 +213,16 @@ class WatchScreen(EpisodeScreen):
         if live.turns:
             last = pane_lines(live.episode, len(live.turns) - 1, "feedback", Look(width))
             return [*trouble, *([Text()] if trouble else []), *last]
-        return [*trouble, *paragraph(self.first(), width, DIM), Text(), *self._chat(width)]
+        return [
+            *trouble,
+            *paragraph(self.first(), width, DIM),
+            Text(),
+            *chat_lines(live.messages, Look(width)),
+        ]
 
     def first(self) -> str:
         """What can be done before the first turn."""
         return "this is the prompt:"
-
-    def _chat(self, width: int) -> list[Text]:
-        done: list[Text] = []
-        for message in self.live.messages:
-            done += [text(f"{message.role}:", "bold"), *prose(message.content, Look(width)), Text()]
-        return done or [text("no chat has been made yet", DIM)]
 
     def _coming(self, width: int, height: int) -> list[Text]:
         """The end of the reply, or of the reasoning where that is shown."""
@@ -233,16 +232,7 @@ class WatchScreen(EpisodeScreen):
         if not live.reply.strip():
             words = "r shows the reasoning" if live.reasoning else "nothing received yet"
             return [text(words, DIM)]
-        rows = [
-            row
-            for line in last_lines(live.reply, height)
-            for row in (
-                paragraph(line[0][1], width)
-                if len(line) == 1 and not line[0][0]
-                else wrapped(coloured(line), width)
-            )
-        ]
-        return rows[-height:]
+        return prose_lines(last_lines(live.reply, height), Look(width))[-height:]
 
 
 class PlayScreen(WatchScreen):
