@@ -166,10 +166,10 @@ def test_a_judge_that_cannot_start_is_an_error(tmp_path: Path) -> None:
     with closing(ScriptedPool(fail)) as pool:
         session = session_of(tmp_path, "w", pool)
         app = PlayApp(session)
-        app.fail = lambda error: (setattr(app, "error", error), app.exit())  # type: ignore[method-assign]
         session.poll = _raise  # type: ignore[method-assign]
-        screens(app, "")
-        assert isinstance(app.error, JudgeError)
+        app.run = lambda: screens(app, "")  # type: ignore[method-assign, assignment]
+        with pytest.raises(JudgeError, match="no device"):
+            app.play()
 
 
 def _raise() -> Any:

@@ -100,6 +100,7 @@ class KevinApp(App[ReturnType]):
     def __init__(self) -> None:
         plain = bool(os.environ.get("NO_COLOR"))
         super().__init__(ansi_color=plain)
+        self._error: Exception | None = None
         self.ansi_theme_dark, self.ansi_theme_light = _DARK, _LIGHT
         if plain:
             self.theme = "ansi-dark"
@@ -117,6 +118,17 @@ class KevinApp(App[ReturnType]):
         terminal.poll()
         if self.is_running:  # turns are on disk, and writing to the screen may block for ever
             os._exit(128 + signal.SIGHUP)
+
+    def fail(self, error: Exception) -> None:
+        """Ends with an error."""
+        self._error = error
+        self.exit()
+
+    def run_or_raise(self) -> None:
+        """Runs until the person leaves; raises the error with which it ended, if any."""
+        self.run()
+        if self._error is not None:
+            raise self._error
 
     @property
     def tints(self) -> Tints | None:

@@ -85,7 +85,7 @@ class BoardApp(KevinApp[None]):
         super().__init__()
         self.board = board
         self._evaluation = run
-        self._error: BaseException | None = None
+        self._interrupted = False
         self._thread = threading.Thread(target=self._play, daemon=True)
 
     def get_default_screen(self) -> BoardScreen:
@@ -118,16 +118,16 @@ class BoardApp(KevinApp[None]):
         """
         self.run()
         self._thread.join()
-        if isinstance(self._error, KeyboardInterrupt):
-            return True
         if self._error is not None:
             raise self._error
-        return False
+        return self._interrupted
 
     def _play(self) -> None:
         try:
             self._evaluation.play()
-        except BaseException as error:  # the boundary of a thread: `play` raises it
+        except KeyboardInterrupt:
+            self._interrupted = True
+        except Exception as error:  # the boundary of a thread: `play` raises it
             self._error = error
 
 

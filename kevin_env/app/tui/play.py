@@ -414,17 +414,11 @@ class PlayApp(KevinApp[None]):
     def __init__(self, session: Session, human: bool = False) -> None:
         super().__init__()
         self._session, self._human = session, human
-        self.error: Exception | None = None
 
     def get_default_screen(self) -> PlayScreen:
         """The episode."""
         self._session.begin()
         return PlayScreen(self._session, self._human)
-
-    def fail(self, error: Exception) -> None:
-        """Ends with an error."""
-        self.error = error
-        self.exit()
 
     def play(self) -> Trajectory:
         """Plays until the person leaves, and gives the episode, which has ended then.
@@ -433,7 +427,5 @@ class PlayApp(KevinApp[None]):
             ProblemError: if the problem's reference fails.
             JudgeError: if the judge fails before the first turn.
         """
-        self.run()
-        if self.error is not None:
-            raise self.error
+        self.run_or_raise()
         return self._session.finish()

@@ -100,7 +100,6 @@ class SamplesApp(KevinApp[None]):
         self.batch = batch
         self._all = SamplesScreen()
         self._opened: tuple[WatchScreen, int] | None = None
-        self._error: Exception | None = None
 
     def get_default_screen(self) -> SamplesScreen:
         """The samples."""
@@ -121,8 +120,7 @@ class SamplesApp(KevinApp[None]):
         try:
             events = list(self.batch.advance())
         except Exception as error:  # raised where the app was started
-            self._error = error
-            self.exit()
+            self.fail(error)
             return
         if self.batch.batch.over and not events:
             return
@@ -138,9 +136,7 @@ class SamplesApp(KevinApp[None]):
             ProblemError: if the problem's reference fails.
             JudgeError: if the judge fails before the first turn.
         """
-        self.run()
-        if self._error is not None:
-            raise self._error
+        self.run_or_raise()
         return self.batch.finish()
 
 
