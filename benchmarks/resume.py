@@ -43,7 +43,7 @@ OF_THE_CLOCK = frozenset(
         "score",
         "discounted_return",
         "totals",
-        "untold",
+        "untimed",
     }
     | {"best_turn", "best_sample"}
 )

@@ -77,7 +77,7 @@ def about(figure: Figure | None):
 def test_counts(overall: GroupMetrics) -> None:
     counts = overall.counts
     assert (counts.problems, counts.trajectories, counts.turns) == (3, 6, 18)
-    assert counts.untold == 1  # B's first is correct, and too noisy to tell
+    assert counts.untimed == 1  # B's first is correct, and too noisy to tell
     assert counts.without == {"eager": 0, "compile": 1}
     assert counts.without_usage == 18
     assert counts.stops == {"max_turns": 6}
@@ -237,7 +237,7 @@ def test_numbers_of_a_problem(run: RunMetrics) -> None:
     assert (a.samples, a.turns, a.best_sample, a.best_turn) == (2, 6, 0, 3)
     assert a.speed["eager"] is not None
     assert (a.speed["eager"].best, a.speed["eager"].avg) == (2.0, pytest.approx(1.6))
-    assert (b.untold, b.best_sample, b.best_turn, b.correct) == (1, None, None, 0.5)
+    assert (b.untimed, b.best_sample, b.best_turn, b.correct) == (1, None, None, 0.5)
     later = [played("L1_1", 0, fast(1.0)), played("L1_1", 1, ended(WRONG), fast(1.5))]
     [second] = measure(later).problems
     assert (second.best_sample, second.best_turn) == (1, 2)
@@ -488,4 +488,4 @@ def test_a_noisy_speedup_counts_by_the_lower_end_of_its_interval() -> None:
     told = measure([played("L1_1", 0, fast(0.9), ended(noisy))])
     (speed,) = (problem.speed["eager"] for problem in told.problems)
     assert speed is not None and (speed.best, speed.fast["1"], speed.fast["2"]) == (1.1, 1.0, 0.0)
-    assert told.overall.counts.untold == 0 and told.overall.counts.kinds["correct/too_noisy"] == 1
+    assert told.overall.counts.untimed == 0 and told.overall.counts.kinds["correct/too_noisy"] == 1

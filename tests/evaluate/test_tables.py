@@ -137,7 +137,7 @@ def test_one_row_a_problem(run: RunMetrics) -> None:
     a, b, c = rows
     assert (a["best_speedup_eager"], a["best_speedup_compile"]) == (2.0, 1.0)
     assert (a["best_turn"], a["best_sample"]) == (3, 0)
-    assert (b["untold"], b["best_turn"], b["avg_speedup_eager"]) == (1, None, 0)
+    assert (b["untimed"], b["best_turn"], b["avg_speedup_eager"]) == (1, None, 0)
     assert (c["fast_3_eager"], c["fast_3_compile"]) == (0.5, None)
     assert not any(isinstance(cell, (dict, list, tuple)) for row in rows for cell in row.values())
 

@@ -132,7 +132,7 @@ class Counts(Frozen):
     """Samples of all problems; of forked episodes the leaves."""
     turns: int
     """Shared turns of forks count once."""
-    untold: int
+    untimed: int
     """Correct trajectories without a measured time. Their speedup counts as 0."""
     stops: dict[str, int]
     """Trajectories by stop reason; `running` for unfinished ones, which count by their turns."""
@@ -189,7 +189,7 @@ class ProblemMetrics(Frozen):
     level: int | None
     samples: int
     turns: int
-    untold: int
+    untimed: int
     format_rate: float
     """This and the next three: shares of turns, 0 without turns."""
     compile_rate: float

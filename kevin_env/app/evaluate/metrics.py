@@ -191,7 +191,7 @@ class _Group:
             problems=len(self.problems),
             trajectories=len(samples),
             turns=len(turns),
-            untold=sum(each.untold for each in samples),
+            untimed=sum(each.untimed for each in samples),
             stops=_count(each.trajectory.stop_reason or "running" for each in samples),
             without={
                 baseline: sum(row.speed[baseline] is None for row in self.numbers)

@@ -81,7 +81,7 @@ class Sample:
         return self.correct_by(len(self.played))
 
     @property
-    def untold(self) -> bool:
+    def untimed(self) -> bool:
         """Whether it is correct without a measured time."""
         return self.correct and self.best_turn is None
 
@@ -180,7 +180,7 @@ def problem_metrics(attempts: Attempts, prices: Prices | None) -> ProblemMetrics
         level=attempts.level,
         samples=len(samples),
         turns=len(turns),
-        untold=sum(each.untold for each in samples),
+        untimed=sum(each.untimed for each in samples),
         **rates,
         correct=share(each.correct for each in samples),
         first_correct=share(first for first, _ in ends),

@@ -199,7 +199,7 @@ def notes(group: GroupMetrics) -> Iterator[str]:
     yield f"mean per turn: score {_plain(group.score)}, return {_plain(group.discounted_return)}"
     yield "[..]: 95 % bootstrap interval over problems; problems have equal weight"
     told = {
-        "correct trajectories without a measured time (speedup 0)": counts.untold,
+        "correct trajectories without a measured time (speedup 0)": counts.untimed,
         "replies that hit a token limit": counts.truncated,
         "turns played by a person": counts.by_person,
         "turns without token counts": counts.without_usage,
