@@ -42,7 +42,7 @@ def interval_text(interval: tuple[float, float] | None) -> str:
 
 
 def plain_table(episode: "Episode") -> str:
-    """The turns so far, without colours; nothing in them is taken as markup."""
+    """The turns so far, without colors; nothing in them is taken as markup."""
     title = f"{episode.problem.id}, turn {len(episode.turns)} of {episode.settings.max_turns}"
     table = Table(title=Text(title), width=_WIDTH)
     for name in _COLUMNS:

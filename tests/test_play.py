@@ -288,7 +288,7 @@ def test_plain_output_tells_of_reasoning_and_retries() -> None:
     assert page.getvalue() == "the model is thinking\n429: slow down, trying again in 3 s\n"
 
 
-def test_colours_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_colors_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert make_console().is_terminal
     assert not make_console(plain=True).is_terminal

@@ -1,4 +1,4 @@
-"""The colours of a reply that is still coming in."""
+"""The colors of a reply that is still coming in."""
 
 import pytest
 
@@ -29,7 +29,7 @@ def by_letter(line: Line) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("cut", range(1, len(REPLY.splitlines())))
-def test_the_end_of_a_reply_has_the_colours_of_the_whole(cut: int) -> None:
+def test_the_end_of_a_reply_has_the_colors_of_the_whole(cut: int) -> None:
     """Wherever the window begins, its lines look as they would in the whole reply."""
     whole = fenced(REPLY)
     assert list(map(by_letter, last_lines(REPLY, cut))) == list(
@@ -37,7 +37,7 @@ def test_the_end_of_a_reply_has_the_colours_of_the_whole(cut: int) -> None:
     )
 
 
-def test_a_reply_is_coloured_before_it_is_whole() -> None:
+def test_a_reply_is_colored_before_it_is_whole() -> None:
     unfinished = REPLY[: REPLY.index("int x")]
     *_, last = last_lines(unfinished, 3)
     assert ("builtin", "void") in last

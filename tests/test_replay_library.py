@@ -230,7 +230,7 @@ def test_orders(sort: str, order: str, backwards: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", ["speedup>", "speedup>x", "colour:red", 'text:"', "-", ":", '"', "a:b:c", "speedup>>1"]
+    "words", ["speedup>", "speedup>x", "color:red", 'text:"', "-", ":", '"', "a:b:c", "speedup>>1"]
 )
 def test_half_typed_filters_do_not_fail(words: str) -> None:
     in_order(rows(), read_query(words), "best", False, frozenset())

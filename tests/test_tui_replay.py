@@ -293,7 +293,7 @@ def test_it_ends_with_its_terminal(tmp_path: Path) -> None:
         assert screen.hang_up() == 128 + signal.SIGHUP
 
 
-def test_without_colour(tmp_path: Path) -> None:
+def test_without_color(tmp_path: Path) -> None:
     with replay(str(write(tmp_path / "t.jsonl", STORY)), NO_COLOR="1") as screen:
         screen.wait_for("correct/timed")
         screen.press("Q")

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from kevin_env.app.replay.code import clean
 from kevin_env.app.replay.pieces import DARK, DIM, Look, Tints, fit, paragraph, text
-from kevin_env.app.screen import COLOURS
+from kevin_env.app.screen import COLORS
 from kevin_env.outcome import Category
 
 MOST_COLUMNS = 112
@@ -22,7 +22,7 @@ def look_of(console: Console) -> Look:
     """How lines in a panel are drawn."""
     tints = _OF_256 if console.color_system == "256" else DARK
     width = min(console.width, MOST_COLUMNS) - 4
-    return Look(width, tints=tints if _has_colours(console) else None)
+    return Look(width, tints=tints if _has_colors(console) else None)
 
 
 def panel_lines(words: str, width: int) -> list[Text]:
@@ -46,12 +46,12 @@ def show_panel(
         title_align="left",
         subtitle=text(note, DIM),
         subtitle_align="right",
-        border_style=COLOURS[category],
-        style=_GROUND if _has_colours(console) else "",
+        border_style=COLORS[category],
+        style=_GROUND if _has_colors(console) else "",
         width=look_of(console).width + 4,
     )
     console.print(panel)
 
 
-def _has_colours(console: Console) -> bool:
+def _has_colors(console: Console) -> bool:
     return not console.no_color and console.color_system in ("256", "truecolor")

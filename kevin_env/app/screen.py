@@ -15,7 +15,7 @@ from kevin_env.outcome import Category, Outcome, visible
 from kevin_env.record import Turn, best_turn
 from kevin_env.render import speedup_text, turn_cells
 
-COLOURS: dict[Category, str] = {
+COLORS: dict[Category, str] = {
     "format": "magenta",
     "rules": "magenta",
     "compile": "red",
@@ -32,7 +32,7 @@ PIPE_WIDTH = 120
 def make_console(plain: bool = False, stream: Literal["stdout", "stderr"] = "stdout") -> Console:
     """A console that interprets no markup.
 
-    Without a terminal, and if `plain`, there are no colours and no live displays. NO_COLOR is
+    Without a terminal, and if `plain`, there are no colors and no live displays. NO_COLOR is
     respected.
     """
     console = Console(
@@ -63,7 +63,7 @@ def counted(number: int, name: str) -> str:
 
 
 def show_code(console: Console, code: str, lexer: str = "python") -> None:
-    """Prints code with line numbers: coloured on a terminal, plain elsewhere."""
+    """Prints code with line numbers: colored on a terminal, plain elsewhere."""
     code = visible(code).rstrip("\n")
     if console.is_terminal:
         console.print(Syntax(code, lexer, line_numbers=True, word_wrap=True))
@@ -75,8 +75,8 @@ def show_code(console: Console, code: str, lexer: str = "python") -> None:
 
 
 def verdict_text(outcome: Outcome) -> Text:
-    """`category/kind` in the category's colour."""
-    return Text(f"{outcome.category}/{outcome.kind}", COLOURS[outcome.category])
+    """`category/kind` in the category's color."""
+    return Text(f"{outcome.category}/{outcome.kind}", COLORS[outcome.category])
 
 
 def turn_line(turn: Turn, why: bool = False) -> Text:
@@ -113,7 +113,7 @@ def turns_table(turns: Sequence[Turn], returns: Sequence[float]) -> Table:
     for turn, value in zip(turns, returns, strict=True):
         cells = turn_cells(turn, value)
         table.add_row(
-            *(Text(cells[name], COLOURS[turn.category] * (name == "verdict")) for name in COLUMNS)
+            *(Text(cells[name], COLORS[turn.category] * (name == "verdict")) for name in COLUMNS)
         )
     return table
 

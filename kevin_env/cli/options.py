@@ -18,7 +18,7 @@ TRAJECTORIES = Path("trajectories.jsonl")
 """Default trajectory file."""
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Plain = Annotated[bool, typer.Option("--plain", help="Print without colours or live display.")]
+Plain = Annotated[bool, typer.Option("--plain", help="Print without colors or live display.")]
 RequireSandbox = Annotated[
     bool,
     typer.Option(

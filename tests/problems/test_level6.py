@@ -157,11 +157,11 @@ def test_splats_are_blended_front_to_back() -> None:
     for py, px in itertools.product(range(8), range(12)):
         light = 1.0
         for number in lists[py // 4][px // 4]:
-            x, y, a, b, c, opacity, *colour = splats[number]
+            x, y, a, b, c, opacity, *color = splats[number]
             alpha = opacity * math.exp(
                 -(a * (px - x) ** 2 + 2 * b * (px - x) * (py - y) + c * (py - y) ** 2) / 2
             )
-            expected[py, px] += light * alpha * np.array(colour)
+            expected[py, px] += light * alpha * np.array(color)
             light *= 1 - alpha
     expect(call(model, inputs)[0], expected)
 

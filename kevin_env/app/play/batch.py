@@ -1,4 +1,4 @@
-"""Many samples of one problem, played side by side: what is known of them, and playing them."""
+"""Many samples of one problem, played at the same time."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -157,7 +157,7 @@ class BatchRun:
             session.begin()
 
     def advance(self) -> Iterator[tuple[int, Event]]:
-        """Gives what has happened, and has every sample that is free take its next turn.
+        """Yields new events, and starts the next turn of every idle sample.
 
         Raises:
             ProblemError: if the problem's reference fails.

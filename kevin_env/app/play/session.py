@@ -1,4 +1,4 @@
-"""One episode whose replies and judgements are waited for in other threads. Nothing here blocks."""
+"""One episode, played in threads. Nothing here blocks."""
 
 import queue
 import threading
@@ -28,11 +28,11 @@ A = TypeVar("A")
 
 
 class Session:
-    """An episode that is steered from one thread, which asks it now and then what has happened.
+    """An episode that one thread controls and polls for events.
 
     Args:
         episode: not started yet.
-        policy: who replies; called in a thread of its own, one call at a time.
+        policy: called in a thread of its own, one call at a time.
     """
 
     def __init__(self, episode: Episode, policy: Policy) -> None:
@@ -86,7 +86,7 @@ class Session:
         return self.episode.finish(reason or self._reason)
 
     def poll(self) -> list[Event]:
-        """What has happened since the last time.
+        """The events since the last call.
 
         Raises:
             ProblemError: if the problem's reference fails.

@@ -1,4 +1,4 @@
-"""Untrusted text made safe to show, and code cut into coloured pieces."""
+"""Untrusted text made safe to show, and code cut into colored pieces."""
 
 import functools
 import re
@@ -12,8 +12,8 @@ from pygments.token import Comment, Keyword, Name, Number, String
 from kevin_env.outcome import visible
 
 TAB = 4
-COLOURED = 300_000
-"""Characters of code beyond which it stays without colours: lexers take their time."""
+COLORED = 300_000
+"""Characters of code beyond which it stays without colors: lexers take their time."""
 
 Kind = Literal["", "comment", "keyword", "string", "number", "function", "builtin", "decorator"]
 Line = tuple[tuple[Kind, str], ...]
@@ -55,22 +55,22 @@ def lines_of(text: str) -> list[str]:
 
 @functools.lru_cache(maxsize=128)
 def code_lines(code: str, language: Language = "python") -> tuple[Line, ...]:
-    """Code as clean lines of coloured pieces, with CUDA and C++ in a Python file's strings."""
+    """Code as clean lines of colored pieces, with CUDA and C++ in a Python file's strings."""
     text = clean(code).rstrip("\n")
-    if language == "text" or len(text) > COLOURED:
+    if language == "text" or len(text) > COLORED:
         return tuple((("", line),) for line in text.split("\n"))
     if language == "cpp":
-        return _coloured(text, CppLexer(stripnl=False, ensurenl=False))
-    found = list(_coloured(text, PythonLexer(stripnl=False, ensurenl=False)))
+        return _colored(text, CppLexer(stripnl=False, ensurenl=False))
+    found = list(_colored(text, PythonLexer(stripnl=False, ensurenl=False)))
     lines = text.split("\n")
     for first, last in _embedded(text):
-        found[first:last] = _coloured(
+        found[first:last] = _colored(
             "\n".join(lines[first:last]), CppLexer(stripnl=False, ensurenl=False)
         )
     return tuple(found)
 
 
-def _coloured(text: str, lexer: Lexer) -> tuple[Line, ...]:
+def _colored(text: str, lexer: Lexer) -> tuple[Line, ...]:
     lines: list[list[tuple[Kind, str]]] = [[]]
     for token, value in lexer.get_tokens(text):
         for number, piece in enumerate(value.split("\n")):
@@ -105,7 +105,7 @@ def _embedded(text: str) -> list[tuple[int, int]]:
 
 
 def fenced(text: str) -> tuple[Line, ...]:
-    """A reply or a prompt as clean lines; fenced blocks are coloured by their language."""
+    """A reply or a prompt as clean lines; fenced blocks are colored by their language."""
     done: list[Line] = []
     block: list[str] | None = None
     language = ""
@@ -122,7 +122,7 @@ def fenced(text: str) -> tuple[Line, ...]:
 
 
 def last_lines(reply: str, most: int) -> tuple[Line, ...]:
-    """The last lines of a reply that is still coming in, coloured as in the whole.
+    """The last lines of a reply that is still coming in, colored as in the whole.
 
     The lines above are only looked through, so that a long reply costs no more than a short one.
     """

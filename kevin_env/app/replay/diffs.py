@@ -15,7 +15,7 @@ from kevin_env.app.replay.pieces import (
     DIM,
     Base,
     Look,
-    coloured,
+    colored,
     fit,
     join,
     paragraph,
@@ -191,7 +191,7 @@ class _Painter:
         """The line as code, what changed within it marked."""
         code, number = (self._old, line.old) if line.tag == "-" else (self._new, line.new)
         at = (number or 1) - 1
-        body = coloured(code[at]) if at < len(code) else text(line.text)
+        body = colored(code[at]) if at < len(code) else text(line.text)
         style = self._tint(line.tag, strong=True) or Style(bold=True, underline=True)
         for start, end in line.changed:
             body.stylize(style, start, end)

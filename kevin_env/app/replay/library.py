@@ -50,11 +50,11 @@ class _File:
 
 
 class Library:
-    """What there is to look at. Not for several threads.
+    """The episodes of a file or folder. Not thread-safe.
 
     Args:
         path: a trajectory file, or a folder that is searched for `*.jsonl`.
-        out: a file that is to be written meanwhile: what it held before is not read.
+        out: a file that is written at the same time, and is therefore not read.
 
     Raises:
         BadInput: if there is none, or `out` is all there is.
@@ -232,7 +232,7 @@ def read_bytes(place: Place) -> bytes:
 
 
 def _reason(place: Place, line: bytes, whole: bool, error: ValidationError) -> BadLine:
-    """Why a line is no row, in the words of the one who reads it whole."""
+    """Why a line cannot be read."""
     bad = read_line(place.path, place.line, line, whole)
     return (
         bad

@@ -12,7 +12,7 @@ from kevin_env.app.replay.numbers_panes import numbers_pane
 from kevin_env.app.replay.pieces import (
     DIM,
     Look,
-    coloured,
+    colored,
     join,
     paragraph,
     text,
@@ -106,7 +106,7 @@ def _numbered(code: str, wrong: tuple[int, ...], note: str, look: Look) -> tuple
             (f"{'▶' if marked else ' '}{number:>{digits}} ", "bold red" if marked else DIM),
             ("│ ", DIM),
         )
-        body = coloured(line)
+        body = colored(line)
         if marked:
             body.stylize("bold")
         done += _row(join(gutter, body), look, " " * (digits + 2) + "│ ")
@@ -168,19 +168,19 @@ def _reply(turn: Turn, look: Look) -> list[Text]:
 
 @functools.lru_cache(maxsize=64)
 def prose(words: str, look: Look) -> tuple[Text, ...]:
-    """Prose broken between words, fenced code with its colours."""
+    """Prose broken between words, fenced code with its colors."""
     return tuple(prose_lines(fenced(words), look))
 
 
 def prose_lines(lines: Iterable[Line], look: Look) -> list[Text]:
-    """As `prose`, of lines that are coloured already."""
+    """As `prose`, of lines that are colored already."""
     done: list[Text] = []
     for line in lines:
         plain = len(line) == 1 and line[0][0] == ""
         if look.wrap and plain:
             done += paragraph(line[0][1], look.width)
         else:
-            done += _row(coloured(line), look, "")
+            done += _row(colored(line), look, "")
     return done
 
 

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from kevin_env.app.replay.code import Kind, Line, clean
 from kevin_env.app.replay.rows import CATEGORIES
-from kevin_env.app.screen import COLOURS
+from kevin_env.app.screen import COLORS
 from kevin_env.record import Turn
 
 CODE: dict[Kind, str] = {
@@ -23,7 +23,7 @@ CODE: dict[Kind, str] = {
     "builtin": "cyan",
     "decorator": "yellow",
 }
-"""Only the terminal's own colours, which suit dark and light ones."""
+"""Only the terminal's own colors, which suit dark and light ones."""
 
 Base = Literal["previous", "best", "other"] | int
 """What a diff starts from: the turn before, the fastest turn before, the other trajectory, or a
@@ -47,7 +47,7 @@ class Look:
     other: Turn | None = None
     """The turn of the other trajectory, when two are compared."""
     tints: Tints | None = None
-    """None for the colours of the terminal alone."""
+    """None for the colors of the terminal alone."""
 
 
 DIM = "bright_black"
@@ -63,7 +63,7 @@ def text(words: str, style: str = "") -> Text:
 
 
 def _styled(words: str, style: str) -> Text:
-    """One span: Textual gives names of colours in the style of a whole text its own meaning."""
+    """One span: Textual gives names of colors in the style of a whole text its own meaning."""
     return Text(no_wrap=True, end="").append(words, style)
 
 
@@ -77,7 +77,7 @@ def join(*parts: "Text | str | tuple[str, str]") -> Text:
     return line
 
 
-def coloured(line: Line) -> Text:
+def colored(line: Line) -> Text:
     """A line of code."""
     return Text.assemble(*((piece, CODE[kind]) for kind, piece in line), no_wrap=True, end="")
 
@@ -151,11 +151,11 @@ def clock(seconds: float) -> str:
 
 
 def marks(signs: str, width: int) -> Text:
-    """The outcomes of an episode's turns, a coloured character each; the first ones give way."""
+    """The outcomes of an episode's turns, a colored character each; the first ones give way."""
     signs = signs if len(signs) <= width else "…" + signs[len(signs) - width + 1 :]
     line = Text(no_wrap=True, end="")
     for sign in signs:
-        line.append(sign, COLOURS[CATEGORIES[sign]] if sign in CATEGORIES else DIM)
+        line.append(sign, COLORS[CATEGORIES[sign]] if sign in CATEGORIES else DIM)
     return line
 
 

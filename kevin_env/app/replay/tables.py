@@ -15,7 +15,7 @@ from kevin_env.app.replay.pieces import (
     that_fit,
 )
 from kevin_env.app.replay.rows import Row, mark_of
-from kevin_env.app.screen import COLOURS
+from kevin_env.app.screen import COLORS
 from kevin_env.record import Turn
 from kevin_env.render import speedup_text, turn_cells
 
@@ -93,9 +93,9 @@ def turn_row(turn: Turn, value: float, best: bool, most: float) -> dict[str, Tex
         most: the largest speedup of all turns.
     """
     fast = "bold green" if best else "green" if (turn.paid_speedup or 0.0) >= 1 else ""
-    colour = COLOURS[turn.category]
+    color = COLORS[turn.category]
     styles = {
-        "": colour, "turn": "", "verdict": colour, "speedup": fast,
+        "": color, "turn": "", "verdict": color, "speedup": fast,
         "score": "" if turn.score else DIM, "return": "", "95 % interval": DIM, "seconds": DIM,
         "speedup ": "cyan",
     }  # fmt: skip

@@ -1,4 +1,4 @@
-"""What every screen has: help, notices, a line to type in, and themes."""
+"""What all screens share: help, notices, an input line, the palette and themes."""
 
 import functools
 import itertools
@@ -60,9 +60,9 @@ class Scrolling:
         self.action_scroll(int(self.scrolled.size.height * share))
 
 
-def _terminal_theme(back: str, text: str, *colours: str) -> TerminalTheme:
-    """The named colours under a theme; every one has a contrast of at least 4.5 on its ground."""
-    rgb = [Color.parse(f"#{each}").rgb for each in (back, text, *colours)]
+def _terminal_theme(back: str, text: str, *colors: str) -> TerminalTheme:
+    """The named colors under a theme; every one has a contrast of at least 4.5 on its ground."""
+    rgb = [Color.parse(f"#{each}").rgb for each in (back, text, *colors)]
     return TerminalTheme(rgb[0], rgb[1], rgb[2:10], [rgb[10], *rgb[3:10]])
 
 
@@ -77,7 +77,7 @@ _LIGHT = _terminal_theme(
 
 
 class KevinApp(App[ReturnType]):
-    """An application with our keys and colours."""
+    """An application with our keys and colors."""
 
     ENABLE_COMMAND_PALETTE = True
     CSS = """
@@ -132,13 +132,13 @@ class KevinApp(App[ReturnType]):
 
     @property
     def tints(self) -> Tints | None:
-        """Backgrounds of diffs under the chosen theme; none without colours."""
+        """Backgrounds of diffs under the chosen theme; none without colors."""
         if self.no_color:
             return None
         return DARK if self.current_theme.dark else LIGHT
 
     def say(self, words: str, wrong: bool = False) -> None:
-        """A notice that goes away."""
+        """Shows a notice for some seconds."""
         if words and isinstance(self.screen, AskScreen):
             self.screen.notice(text(f" {words}", "bold red" if wrong else "bold yellow"))
 
@@ -148,7 +148,7 @@ class KevinApp(App[ReturnType]):
         self.say(f"copied {what}, {len(words):,} characters")
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """What the palette offers: whatever has a key on the screen, and the themes."""
+        """The commands of the palette: every key of the screen, and the themes."""
         for words, (keys, action) in _keys(screen).items():
             yield SystemCommand(
                 words, f"key {keys}", functools.partial(self.run_action, action, screen)
@@ -164,21 +164,21 @@ class KevinApp(App[ReturnType]):
         self.push_screen(help_screen(self.screen))
 
 
-def _is_light(colours: str) -> bool:
+def _is_light(colors: str) -> bool:
     """Whether $COLORFGBG names a light background."""
-    return colours.rpartition(";")[2] in ("7", "15")
+    return colors.rpartition(";")[2] in ("7", "15")
 
 
 class _Line(Input):
-    """A line that Escape leaves."""
+    """An input line that Escape closes."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "screen.leave_ask", "leave the line", show=False),
+        Binding("escape", "screen.leave_ask", "close the line", show=False),
     ]
 
 
 class AskScreen(Screen[Any], inherit_bindings=False):
-    """A screen with a line at its foot in which something can be typed."""
+    """A screen with an input line at its foot."""
 
     AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -195,7 +195,7 @@ class AskScreen(Screen[Any], inherit_bindings=False):
         self._notice: Timer | None = None
 
     def foot(self) -> ComposeResult:
-        """The line to type in, and the keys."""
+        """The input line, and the keys."""
         with Horizontal(id="ask"):
             yield Static()
             yield _Line(compact=True, max_length=2000, select_on_focus=False)
@@ -222,13 +222,13 @@ class AskScreen(Screen[Any], inherit_bindings=False):
         done: Callable[[str], None],
         changed: Callable[[str], None] | None = None,
     ) -> None:
-        """Lets something be typed.
+        """Opens the input line.
 
         Args:
-            what: shown in front of the line.
-            words: what stands in it at first.
-            done: called with what was entered.
-            changed: called with each change, and with the first words when the line is left.
+            what: the label.
+            words: the initial text.
+            done: called with the text that was entered.
+            changed: called with each change, and with the initial text on Escape.
         """
         self._done, self._changed, self._before = done, changed, words
         line = self.query_one(Input)
@@ -242,21 +242,21 @@ class AskScreen(Screen[Any], inherit_bindings=False):
 
     @property
     def asking(self) -> bool:
-        """Whether something is being typed."""
+        """Whether the input line is open."""
         return self.has_class("-asking")
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Passes on what has been typed so far."""
+        """Passes on the text so far."""
         if self._changed and self.asking:
             self._changed(event.value)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Passes on what was entered."""
+        """Passes on the text."""
         self._close()
         self._done(event.value.strip())
 
     def action_leave_ask(self) -> None:
-        """Leaves the line; nothing was entered."""
+        """Closes the line; nothing was entered."""
         self._close()
         if self._changed:
             self._changed(self._before)
@@ -302,7 +302,7 @@ class TextScreen(Scrolling, ModalScreen[None]):
 
 
 def _keys(screen: Screen[Any]) -> dict[str, tuple[str, str]]:
-    """What each binding of a screen does: its keys, and its action."""
+    """The keys and the action of each binding, by what it does."""
     keys: dict[str, tuple[str, str]] = {}
     own = [base for base in type(screen).__mro__ if issubclass(base, AskScreen)]
     for base in (*reversed(own), KevinApp):

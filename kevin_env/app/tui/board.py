@@ -1,4 +1,4 @@
-"""`kevin-env eval` on a terminal: the problems while they are played."""
+"""`kevin-env eval` on a terminal: progress of all problems."""
 
 import threading
 from collections.abc import Mapping, Sequence
@@ -38,7 +38,7 @@ class BoardScreen(OverviewScreen):
         self._busy = False
 
     def on_mount(self) -> None:
-        """Draws it now and then."""
+        """Draws it regularly."""
         self.set_interval(_PERIOD, self.draw)
 
     def overview(self, width: int) -> Overview:
@@ -72,11 +72,11 @@ class BoardScreen(OverviewScreen):
 
 
 class BoardApp(KevinApp[None]):
-    """Plays an evaluation in another thread, and shows how far it is.
+    """Plays an evaluation in a thread, and shows its progress.
 
     Args:
         board: the run reports to it.
-        run: not begun.
+        run: not started yet.
     """
 
     TITLE = "kevin-env eval"
@@ -106,7 +106,7 @@ class BoardApp(KevinApp[None]):
         self.action_leave()
 
     def action_leave(self) -> None:
-        """Stops after the running turns, or at the second time at once."""
+        """Stops after the running turns; at once at the second press."""
         self._evaluation.interrupt()
         self.say("stopping: waiting for running turns; q again discards them")
 

@@ -1,4 +1,4 @@
-"""The turns of one episode beside what the chosen turn holds."""
+"""The turns of one episode, and the panes of the selected turn."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -40,7 +40,7 @@ WIDE = 132
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How episodes are looked at; the same for two side by side."""
+    """Options of the panes; shared by two episodes side by side."""
 
     pane: Pane = "kernel"
     base: Base = "previous"
@@ -51,13 +51,13 @@ class Options:
 
 @dataclass(frozen=True)
 class Now:
-    """The turn that is being taken, shown below those that have been."""
+    """The running turn, shown below the finished ones."""
 
     cells: Mapping[str, Text]
     """Its row of the table."""
     title: str
     make: Callable[[int], Sequence[Text]] = field(default=lambda width: ())
-    """What is shown of it."""
+    """Its lines, for a width."""
 
 
 class EpisodeView(Horizontal):
@@ -65,8 +65,8 @@ class EpisodeView(Horizontal):
 
     Args:
         episode: as far as it has got.
-        at: the turn to begin with, from 0; the number of turns for the one that is being taken.
-        now: the turn that is being taken, if any.
+        at: index of the first turn shown; the number of turns means the running one.
+        now: the running turn, if any.
         paired: whether another episode stands beside it.
     """
 
@@ -105,7 +105,7 @@ class EpisodeView(Horizontal):
 
     @property
     def turn(self) -> Turn | None:
-        """The turn that is shown; None for the one that is being taken."""
+        """The selected turn; None for the running one."""
         turns = self.episode.turns
         return turns[self.at] if self.at < len(turns) else None
 
@@ -141,7 +141,7 @@ class EpisodeView(Horizontal):
         self.update(keep)
 
     def show(self, episode: Trajectory, now: Now | None = None) -> None:
-        """Shows more of it. At the last turn it goes on to the new last one."""
+        """Shows more of the episode; the last turn stays selected if it was."""
         followed = self.at >= self.last
         same = self.at < len(self.episode.turns)
         self.episode, self.now = episode, now
@@ -247,7 +247,7 @@ EPISODE_KEYS: tuple[BindingType, ...] = (
 
 
 class EpisodeScreen(Scrolling, AskScreen):
-    """A screen with one episode, or two; `view` is the one that keys act on."""
+    """A screen with one or two episodes; keys act on `view`."""
 
     views: Sequence[EpisodeView]
     bases: ClassVar[tuple[Base, ...]] = ("previous", "best")
@@ -283,7 +283,7 @@ class EpisodeScreen(Scrolling, AskScreen):
         return self.view.pane
 
     def forget(self) -> bool:
-        """Forgets what was searched for; whether there was anything."""
+        """Clears the search; whether there was one."""
         there, self._words = bool(self._words), ""
         self.view.pane.find("")
         return there
@@ -307,7 +307,7 @@ class EpisodeScreen(Scrolling, AskScreen):
         self.ask("diff from turn", "", lambda words: self.with_turn(words, compare))
 
     def action_search(self) -> None:
-        """Asks for something to look for in the pane."""
+        """Asks for a text to search for in the pane."""
         self.ask("search", self._words, self._search)
 
     def _search(self, words: str) -> None:
@@ -315,7 +315,7 @@ class EpisodeScreen(Scrolling, AskScreen):
         self.action_found(1)
 
     def action_found(self, by: int) -> None:
-        """To the next place of what is searched for."""
+        """Goes to the next match."""
         found = self.view.pane.find(self._words, by)
         if not self._words:
             self.app.say("nothing to search for; / asks for it")
@@ -325,7 +325,7 @@ class EpisodeScreen(Scrolling, AskScreen):
             self.app.say(f"{found[0]} of {found[1]} lines with {self._words!r}")
 
     def action_copy(self) -> None:
-        """Copies the kernel, or in other panes what they show."""
+        """Copies the kernel, or the text of another pane."""
         turn, pane = self.view.turn, self.view.options.pane
         if turn is not None and pane == "kernel" and turn.submission is not None:
             self.app.copy(turn.submission.code, f"the kernel of turn {turn.turn}")
@@ -375,7 +375,7 @@ class EpisodeScreen(Scrolling, AskScreen):
         self.action_pane(PANES.index(self.view.options.pane) + 1 + by)
 
     def action_base(self) -> None:
-        """From another pane to the diff; there to what it can be compared with next."""
+        """Opens the diff; in the diff, switches to the next base."""
         if self.view.options.pane != "diff":
             self.set(pane="diff")
             return

@@ -32,7 +32,7 @@ _HIDDEN = [replace(each, show=False) for each in EPISODE_KEYS if isinstance(each
 
 
 class EditScreen(ModalScreen[str | None]):
-    """A text to edit; gives the text, or None when it is left.
+    """An editor; returns the text, or None if it is closed.
 
     Args:
         title: what is edited.
@@ -73,11 +73,11 @@ class EditScreen(ModalScreen[str | None]):
         self.query_one(TextArea).focus()
 
     def action_done(self) -> None:
-        """Gives the text."""
+        """Returns the text."""
         self.dismiss(self.query_one(TextArea).text)
 
     def action_leave(self) -> None:
-        """Leaves it."""
+        """Closes it."""
         self.dismiss(None)
 
     def action_editor(self) -> None:
@@ -94,7 +94,7 @@ class EditScreen(ModalScreen[str | None]):
 
 
 class WatchScreen(EpisodeScreen):
-    """An episode that is being played, to be looked at."""
+    """Shows an episode that is being played."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q", "leave", "back"),
@@ -126,7 +126,7 @@ class WatchScreen(EpisodeScreen):
         left = join(
             (f" {self.live.episode.problem.id}", "bold"),
             f"  turn {number} of {of}  ",
-            (self.live.doing(time.monotonic()), self._colour()),
+            (self.live.doing(time.monotonic()), self._color()),
         )
         self.query_one("#title", Static).update(ends(left, text(f"{self.how()} ", "bold"), width))
         used = tokens_text(self.live.turns)
@@ -180,7 +180,7 @@ class WatchScreen(EpisodeScreen):
         super().action_toggle(name)
         self.draw()
 
-    def _colour(self) -> str:
+    def _color(self) -> str:
         if self.live.trouble or self.live.again:
             return "bold red"
         return {"waiting": "bold yellow", "ended": "bold"}.get(self.live.phase, "cyan")
@@ -236,7 +236,7 @@ class WatchScreen(EpisodeScreen):
 
 
 class PlayScreen(WatchScreen):
-    """An episode that is being played, and what a person does about it.
+    """Plays an episode: a person can pause, edit, remark, and take turns again.
 
     Args:
         session: the episode; begun.
@@ -421,7 +421,7 @@ class PlayApp(KevinApp[None]):
         return PlayScreen(self._session, self._human)
 
     def play(self) -> Trajectory:
-        """Plays until the person leaves, and gives the episode, which has ended then.
+        """Plays until the person quits; returns the episode, which has ended.
 
         Raises:
             ProblemError: if the problem's reference fails.

@@ -105,7 +105,7 @@ class ListScreen(Scrolling, AskScreen):
         self.draw_summary()
 
     def draw_summary(self) -> None:
-        """Draws what the list is sorted and filtered by, and where the cursor is."""
+        """Draws the order, the filter and the cursor's place."""
         listing = self.app.listing
         order = f"{listing.sort}{' reversed' * listing.reverse}"
         left = join((" sorted by ", DIM), order)
@@ -248,7 +248,7 @@ class ViewScreen(EpisodeScreen):
         return self.views[self._focus]
 
     def on_mount(self) -> None:
-        """Compares the two that there may be."""
+        """Compares the two, if there are two."""
         if len(self.views) == 2:
             self.set(base="other")
         self.draw()
@@ -300,7 +300,7 @@ class ViewScreen(EpisodeScreen):
             self.app.to_list(self.rows[self._focus])
 
     def action_escape(self) -> None:
-        """Forgets the search, or goes back."""
+        """Clears the search, or goes back."""
         if not self.forget():
             self.action_back()
 
@@ -344,7 +344,7 @@ class ReplayApp(KevinApp[None]):
     """Shows a library.
 
     Args:
-        library: what there is to look at.
+        library: the episodes.
         follow: whether to watch the files from the start.
         words: the filter to begin with.
         episode: how the id of the trajectory begins that is shown first.
@@ -365,7 +365,7 @@ class ReplayApp(KevinApp[None]):
         self._grew = self._looked = 0.0
 
     def on_load(self) -> None:
-        """Reads a little before there is anything to draw."""
+        """Reads a little before the first drawing."""
         self.library.advance(_FIRST)
         if 0.2 < self.library.progress < 1:
             self.library.advance(5 * _FIRST)
@@ -380,7 +380,7 @@ class ReplayApp(KevinApp[None]):
         self.begin()
 
     def begin(self) -> None:
-        """What is small enough to have been read whole opens at its newest episode."""
+        """Opens the newest episode of a file that has been read whole."""
         whole = self.library.progress >= 1
         alone = len(self.listing.shown) == 1 or not self.listing.words
         if whole and self.listing.shown and alone and not self.listing.query.text:
@@ -442,7 +442,7 @@ class ReplayApp(KevinApp[None]):
         self.relist(self.listing.filtered(words))
 
     def relist(self, listing: Listing, at: int | None = None) -> None:
-        """Another list; the cursor stays on its row unless it is sent elsewhere."""
+        """Shows another list; the cursor stays on its row unless `at` is given."""
         row, cursor = self._list.current, self._list.scrolled.cursor
         self.listing = listing
         if at is None:

@@ -1,4 +1,4 @@
-"""`kevin-env play --samples` on a terminal: many samples side by side while they are played."""
+"""`kevin-env play --samples` on a terminal: progress of many samples."""
 
 import time
 from typing import ClassVar
@@ -71,14 +71,14 @@ class SamplesScreen(OverviewScreen):
         self.app.open(self.scrolled.cursor)
 
     def action_pause(self) -> None:
-        """Lets no sample take another turn, or lets them go on."""
+        """Pauses all samples after their running turns, or continues them."""
         self.app.batch.paused = not self.app.batch.paused
         paused = self.app.batch.paused
         self.app.say("paused: turns that run are finished first" if paused else "running on")
         self.draw()
 
     def action_leave(self) -> None:
-        """Leaves; running turns are given up only at the second time."""
+        """Quits; running turns are discarded only at the second press."""
         if not self._leaving and not self.app.batch.batch.over:
             self._leaving = True
             self.app.say("q again stops: turns that run are lost, every finished one is kept")
@@ -130,7 +130,7 @@ class SamplesApp(KevinApp[None]):
             self._opened[0].show(self.batch.batch.samples[self._opened[1]])
 
     def play(self) -> tuple[Trajectory, ...]:
-        """Plays until the person leaves, and gives the episodes, which have ended then.
+        """Plays until the person quits; returns the episodes, which have ended.
 
         Raises:
             ProblemError: if the problem's reference fails.

@@ -202,11 +202,11 @@ class Rows(ScrollView, can_focus=False):
         self.refresh()
 
     def on_resize(self) -> None:
-        """Keeps the chosen row on the screen."""
+        """Keeps the selected row visible."""
         self.move_to(self.cursor)
 
     def on_click(self, event: events.Click) -> None:
-        """Tells which row was clicked."""
+        """Posts `Chosen`."""
         row = self.scroll_offset.y + event.y - 1
         if event.y > 0 and row < self.count:
             self.post_message(self.Chosen(self, row, event.chain > 1))
