@@ -232,6 +232,13 @@ def test_help_knows_every_key(replayed: Callable[..., list[str]]) -> None:
     assert "speedup>1.5" in listed and "correctness" in listed
 
 
+def test_the_palette_offers_every_key(replayed: Callable[..., list[str]]) -> None:
+    found, best = replayed("0 ctrl+p", '"best turn', until("key b"), "enter", until("# version 4"))[
+        1::3
+    ]
+    assert "best turn" in found and "▌ ●     4" in best
+
+
 HOSTILE = (STORY, evil(), trajectory(id="empty"), trajectory(turn(1), id="one"))
 
 
