@@ -41,12 +41,6 @@ def counted(script: ModuleType) -> dict[str, object]:
     return {problem.id: script.count(problem) for problem in PROBLEMS}
 
 
-def row(
-    seconds: float = 1e-3, flops: float = 0, elements: float = 0, moved_bytes: float = 0
-) -> dict[str, float]:
-    return {"seconds": seconds, "flops": flops, "elements": elements, "moved_bytes": moved_bytes}
-
-
 def test_every_problem_was_measured_and_nothing_else(shipped: Measurements) -> None:
     assert set(shipped.problems) == {problem.id for problem in PROBLEMS}
     assert {source.file for source in shipped.sources} >= {"lint.h200.json", "difficulty.py"}
@@ -72,13 +66,6 @@ def test_the_roofline_is_below_every_time(shipped: Measurements) -> None:
         assert 0 <= each.difficulty <= 1, id
 
 
-def test_operators_are_counted_without_views(script) -> None:
-    problem = Problem(id="P", name="P", source=SOURCE, cases=("main", "cpu"))
-    found = script.count(problem)
-    assert found.operators == ("aten.mm", "aten.add", "aten.sin", "aten.sin", "aten.sin")
-    assert (found.inputs, found.dtypes) == (("float32",), ("float16", "float32", "int64"))
-
-
 SOURCE = """
 import torch
 steps = 1000
@@ -97,49 +84,6 @@ def get_inputs():
 def get_init_inputs():
     return []
 """
-
-
-def test_the_roofline_is_the_longer_of_moving_and_computing(script) -> None:
-    peaks = script.Peaks(bandwidth=100.0, half_products=1000.0, products=50.0, integers=10.0)
-
-    def roofline(*inputs: str, **counts: float) -> tuple[float, float]:
-        return script.roofline(row(**counts), inputs, peaks)
-
-    assert roofline("float32", moved_bytes=200, flops=100, elements=50) == (2.0, 2.0 + 2.0)
-    assert roofline("float16", "int64", flops=100, elements=50) == (0.0, 0.1 + 2.0)
-    assert roofline("float16", "float32", flops=100) == (0.0, 2.0)
-    assert roofline("uint8", "int64", elements=50) == (0.0, 5.0)
-
-
-def test_more_operators_and_less_room_are_harder(script) -> None:
-    counted = {
-        id: script.Counted(("sin",) * many, ("float32",), ("float32",))
-        for id, many in {"a": 1, "b": 1, "c": 9, "d": 9}.items()
-    }
-    rows = {id: row(moved_bytes=2.4e9) for id in counted}  # a roofline of half of the time
-    found = script.measure(counted, rows | {"b": row(moved_bytes=1.2e9)}, script.PEAKS["h200"])
-    assert {id: each.difficulty for id, each in found.items()} == {
-        "a": 0.1667,
-        "b": 0.0833,
-        "c": 0.5,
-        "d": 0.5,
-    }
-    known = {"a": rows["a"] | {"slowest_speedup": 4.0}, "d": rows["d"] | {"slowest_speedup": 0.5}}
-    found = script.measure(counted, rows | known, script.PEAKS["h200"])
-    assert {id: each.difficulty for id, each in found.items()} == {
-        "a": 0.0833,
-        "b": 0.1667,
-        "c": 0.5,
-        "d": 0.6667,
-    }
-
-
-def test_the_slowest_kernel_that_is_right_counts(script) -> None:
-    rows = [
-        {"name": name, "value": value}
-        for name, value in (("P.cuda", 3.0), ("P.triton", 1.5), ("Q.cuda", None))
-    ]
-    assert script.slowest_speedups(rows) == {"P": 1.5}
 
 
 def test_what_dispatches_the_same_operators_is_a_near_copy(counted) -> None:

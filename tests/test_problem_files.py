@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 import torch
 
-from kevin_env.judge.inputs.distributions import DISTRIBUTIONS
 from kevin_env.judge.inputs.source import apply_overrides, overrides_of
 from kevin_env.problem import Problem, list_problems, load_problem
 
@@ -76,14 +75,6 @@ def test_statement_and_cases(problem: Problem) -> None:
     assert {"main", "cpu", "odd"} <= set(problem.cases)
     assert len(problem.cases) >= 4
     assert max(map(len, problem.source.splitlines())) <= 120
-
-
-@every_problem
-def test_optional_settings_are_of_the_contract(problem: Problem) -> None:
-    module = run(problem, {})
-    assert set(getattr(module, "DISTRIBUTIONS", ())) <= set(DISTRIBUTIONS)
-    assert 1 <= getattr(module, "TOLERANCE", 1) <= 32
-    assert not hasattr(module, "PRECISION")
 
 
 @every_problem
@@ -153,11 +144,6 @@ def test_every_weight_matters(problem: Problem) -> None:
             not torch.allclose(a, b, rtol=1e-4) for a, b in zip(outputs, changed, strict=True)
         ), name
         value.copy_(kept)
-
-
-def test_constants_are_derived_from_overrides() -> None:
-    module = run(load_problem("L1_95_CrossEntropyLoss"), {"batch_size": 2, "num_classes": 5})
-    assert [tuple(value.shape) for value in module.get_inputs()] == [(2, 5), (2,)]
 
 
 # Each formula below is written from the problem's statement, in float64, without what the reference
@@ -271,12 +257,6 @@ def test_sobel_gives_strength_and_direction_of_the_gradient() -> None:
     close(angle, torch.atan2(gy, gx))
 
 
-def test_sobel_pixels_make_gradients_exact() -> None:
-    _, (image,) = small("L6_5_Sobel_EdgeDetect", image_height=301, image_width=307)
-    for exact in sobel_slices(image):
-        assert torch.equal(exact, exact.float().double())
-
-
 def loop_scan(values: torch.Tensor) -> torch.Tensor:
     sums = list(itertools.accumulate(values.tolist(), initial=0.0))[:-1]
     return torch.tensor(sums, dtype=torch.float64)
@@ -286,10 +266,3 @@ def test_exclusive_scan_begins_with_zero_and_leaves_out_its_own_element() -> Non
     model, _ = small("L9_1_PrefixSum_ExclusiveScan", array_size=100)
     values = torch.randn(100)
     close(call(model, [values])[0], loop_scan(values))
-
-
-def test_scan_inputs_have_exact_prefix_sums_that_stay_small() -> None:
-    model, (values,) = small("L9_1_PrefixSum_ExclusiveScan", array_size=50_000)
-    sums = loop_scan(values)
-    assert sums.abs().max() < 16
-    assert torch.equal(call(model, [values])[0].double(), sums)

@@ -57,16 +57,6 @@ def test_the_bound_is_that_of_the_measured_intensity() -> None:
     assert seen == set(BOUNDS)
 
 
-def test_known_problems_are_tagged_as_anyone_would() -> None:
-    tags = {problem.id: set(tags_of(problem)) for problem in PROBLEMS}
-    assert tags["L1_1_Square_matrix_multiplication_"] == {"matmul", "compute-bound", "float32"}
-    assert tags["L1_26_GELU_"] >= {"elementwise", "memory-bound", "float32"}
-    assert tags["L1_95_CrossEntropyLoss"] == {"loss", "memory-bound", "float32", "int64"}
-    assert tags["L3_101_FlashAttentionCausal"] == {"attention", "compute-bound", "float16"}
-    assert tags["L4_6_INT4_Quantized_GEMM"] >= {"matmul", "quantized", "float16", "uint8"}
-    assert tags["L10_2_SHA256_Batch"] == {"crypto", "compute-bound", "int64"}
-
-
 def test_a_file_that_was_not_measured_has_its_own_tags_alone(tmp_path: Path) -> None:
     softmax = next(problem for problem in PROBLEMS if problem.id == "L1_23_Softmax")
     (tmp_path / "level1").mkdir()

@@ -7,9 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import torch
-from test_problem_files import call, case, close, draw, run, small
-
-from kevin_env.problem import load_problem
+from test_problem_files import call, close, small
 
 
 def expect(output: torch.Tensor, expected: object) -> None:
@@ -48,18 +46,6 @@ def test_rays_meet_the_first_sphere() -> None:
             [t_hit[ray].item(), *points[ray].tolist(), *normals[ray].tolist()], abs=1e-3
         )
     assert 5 < (index < 0).sum() < 55
-
-
-@pytest.mark.parametrize("name", ["cpu", "odd", "crowd"])
-def test_rays_keep_away_from_whatever_rounding_could_decide(name: str) -> None:
-    origins, directions, centers, radii = draw(
-        case(load_problem("L6_1_RayTracing_Spheres"), name), 5
-    )
-    offsets = (centers - origins[:, None]).double()
-    squares = offsets.square().sum(2)
-    feet = (offsets * directions[:, None]).sum(2)
-    margins = torch.stack([squares, squares - feet.square()]) / radii.square() - 1
-    assert margins.abs().min() > 0.07
 
 
 def test_histogram_counts_values_and_clamps_the_rest() -> None:
@@ -143,11 +129,6 @@ def test_equalization_spreads_the_ranks_over_all_values() -> None:
     assert (output.min(), output.max()) == (0, 255)
 
 
-def test_equalization_of_a_flat_image_is_zero() -> None:
-    model, (image,) = small("L6_9_HistogramEqualization", image_height=4, image_width=5)
-    assert not call(model, [torch.full_like(image, 77)])[0].any()
-
-
 def test_splats_are_blended_front_to_back() -> None:
     model, inputs = small(
         "L6_10_GaussianSplat_TileBlend", tiles_y=2, tiles_x=3, splats_per_tile=1, tile_size=4
@@ -164,22 +145,6 @@ def test_splats_are_blended_front_to_back() -> None:
             expected[py, px] += light * alpha * np.array(color)
             light *= 1 - alpha
     expect(call(model, inputs)[0], expected)
-
-
-def test_splats_are_positive_definite_and_listed_by_their_neighbours() -> None:
-    module = run(
-        load_problem("L6_10_GaussianSplat_TileBlend"),
-        {"tiles_y": 5, "tiles_x": 6, "splats_per_tile": 2},
-    )
-    splats, lists = draw(module, 1)
-    _, _, a, b, c, opacity, *_ = splats.unbind(1)
-    assert (a * c - b * b > 0).all()
-    assert 0.05 <= opacity.min() < opacity.max() <= 0.95
-    x, y = (splats[:, :2] / 16).long().unbind(1)
-    inner = lists[2, 3]
-    assert sorted(set(zip(y[inner].tolist(), x[inner].tolist(), strict=True))) == [
-        (v, w) for v in (1, 2, 3) for w in (2, 3, 4)
-    ]
 
 
 def covered(triangle: list, px: int, py: int) -> Fraction | None:
@@ -212,16 +177,6 @@ def test_nearest_triangle_wins_and_the_first_of_equals() -> None:
         assert (depth[py, px].item(), ids[py, px].item()) == found
 
 
-def test_triangles_of_both_windings_cover_much_of_the_image() -> None:
-    model, (vertices,) = small(
-        "L6_11_Rasterize_ZBuffer", image_height=60, image_width=80, num_triangles=60
-    )
-    assert 0.5 < (call(model, [vertices])[1] >= 0).double().mean() < 1
-    (x0, y0), (x1, y1), (x2, y2) = vertices[:, :, :2].permute(1, 2, 0)
-    areas = (x1 - x0) * (y2 - y0) - (x2 - x0) * (y1 - y0)
-    assert 15 < (areas > 0).sum() < 45
-
-
 def test_distance_is_to_the_nearest_set_pixel() -> None:
     model, (mask,) = small(
         "L6_12_DistanceTransform_Euclidean", image_height=17, image_width=23, density=0.05
@@ -234,13 +189,3 @@ def test_distance_is_to_the_nearest_set_pixel() -> None:
     output = call(model, [mask])[0]
     assert output.dtype == torch.int32
     assert output.flatten().tolist() == expected
-
-
-def test_distance_from_a_single_pixel_in_the_corner() -> None:
-    model, (mask,) = small(
-        "L6_12_DistanceTransform_Euclidean", image_height=9, image_width=300, density=0.0
-    )
-    assert mask.sum() == 1
-    mask[:] = False
-    mask[8, 0] = True
-    assert call(model, [mask])[0][0, 299] == 64 + 299**2

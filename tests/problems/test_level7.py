@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from test_problem_files import call, case, draw, small
-
-from kevin_env.problem import load_problem
+from test_problem_files import call, small
 
 
 def wide(tensor: torch.Tensor) -> np.ndarray:
@@ -133,13 +131,6 @@ def test_dct_is_the_sum_over_cosines() -> None:
     near(call(model, [x])[0], expected)
 
 
-def test_dct_keeps_norms_also_of_long_rows() -> None:
-    model, (x,) = small("L7_9_DCT_II", batch_size=2, length=1500)
-    np.testing.assert_allclose(
-        *(np.linalg.norm(wide(t), axis=1) for t in (call(model, [x])[0], x)), rtol=1e-6
-    )
-
-
 def test_biquads_follow_their_recursion() -> None:
     model, (x,) = small("L7_10_IIR_BiquadCascade", channels=3, sections=2, samples=300)
     b, a, signal = buffer(model, "feedforward"), buffer(model, "feedback"), wide(x)
@@ -157,15 +148,6 @@ def test_biquads_follow_their_recursion() -> None:
     near(call(model, [x])[0], signal)
 
 
-def test_biquads_are_stable_and_keep_the_size_of_a_signal() -> None:
-    model, (x,) = small("L7_10_IIR_BiquadCascade", channels=200, sections=3, samples=500)
-    for p, q in buffer(model, "feedback").reshape(-1, 2):
-        assert 0.29 <= abs(np.roots([1, p, q])).max() <= 0.91
-    sizes = wide(call(model, [x])[0]).std(axis=1)
-    assert sizes.min() > 0.1
-    assert sizes.max() < 10
-
-
 def test_wavelets_filter_and_keep_every_second_value() -> None:
     model, (x,) = small("L7_11_WaveletTransform_Daubechies", batch_size=2, length=21, levels=3)
     root, scale = math.sqrt(3), 4 * math.sqrt(2)
@@ -181,13 +163,6 @@ def test_wavelets_filter_and_keep_every_second_value() -> None:
         parts.insert(0, taken.reshape(2, size, 4) @ high)
         values = taken.reshape(2, size, 4) @ low
     near(call(model, [x])[0], np.concatenate([values, *parts], axis=1))
-
-
-def test_wavelets_keep_norms() -> None:
-    model, (x,) = small("L7_11_WaveletTransform_Daubechies", batch_size=3, length=1001, levels=5)
-    np.testing.assert_allclose(
-        *(np.linalg.norm(wide(t), axis=1) for t in (call(model, [x])[0], x)), rtol=1e-6
-    )
 
 
 def best_path(emissions: list, transitions: list, initial: list) -> tuple[list[int], int]:
@@ -218,10 +193,3 @@ def test_viterbi_finds_the_best_of_all_paths(score_range: int) -> None:
     assert path.tolist() == [found for found, _ in expected]
     assert score.tolist() == [value for _, value in expected]
     assert (path.dtype, score.dtype) == (torch.int64, torch.int32)
-
-
-def test_viterbi_scores_are_tied_where_that_is_said() -> None:
-    emissions, transitions, initial = draw(case(load_problem("L7_12_ViterbiDecoding"), "tied"), 0)
-    first = (initial + emissions[:, 0])[:, :, None] + transitions
-    ties = (first == first.max(dim=1, keepdim=True).values).sum(1) > 1
-    assert ties.float().mean() > 0.3
