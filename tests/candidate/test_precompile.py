@@ -9,16 +9,12 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-import time
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import rehearsal
-
-from kevin_env.candidate import precompile
 
 pytest.importorskip("triton")
 KERNELS = {"plain": 4, "shifted": 2, "tuned": 4, "guessed": 2}
@@ -132,65 +128,6 @@ print(os.waitstatus_to_exitcode(os.wait()[1]))
     )
     assert done.stdout == "1\n", done.stderr
     assert not list(tmp_path.iterdir())
-
-
-class Kernel:
-    """Stands for a kernel's source, as Triton hands it over."""
-
-    def __init__(self, name: str, *types: str) -> None:
-        self.hash = lambda: name
-        self.signature = dict(enumerate(types))
-
-
-@pytest.mark.parametrize(("last", "beside"), [("i32", True), ("tensordesc<fp16[64, 64]>", False)])
-def test_what_launches_kernels_is_compiled_beside_them_once_for_each_signature(
-    last: str, beside: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    log = tmp_path / "log"
-
-    def note(text: str) -> None:
-        with log.open("a") as file:
-            file.write(f"{text}\n")
-
-    def compiled(source: Kernel, **_: object) -> SimpleNamespace:
-        time.sleep(0.3)
-        note(source.hash())
-        return SimpleNamespace(
-            metadata=SimpleNamespace(tensordesc_meta=None if beside else "a form")
-        )
-
-    monkeypatch.setattr("triton.compiler.compiler.compile", compiled)
-    monkeypatch.setattr(precompile, "_build_launcher", lambda source, metadata: note("launcher"))
-    (tmp_path / "claims").mkdir()
-    reader, writer = os.pipe()
-    os.write(writer, bytes(4))
-    compilations = precompile.Compilations(tmp_path / "claims", reader, writer)
-    for name in ("one", "other"):
-        compilations.compile_kernel(Kernel(name, "*fp16", last))
-    compilations.finish()
-    lines = log.read_text().split()
-    assert sorted(lines) == sorted(["one", "other", "launcher"])
-    assert (lines[0] == "launcher") is beside
-
-
-def test_what_launches_kernels_is_compiled_with_less_than_triton_asks_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    started, build = list[list[str]](), pytest.importorskip("triton.runtime.build")
-    monkeypatch.setattr(subprocess, "check_call", lambda command, **how: started.append(command))
-    monkeypatch.setattr(
-        build, "knobs", SimpleNamespace(build=SimpleNamespace(impl=None, backend_dirs=[]))
-    )
-    active = SimpleNamespace(
-        launcher_cls=lambda *_: build._build("launcher", "launcher.c", "/", [], [], [], [])
-    )
-    monkeypatch.setattr("triton.runtime.driver", SimpleNamespace(active=active))
-    precompile._build_launcher(None, None)
-    (command,) = started
-    assert (
-        command[1] == "launcher.c"
-        and [each for each in command if each.startswith("-O")][-1] == precompile.LESS
-    )
 
 
 @pytest.mark.full

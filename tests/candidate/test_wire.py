@@ -69,19 +69,14 @@ def test_a_frame_that_is_too_long_is_refused_before_it_is_read(ends: Ends, lengt
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"nonsense", b"\xff\xfe", b"[1]", b"3", b"null", b'"x"', b"[" * 200_000, b"9" * 10_000],
-    ids=range(9),
+    [b"", b"\xff\xfe", b"[1]", b"[" * 200_000, b"9" * 10_000],
+    ids=range(5),
 )
 def test_what_is_no_json_object_is_refused(ends: Ends, body: bytes) -> None:
     ours, theirs = ends
     ours.sock.sendall(frame(body))
     with pytest.raises(WireError, match="not"):
         theirs.receive(1)
-
-
-def test_what_is_no_json_is_never_sent(ends: Ends) -> None:
-    with pytest.raises(ValueError, match="not JSON compliant"):
-        ends[0].send({"x": float("nan")})
 
 
 @pytest.mark.parametrize(
@@ -173,19 +168,6 @@ def test_descriptors_ride_along(ends: Ends) -> None:
     os.close(fd)
     assert os.read(reader, 10) == b"hello"
     os.close(reader)
-
-
-def test_descriptors_that_nobody_wants_are_closed() -> None:
-    a, b = socket.socketpair()
-    ours, theirs = Channel(a), Channel(b)
-    reader, writer = os.pipe()
-    ours.send({}, (writer,))
-    os.close(writer)
-    assert (theirs.receive(1), theirs.take_fds()) == ({}, [])
-    assert os.read(reader, 1) == b""  # the end of the file: no writer is left
-    os.close(reader)
-    ours.close()
-    theirs.close()
 
 
 def test_what_nobody_asked_for_is_noticed(ends: Ends) -> None:
