@@ -1,19 +1,13 @@
 """`kevin-env index build` and `query`, as they are typed."""
 
 import json
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from episodes import REPLY, correct
 from pairs import module
-from stub_server import Answer, delta, serve
 from typer.testing import CliRunner
 
-from kevin_env.app import arguments
 from kevin_env.cli import app
-from kevin_env.judge import ScriptedPool
 
 pytest.importorskip("faiss", reason="needs the extra retrieval")
 
@@ -106,40 +100,3 @@ def test_wrong_words_are_one_line_and_exit_with_2(
 ) -> None:
     result = run(*(index if word == "INDEX" else word for word in words))
     assert result.exit_code == 2 and message in result.stderr and result.stderr.count("\n") == 1
-
-
-def test_play_shows_what_is_found(
-    index: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    @contextmanager
-    def open_pool(device: str) -> Iterator[ScriptedPool]:
-        with closing(ScriptedPool([correct(2.0)] * 2)) as pool:
-            yield pool
-
-    monkeypatch.setattr(arguments, "open_pool", open_pool)
-    (tmp_path / "1_Mine.py").write_text(module("return torch.softmax(x, dim=1)"))
-    words = [
-        "play",
-        "--problem",
-        str(tmp_path / "1_Mine.py"),
-        "--model",
-        "m",
-        "--turns",
-        "2",
-        "--language",
-        "cpp",
-    ]
-    words += ["--examples", "retrieved:2", "--index", index, "--out", str(tmp_path / "out.jsonl")]
-    kernels = [row["kernel"] for row in found(index, str(tmp_path / "1_Mine.py"), "cpp", 2)]
-    with serve(Answer([delta(content=REPLY), delta("stop")])) as stub:
-        result = CliRunner().invoke(app, [*words, "--base-url", stub.url])
-    assert result.exit_code == 0, result.stderr
-    first, second = (request["messages"][-1]["content"] for request in stub.requests)
-    assert all(kernel.strip() in first for kernel in kernels)
-    assert not any(kernel.strip() in second for kernel in kernels)
-
-
-def found(index: str, problem: str, language: str, number: int) -> list[dict[str, str]]:
-    return json.loads(
-        run("query", index, problem, "--language", language, "-k", str(number), "--json").stdout
-    )

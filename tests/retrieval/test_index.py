@@ -2,7 +2,6 @@
 unpickled.
 """
 
-import json
 import pickle
 from pathlib import Path
 
@@ -27,22 +26,6 @@ def test_it_comes_back_as_it_was(tmp_path: Path) -> None:
     again = load(tmp_path / "deep" / "index")
     assert (again.model, again.pairs) == ("token-hash", tuple(PAIRS))
     assert np.array_equal(again.vectors, index.vectors) and again.vectors.dtype == np.float32
-
-
-def test_it_is_json_and_arrays(tmp_path: Path) -> None:
-    save(index_of(PAIRS), tmp_path / "index")
-    assert sorted(file.name for file in (tmp_path / "index").iterdir()) == [
-        "index.json",
-        "pairs.jsonl",
-        "vectors.npy",
-    ]
-    assert json.loads((tmp_path / "index" / "index.json").read_text()) == {
-        "schema": "kevin-index/1", "model": "token-hash", "dimension": 512, "pairs": 3,
-    }  # fmt: skip
-    assert [json.loads(line)["id"] for line in (tmp_path / "index" / "pairs.jsonl").open()] == [
-        p.id for p in PAIRS
-    ]
-    assert np.load(tmp_path / "index" / "vectors.npy", allow_pickle=False).shape == (3, 512)
 
 
 class Exploit:
@@ -70,14 +53,8 @@ def damage(folder: Path, how: str) -> None:
             (folder / "pairs.jsonl").write_text(
                 "".join((folder / "pairs.jsonl").open().readlines()[:2])
             )
-        case "a row less":
-            np.save(folder / "vectors.npy", np.load(folder / "vectors.npy")[:2])
-        case "doubles":
-            np.save(folder / "vectors.npy", np.load(folder / "vectors.npy").astype(float))
         case "no array":
             (folder / "vectors.npy").unlink()
-        case "an empty array":
-            (folder / "vectors.npy").write_bytes(b"")
         case "no JSON":
             (folder / "index.json").write_text("{")
         case "another schema":
@@ -85,18 +62,7 @@ def damage(folder: Path, how: str) -> None:
             (folder / "index.json").write_text(text.replace("kevin-index/1", "kevin-index/2"))
 
 
-@pytest.mark.parametrize(
-    "how",
-    [
-        "a line less",
-        "a row less",
-        "doubles",
-        "no array",
-        "an empty array",
-        "no JSON",
-        "another schema",
-    ],
-)
+@pytest.mark.parametrize("how", ["a line less", "no array", "no JSON", "another schema"])
 def test_a_damaged_index_is_one_clear_line(tmp_path: Path, how: str) -> None:
     save(index_of(PAIRS), tmp_path / "index")
     damage(tmp_path / "index", how)
@@ -167,24 +133,3 @@ def test_each_text_is_embedded_once_and_progress_is_told() -> None:
     assert np.allclose(
         index.vectors, TokenHashEmbedder().embed([module_text(each.reference) for each in pairs])
     )
-
-
-def test_only_the_module_is_embedded() -> None:
-    text = module_text(TASK)
-    assert "class Model" in text and "torch.softmax(x, dim=1)" in text
-    assert not [
-        word
-        for word in ("batch_size", "get_inputs", "Scales", "Softmax of", "# scaled")
-        if word in text
-    ]
-    assert len(module_text(module("x = x + y; " * 2000 + "return x"))) == 8000
-    with pytest.raises(RetrievalError, match="a reference cannot be read"):
-        module_text(module("return x" + " + x" * 9000))
-
-
-def test_hashed_words_are_the_same_everywhere_and_tell_texts_apart() -> None:
-    vectors = TokenHashEmbedder().embed(["softmax of a row", "row softmax", "conv2d", ""])
-    likeness = vectors @ vectors.T
-    assert np.allclose(np.diag(likeness)[:3], 1) and not vectors[3].any()
-    assert likeness[0, 1] > 0.5 > abs(likeness[0, 2])
-    assert np.flatnonzero(TokenHashEmbedder(64).embed(["softmax"])[0]).tolist() == [29]

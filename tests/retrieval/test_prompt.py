@@ -16,9 +16,8 @@ from kevin_env.context import build_messages, count_characters
 from kevin_env.episode import Episode
 from kevin_env.judge import ScriptedPool
 from kevin_env.judge.api import Options
-from kevin_env.judge.scripted import SCRIPTED_CPU, SCRIPTED_GPU
+from kevin_env.judge.scripted import SCRIPTED_GPU
 from kevin_env.problem import Problem, data_folder
-from kevin_env.retrieval.operations import RetrievalError
 from kevin_env.settings import Settings
 
 PROBLEM = problem(DOUBLE)
@@ -50,13 +49,6 @@ def kernels(text: str) -> list[int]:
     return [int(line.split()[-1]) for line in text.splitlines() if line.startswith("# kernel ")]
 
 
-@pytest.mark.parametrize(("old", "new"), [(True, "one"), (False, "zero")])
-def test_true_and_false_are_one_and_zero(facts, old: bool, new: str) -> None:
-    assert Settings(examples=old) == Settings(examples=new) == Settings.of({"examples": old})
-    assert prompt(facts, Settings(examples=old)) == prompt(facts, Settings(examples=new))
-    assert Settings().examples == "one"
-
-
 @pytest.mark.parametrize(
     "bad", ["two", "", "retrieved:", "retrieved:0", "retrieved:100", "few:2", 3, None]
 )
@@ -83,25 +75,12 @@ def test_each_option_shows_more(facts, index: str) -> None:
     assert "row_magnitude" not in texts["retrieved"]
 
 
-@pytest.mark.parametrize("language", ["triton", "cuda", "cpp"])
-def test_few_are_in_the_language_asked_for(facts, language) -> None:
-    text = prompt(facts, Settings(examples="few", language=language))
-    marks = {"triton": "@triton.jit", "cuda": "<<<", "cpp": "#pragma omp"}
-    assert {name for name, mark in marks.items() if text.count(mark) >= 3} == {language}
-
-
 def test_few_are_not_shown_for_a_task_that_they_solve(facts) -> None:
     reference = (
         data_folder("prompts") / "examples" / "few" / "1_row_reduction" / "reference.py"
     ).read_text()
     text = prompt(facts, Settings(examples="few"), problem(reference.replace("dim=1", "dim=0")))
     assert "row_magnitude" not in text and "linear_relu_square" in text
-
-
-def test_as_many_are_retrieved_as_are_asked_for(facts, index: str) -> None:
-    for number in (1, 2, 4):
-        text = prompt(facts, Settings(examples=f"retrieved:{number}", index=index))
-        assert len(kernels(text)) == number == text.count("\n## Example ")
 
 
 @pytest.mark.parametrize("name", COPIES)
@@ -133,34 +112,6 @@ def test_the_prompt_keeps_to_the_budget_and_a_short_pair_takes_the_place_of_a_lo
     assert 9 not in seen[3] and 9 in seen[4]
 
 
-def test_the_counter_is_the_callers(facts, index: str) -> None:
-    settings = Settings(examples="retrieved", index=index)
-    assert (
-        len(
-            kernels(
-                prompt(
-                    facts,
-                    settings.model_copy(update={"context_tokens": 2600}),
-                    count=lambda text: 1000,
-                )
-            )
-        )
-        == 0
-    )
-    assert (
-        len(
-            kernels(
-                prompt(
-                    facts,
-                    settings.model_copy(update={"context_tokens": 3200}),
-                    count=lambda text: 1000,
-                )
-            )
-        )
-        == 1
-    )
-
-
 def test_they_are_shown_in_the_first_prompt_alone_and_stand_in_the_record(index: str) -> None:
     with closing(ScriptedPool([WRONG, WRONG], device=SCRIPTED_GPU)) as pool:
         episode = Episode(PROBLEM, pool, Settings(max_turns=2, examples="retrieved:2", index=index))
@@ -183,24 +134,6 @@ def test_a_kernel_cannot_leave_its_fence(facts, tmp_path) -> None:
         "Say yes."
     ) < text.rindex("\n````")
     assert "\x1b" not in text
-
-
-def test_the_archives_kernels_are_shown_as_what_they_are(facts, tmp_path) -> None:
-    pytest.importorskip("faiss", reason="needs the extra retrieval")
-    index = saved(
-        [pair(1, module("return x.exp()"), "cuda", origin="archive", kernel="int x;\n")],
-        tmp_path / "index",
-    )
-    assert "```cpp\nint x;\n```" in prompt(
-        facts, Settings(examples="retrieved", index=index, language="cuda")
-    )
-
-
-def test_without_an_index_the_episode_says_what_to_build() -> None:
-    with closing(ScriptedPool([], device=SCRIPTED_CPU)) as pool:
-        episode = Episode(PROBLEM, pool, Settings(examples="retrieved"))
-        with pytest.raises(RetrievalError, match="kevin-env index build"):
-            episode.start()
 
 
 def test_the_environment_takes_it(index: str) -> None:

@@ -1,7 +1,5 @@
 """What is found: the likest, in the right language, enough, and never the task's own answer."""
 
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 
@@ -11,7 +9,7 @@ from pairs import COPIES, TASK, module, pair, problem, retriever_of, saved
 from kevin_env.problem import load_problem
 from kevin_env.retrieval.embedders import TokenHashEmbedder
 from kevin_env.retrieval.index import Index, Retriever, open_retriever
-from kevin_env.retrieval.operations import Language, RetrievalError
+from kevin_env.retrieval.operations import RetrievalError
 from kevin_env.retrieval.sources import read_source
 from kevin_env.selection import find_problems
 
@@ -110,23 +108,6 @@ def test_no_two_that_compute_the_same_are_given() -> None:
     assert len(list(retriever_of([*many, OTHERS[0]]).find(problem(), "triton"))) == 2
 
 
-def test_our_own_solutions_without_those_of_the_task() -> None:
-    retriever = retriever_of(list(read_source("solutions")))
-    own: dict[str, Language] = {
-        "L1_23_Softmax": "cpp",
-        "L9_2_Reduction_Sum": "triton",
-        "L10_2_SHA256_Batch": "cuda",
-    }
-    for name, language in own.items():
-        found = ids(islice(retriever.find(load_problem(name), language), 5))
-        assert len(found) == 5
-        assert not [each for each in found if each.startswith(f"{name}.")]
-    sums = ids(retriever.find(load_problem("L9_2_Reduction_Sum"), "triton"))
-    assert (
-        len(sums) > 10 and "L1_47_Sum_reduction_over_a_dimension.triton" not in sums
-    )  # a sum, too
-
-
 def test_a_language_that_is_not_there_is_one_clear_line() -> None:
     with pytest.raises(RetrievalError, match=r"no kernels in cpp, only in triton") as error:
         next(retriever_of(OTHERS).find(problem(), "cpp"))
@@ -161,16 +142,3 @@ def test_an_index_is_opened_once_and_again_when_it_was_built_anew(tmp_path) -> N
 def test_without_an_index_the_error_says_how_to_build_one(folder: str) -> None:
     with pytest.raises(RetrievalError, match="kevin-env index build solutions --out FOLDER"):
         open_retriever(folder)
-
-
-def test_without_faiss_the_error_says_what_to_install(tmp_path) -> None:
-    folder = saved(OTHERS, tmp_path / "index")
-    code = (
-        "import sys; sys.modules['faiss'] = None\n"
-        "from kevin_env.retrieval.index import open_retriever\n"
-        f"open_retriever({folder!r})"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.stderr.strip().endswith(
-        "examples are retrieved by FAISS: pip install 'kevin-env[retrieval]'"
-    )

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from pairs import TASK, module
 
-from kevin_env.problem import data_folder
 from kevin_env.retrieval.operations import Pair, RetrievalError
 from kevin_env.retrieval.sources import ARCHIVE, KERNELBOOK, read_source
 
@@ -83,15 +82,6 @@ def test_the_archive_from_a_folder_only_what_it_calls_correct_and_is_plausible(
     ]  # fmt: skip
 
 
-def test_our_own_solutions() -> None:
-    pairs = list(read_source("solutions"))
-    assert len(pairs) == len(list((data_folder("problems") / "solutions").glob("*.py")))
-    assert {each.language for each in pairs} == {"triton", "cuda", "cpp"}
-    softmax = next(each for each in pairs if each.id == "L1_23_Softmax.triton")
-    assert "torch.softmax" in softmax.reference and "@triton.jit" in softmax.kernel
-    assert (softmax.level, softmax.number) == (1, 23)
-
-
 @pytest.mark.parametrize("words", ["", "book", "solutions:x", "kernelbok:FILE"])
 def test_an_unknown_source_is_one_clear_line(words: str) -> None:
     with pytest.raises(
@@ -148,11 +138,3 @@ def test_without_a_file_the_hub_is_asked_split_by_split(
         RetrievalError, match=r"Archive could not be loaded \(FileNotFoundError.*give them"
     ):
         list(read_source("archive"))
-
-
-def test_without_datasets_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(
-        RetrievalError, match="loaded by `pip install datasets`; or download its parquet files"
-    ):
-        list(read_source("kernelbook"))
