@@ -28,7 +28,6 @@ from kevin_env.outcome import CompileError
 from kevin_env.problem import list_problems
 from kevin_env.score import discounted_returns
 from kevin_env.selection import find_problems, split
-from kevin_env.settings import Settings
 
 LINK = CompileError(kind="link", message="No such library.", details="ld: cannot find -lfast")
 
@@ -155,17 +154,6 @@ def test_scores_and_returns_are_of_each_turn_and_clipped(url: str) -> None:
     assert results[1].observation.returns == pytest.approx([4.12, 10.3])
 
 
-def test_another_score_has_its_own_range() -> None:
-    settings = Settings(score="kernrl")
-    with (
-        closing(ScriptedPool(answer)) as pool,
-        serving(pool, settings=settings) as url,
-        KevinEnv(base_url=url) as env,
-    ):
-        assert env.reset(seed=1).observation.reward_range == (-0.5, 2.0)
-        assert env.step(KevinAction(code=another(7))).reward == -0.5
-
-
 def test_a_seed_draws_the_problem_and_an_id_is_kept(url: str) -> None:
     with KevinEnv(base_url=url) as env:
         drawn = [env.reset(seed=seed).observation.problem_id for seed in (3, 4, 3, 5, 6)]
@@ -245,14 +233,6 @@ def test_a_judge_that_fails_takes_no_turn(url: str) -> None:
         assert env.step(KevinAction(code=another(2))).observation.turn == 1
 
 
-def test_text_that_cannot_be_encoded_is_a_turn(url: str) -> None:
-    with GenericEnvClient(base_url=url).sync() as env:
-        env.reset(seed=0)
-        assert env.step({"code": "\ud800"}).observation["kind"] == "no_code"
-        commented = f"# \ud800\n{KERNEL.replace('class ModelNew', 'class Model')}"
-        assert env.step({"code": commented}).observation["kind"] == "timed"
-
-
 def test_tasks_are_listed_by_split(url: str) -> None:
     splits = {each["name"]: each["type"] for each in requests.get(f"{url}/kevin_env/splits").json()}
     assert (
@@ -316,20 +296,6 @@ def test_a_step_that_takes_too_long_has_not_happened() -> None:
         free.set()
         assert env.step(KevinAction(code=REPLY)).observation.turn == 1
         assert len(pool.submissions) == 2
-
-
-def test_the_client_waits_as_long_as_the_server_may_take() -> None:
-    with (
-        closing(ScriptedPool(answer)) as pool,
-        serving(pool, ServerLimits(step_timeout=3000)) as url,
-    ):
-        with KevinEnv(base_url=url) as env:
-            assert env._message_timeout > 900
-            env.reset(seed=0)
-            assert env._message_timeout > 3000
-        with KevinEnv(base_url=url, message_timeout_s=5) as env:
-            env.reset(seed=0)
-            assert env._message_timeout == 5
 
 
 def test_a_pool_can_be_made_to_require_the_sandbox() -> None:

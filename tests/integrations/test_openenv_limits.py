@@ -247,9 +247,7 @@ def test_messages_have_a_size(pool: ScriptedPool) -> None:
         assert fits(url)
 
 
-@pytest.mark.parametrize(
-    "words", ["{", "[]", "[" * 2000, '{"type": "reset", "data": {"self": 1}}', '{"type": "jump"}']
-)
+@pytest.mark.parametrize("words", ["{", "[" * 2000, '{"type": "jump"}'])
 def test_nonsense_harms_nobody_else(pool: ScriptedPool, words: str) -> None:
     with serving(pool, ServerLimits(sessions=2)) as url, KevinEnv(base_url=url) as env:
         env.reset(seed=0)

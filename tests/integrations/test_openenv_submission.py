@@ -82,11 +82,3 @@ def test_a_file_that_does_not_parse_is_told_its_error(name: str) -> None:
     verdict = check_rules(code_of(f"import torch\n\nclass {name}(torch.nn.Module:\n    pass\n"))
     assert isinstance(verdict, CompileError)
     assert (verdict.kind, verdict.line) == ("syntax", 3)
-
-
-def test_line_ends_and_marks_of_other_systems_do_not_matter() -> None:
-    assert "class ModelNew:" in code_of("\ufeffimport torch\r\nclass Model:\r\n    x = 1\r\n")
-
-
-def test_a_file_nested_too_deeply_is_no_trouble() -> None:
-    assert "ModelNew" in code_of("class Model:\n    x = " + "(" * 500 + ")" * 500 + "\n")

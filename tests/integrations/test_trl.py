@@ -134,16 +134,6 @@ def test_the_advantages_of_turns_are_kevins(
     assert trainer.state.log_history[0]["grad_norm"] > 0
 
 
-def test_the_grpo_baseline_is_trls_where_episodes_have_one_turn(tmp_path) -> None:
-    rollouts = rollouts_of(tmp_path, max_turns=1)
-    trainer = trainer_of(Scripted, rollouts, tmp_path, num_generations=4, scale_rewards="group")
-    trainer.script = [("wrong", "slow", "plain", "fast")]
-    trainer.train()
-    ours = advantages(training_samples(episodes_in(tmp_path)), "grpo")
-    assert sorted(trained_on(trainer)) == pytest.approx(sorted(ours), rel=1e-5)
-    assert min(ours) < -1 < 1 < max(ours)
-
-
 def test_each_turn_is_a_row_with_the_prompt_that_was_sent(tmp_path) -> None:
     rollouts = rollouts_of(tmp_path, max_turns=2)
     trainer = trainer_of(Scripted, rollouts, tmp_path, num_generations=4)
@@ -208,14 +198,6 @@ def test_an_episode_whose_judge_failed_twice_counts_for_nothing(tmp_path) -> Non
     trainer.script = [("broken", "broken")]
     with pytest.raises(JudgeError, match="failed for all 2 episodes"):
         rollouts_of(tmp_path, max_turns=1)(["7_Double"] * 2, trainer)
-
-
-def test_a_judge_that_fails_once_is_asked_again(tmp_path) -> None:
-    pool = ScriptedPool([JudgeError("the device is gone"), correct(2.0)])
-    rollouts = TurnRollouts(problem_file(tmp_path), pool=pool, settings=Settings(max_turns=1))
-    trainer = trainer_of(Scripted, rollouts, tmp_path, num_generations=2)
-    trainer.script = [("fast",)]
-    assert rollouts(["7_Double"], trainer)["score"] == [2.3]
 
 
 @pytest.mark.parametrize(("size", "turns"), [(6, 4), (8, 3)])
