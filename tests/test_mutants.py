@@ -2,20 +2,16 @@
 measures.
 """
 
-import ast
 import re
 import time
 from collections.abc import Callable
 
 import pytest
 import torch
-from corpus import FOLDER
-from mutation import operators, rounding
-from mutation.code import CodeAnswer, code_mutants
+from mutation.code import CodeAnswer
 from mutation.findings import Judged, examine, examine_honest, tallies, total
 from mutation.jury import Mutant, gather_evidence, judge
 from mutation.samples import Sample, Sampler
-from mutation.tokens import token_mutants
 
 from kevin_env.problem import Problem, load_problem
 
@@ -87,17 +83,6 @@ def test_honest_arithmetic_is_accepted(name: str) -> None:
         assert each.evidence is not None and each.evidence.rejected == 0, each
 
 
-def test_another_order_of_summation_is_another_result() -> None:
-    names = {
-        each.mutant.name for each in examine_honest(small("L1_1_Square_matrix_multiplication_"))
-    }
-    assert names >= {
-        "running float32 sums",
-        "float64 accumulators",
-        "products of three TF32 products",
-    }
-
-
 def off_in_one(x: torch.Tensor, error: float) -> torch.Tensor:
     """The tensor with one element changed; in all of them the same error would be too much on the
     whole.
@@ -156,78 +141,3 @@ def test_changed_code_is_given_the_weights_of_the_reference() -> None:
         ).status
         == "accepted"
     )
-
-
-def test_mutants_of_code_differ_from_each_other_and_from_the_reference() -> None:
-    problem = load_problem("L5_2_Stencil_2D_Heat")
-    names = [mutant.name for mutant in code_mutants(problem)]
-    assert len(names) == len(set(names)) >= 40
-    assert "0.25 -> 0.251" in names
-    assert any("u[:-2, 1:-1] -> u[:-1, 1:-1]" in name for name in names)
-
-
-@pytest.mark.parametrize(
-    ("code", "kind", "changed"),
-    [
-        ("x + self.eps", "skipped epsilon", "x"),
-        ("x + 1e-05", "skipped epsilon", "x"),
-        ("a - b", "swapped operands", "b - a"),
-        ("a < b", "comparison", "a <= b"),
-        ("x.sum(dim=1)", "axis", "x.sum(dim=2)"),
-        ("torch.sum(x, 1)", "axis", "torch.sum(x, 0)"),
-        ("x.sqrt()", "dropped call", "x"),
-        ("torch.exp(x)", "function", "torch.expm1(x)"),
-        ("x.sum(dim=1, keepdim=True)", "dropped argument", "x.sum(dim=1)"),
-        ("x[1:n]", "bound", "x[1:n - 1]"),
-        ("range(0, n, 2)", "bound", "range(1, n, 2)"),
-        ("F.conv2d(x, w, padding=1)", "padding or stride", "F.conv2d(x, w, padding=0)"),
-        ("x[i]", "wrong index", "x[i + 1]"),
-        ("x * y", "dropped term", "y"),
-    ],
-)
-def test_expressions_are_changed(code: str, kind: str, changed: str) -> None:
-    node = ast.parse(code, mode="eval").body
-    found = [
-        (of, ast.unparse(ast.fix_missing_locations(other)))
-        for inner in ast.walk(node)
-        for of, other in operators.changes(inner)
-    ]
-    assert (kind, changed) in found
-
-
-@pytest.mark.parametrize(
-    ("value", "changed"), [(0.25, 0.251), (1e-5, 1.01e-5), (-2.0, -2.01), (0.7071, 0.7081)]
-)
-def test_a_constant_changes_in_its_third_digit(value: float, changed: float) -> None:
-    assert operators.third_digit(value) == changed
-
-
-@pytest.mark.parametrize(
-    ("cheap", "exact", "least", "most"),
-    [
-        (rounding.tf32, lambda x: x, 1e-4, 2**-11),
-        (rounding.bf16, lambda x: x, 1e-3, 2**-8),
-        (rounding.exp_by(2), torch.exp, 1e-3, 1e-2),
-        (rounding.exp_by(3), torch.exp, 1e-4, 1e-3),
-        (rounding.rsqrt_by(1), torch.rsqrt, 1e-3, 2e-3),
-        (rounding.rsqrt_by(2), torch.rsqrt, 1e-6, 5e-6),
-        (rounding.erf_cheap, torch.erf, 1e-6, 3e-4),
-        (rounding.exp_base_two, torch.exp, 0, 2e-6),
-    ],
-)
-def test_cheap_functions_are_as_cheap_as_they_say(
-    cheap: rounding.Rounding, exact: rounding.Rounding, least: float, most: float
-) -> None:
-    x = torch.rand(100_000, generator=torch.Generator().manual_seed(0)) * 8 + 0.1
-    off = float(((cheap(x).double() - exact(x.double())) / exact(x.double())).abs().max())
-    assert least <= off <= most
-
-
-@pytest.mark.parametrize("name", ["softmax_ctypes", "cross_entropy_ctypes", "softmax_triton"])
-def test_kernels_in_other_languages_are_changed_within_the_kernel(name: str) -> None:
-    code = (FOLDER / "honest" / f"{name}.py").read_text()
-    found = list(token_mutants(code))
-    assert len(found) >= 10 and len({mutant.code for mutant in found}) == len(found)
-    for mutant in found:
-        lines = zip(code.split("\n"), mutant.code.split("\n"), strict=True)
-        assert [i for i, (a, b) in enumerate(lines, start=1) if a != b] == [mutant.line]
