@@ -3,12 +3,11 @@ from episodes import KERNEL, SOURCE, WRONG
 from test_feedback import FACTS
 from work import calls_of
 
-from kevin_env.context import build_messages, count_characters, load_counter, resolve_language
-from kevin_env.history import ContextPolicy, top_w
+from kevin_env.context import build_messages, count_characters, load_counter
+from kevin_env.history import top_w
 from kevin_env.judge import ScriptedPool, Submission
 from kevin_env.judge.api import Options
-from kevin_env.judge.scripted import SCRIPTED_CPU, SCRIPTED_GPU
-from kevin_env.outcome import FormatError
+from kevin_env.judge.scripted import SCRIPTED_GPU
 from kevin_env.problem import Problem, load_problem
 from kevin_env.record import Turn
 from kevin_env.score import Component, WeightedSum
@@ -39,12 +38,6 @@ def turn(number: int, score: float = 0.0, code: str = KERNEL) -> Turn:
 
 
 TURNS = [turn(number, score) for number, score in enumerate([0.0, 1.5, 0.3, 1.5, 0.0, 0.3], 1)]
-
-
-def test_a_policy_of_ones_own(facts):
-    first = ContextPolicy(lambda turns: turns[:1])
-    text = build_messages(PROBLEM, facts, TURNS, Settings(), policy=first)[0].content
-    assert "# code 1" in text and "5 of 6 turns are not shown." in text
 
 
 def test_the_first_prompt_is_the_task_with_an_example(facts):
@@ -79,17 +72,6 @@ def test_the_prompt_says_what_a_turn_is_scored_on(facts, score, said):
     assert said in build_messages(PROBLEM, facts, [], settings)[0].content
 
 
-def test_the_prompt_says_what_ends_the_episode_and_which_end_counts(facts):
-    def said(**settings) -> str:
-        return build_messages(PROBLEM, facts, [], Settings.of(settings))[0].content
-
-    assert "ends the episode" not in said() and "lower end" not in said()
-    assert "The first correct kernel ends the episode." in said(stop_on="correct")
-    text = said(stop_on=1.5, bound="lower")
-    assert "The lower end of the speedup's confidence interval counts." in text
-    assert "The first kernel with a speedup of at least 1.5 ends the episode." in text
-
-
 @pytest.mark.parametrize("language", ["triton", "cuda"])
 def test_the_first_prompt_about_a_softmax_takes_at_most_1500_tokens(language):
     """Qwen's tokenizer, which is on no machine without a network, makes a token of 3.3 characters
@@ -119,22 +101,6 @@ def test_later_prompts_are_the_task_and_every_turn_without_reasoning(facts):
     assert places == sorted(places)
     assert "thought" not in text
     assert "# Turn 4 of 8" in text and "not shown" not in text
-
-
-def test_a_turn_without_code_is_told_too(facts):
-    empty = turn(1).model_copy(
-        update={
-            "submission": None,
-            "summary": "",
-            "outcome": FormatError(kind="no_code", message="None."),
-        }
-    )
-    text = build_messages(PROBLEM, facts, [empty], Settings())[0].content
-    assert (
-        "(The reply contained no code.)" in text
-        and "Feedback 1." in text
-        and "Your summary" not in text
-    )
 
 
 def test_code_cannot_leave_its_fence(facts):
@@ -190,14 +156,6 @@ def test_a_huge_reply_takes_nothing_from_the_others(facts):
     )
 
 
-def test_a_reference_is_never_cut(facts):
-    long = PROBLEM.model_copy(update={"source": SOURCE + "# end\n" * 4000})
-    assert (
-        build_messages(long, facts, [], Settings(context_tokens=1))[0].content.count("# end")
-        == 4000
-    )
-
-
 def test_the_context_full_knows_no_budget(facts):
     assert shown(facts, TURNS, 0, context="full").count("# code ") == 6
 
@@ -217,19 +175,6 @@ def test_a_tokenizer_counts(tmp_path):
     with pytest.raises(ValueError, match="cannot be loaded") as error:
         load_counter(str(tmp_path / "broken.json"))
     assert "\n" not in str(error.value)
-
-
-def test_the_counter_is_the_callers(facts):
-    seen: list[str] = []
-
-    def count(text: str) -> int:
-        seen.append(text)
-        return 1000
-
-    text = build_messages(PROBLEM, facts, TURNS, Settings(context_tokens=12_000), count=count)[
-        0
-    ].content
-    assert 0 < text.count("# code ") < 6 and any("# code 6" in each for each in seen)
 
 
 def test_the_context_setting_chooses(facts):
@@ -267,9 +212,3 @@ def test_the_work_grows_with_the_number_of_turns(facts, context):
         calls_of(lambda: build(1000)) - calls_of(lambda: build(100))
         < (60 if context == "kevin" else 2) * 900
     )
-
-
-def test_the_language_of_auto():
-    assert resolve_language("auto", SCRIPTED_GPU) == "triton"
-    assert resolve_language("auto", SCRIPTED_CPU) == "cpp"
-    assert resolve_language("cuda", SCRIPTED_CPU) == "cuda"

@@ -27,10 +27,6 @@ def test_which_turns_a_policy_shows_the_most_wanted_first(name, numbers):
     assert [each.turn for each in resolve_context(name).order(TURNS)] == numbers
 
 
-def test_the_best_and_last_turn_may_be_one():
-    assert [each.turn for each in resolve_context("best_last").order(TURNS[:4])] == [4]
-
-
 @pytest.mark.parametrize(
     "name",
     ["", "all", "last_n:", "last_n:0", "last_n:-1", "last_n:x", "top_w:²", "full:3", "Kevin"],

@@ -1,31 +1,11 @@
 import math
 
 import pytest
-from episodes import correct, every_outcome
+from episodes import correct
 
 from kevin_env.outcome import Correct
 from kevin_env.roofline import Roofline
 from kevin_env.score import SCORES, discounted_returns, kevin, resolve_score, score_name, score_of
-
-
-def test_correct_scores_its_speedup_unclipped() -> None:
-    assert kevin(correct(40.0)) == pytest.approx(40.3)
-    assert kevin(correct(0.01)) == pytest.approx(0.31)
-
-
-def test_a_time_that_is_not_believed_scores_the_correctness_alone() -> None:
-    assert kevin(Correct(message="Correct.", kind="too_noisy")) == 0.3
-
-
-@pytest.mark.parametrize(
-    "outcome", [o for o in every_outcome() if o.category != "correct"], ids=lambda o: o.kind
-)
-def test_everything_else_scores_nothing(outcome) -> None:
-    assert kevin(outcome) == 0.0
-
-
-def test_golden_returns() -> None:
-    assert discounted_returns([0.2, 0.3, 0.8, 1.0], 0.4) == pytest.approx((0.512, 0.78, 1.2, 1.0))
 
 
 def test_returns_follow_their_definition() -> None:
@@ -40,10 +20,6 @@ def test_returns_follow_their_definition() -> None:
 @pytest.mark.parametrize("how", ["sum", "max"])
 def test_negative_scores_keep_their_sign(how) -> None:
     assert discounted_returns([-1.0], 0.4, how) == (-1.0,)
-
-
-def test_no_turns_no_returns() -> None:
-    assert discounted_returns([]) == ()
 
 
 @pytest.mark.parametrize("gamma", [-0.1, 1.1, math.nan])

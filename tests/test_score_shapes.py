@@ -3,12 +3,10 @@ import itertools
 import math
 import pickle
 from pathlib import Path
-from typing import get_args
 
 import pytest
 from episodes import REPLY, SOURCE, correct, every_outcome
 
-from kevin_env import score as shapes
 from kevin_env.episode import Episode
 from kevin_env.judge import ScriptedPool
 from kevin_env.judge.scripted import SCRIPTED_GPU
@@ -21,11 +19,8 @@ from kevin_env.score import (
     CORRECTNESS,
     COVERAGE,
     KERNRL,
-    LENGTH,
     SCORES,
     SPEED,
-    THINKING,
-    Component,
     Scored,
     WeightedSum,
     capped,
@@ -105,33 +100,6 @@ def test_every_named_score_has_golden_values() -> None:
     assert SCORES.keys() - GOLDEN.keys() == {"roofline"}
 
 
-def test_kernrl_pays_a_slower_kernel_half_and_never_less_than_a_wrong_one() -> None:
-    kernrl = SCORES["kernrl"]
-    assert [kernrl(correct(s)) for s in (1.0, 0.9, 0.6, 0.01)] == pytest.approx(
-        [0.0, -0.05, -0.2, -0.2]
-    )
-
-
-def test_the_blog_pays_for_speed_up_to_four_times() -> None:
-    pays = [SCORES["kernrl_blog"](correct(speedup)) for speedup in (1.0, 1.5, 4.0, 8.0)]
-    assert pays == pytest.approx([0.4, 0.7 + 0.3 * 0.584963, 1.3, 1.3], abs=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("name", "pays"),
-    [
-        ("kernel_rl_stage3", (0.65, 0.65, 1.0, 1.7)),
-        ("kernel_rl_stage3_2025", (0.65, 0.65, 0.825, 1.0)),
-    ],
-)
-def test_kernel_rl_pays_nothing_for_speed_up_to_the_reference(
-    name: str, pays: tuple[float, ...]
-) -> None:
-    assert [SCORES[name](correct(speedup)) for speedup in (0.5, 1.0, 2.0, 4.0)] == pytest.approx(
-        pays
-    )
-
-
 def test_coverage_pays_where_it_was_measured() -> None:
     dr_kernel = SCORES["dr_kernel"]
     assert [dr_kernel(measured(2.0, coverage=share)) for share in (None, 0.25, 1.0, 7.0)] == [
@@ -139,14 +107,6 @@ def test_coverage_pays_where_it_was_measured() -> None:
         3.25,
         4.0,
         4.0,
-    ]
-
-
-def test_the_last_milestone_is_five_per_cent_faster() -> None:
-    assert [SCORES["milestones"](correct(speedup)) for speedup in (0.5, 1.05, 1.06)] == [
-        1.0,
-        1.0,
-        3.0,
     ]
 
 
@@ -215,15 +175,6 @@ def everything() -> list[Scored]:
 
 
 EVERYTHING = everything()
-COMPONENTS = [each for each in vars(shapes).values() if isinstance(each, Component)]
-
-
-@pytest.mark.parametrize("component", COMPONENTS, ids=lambda each: each.name)
-def test_a_component_pays_all_of_its_range_and_nothing_else(component: Component) -> None:
-    pays = [component(each) for each in EVERYTHING]
-    assert (min(pays), min(max(pays), 12)) == pytest.approx(
-        (component.low, min(component.high, 12))
-    )
 
 
 @pytest.mark.parametrize("score", SCORES.values(), ids=SCORES)
@@ -256,22 +207,6 @@ def test_what_is_not_known_is_not_paid() -> None:
     assert default(correct(2.0)) == pytest.approx(1.3)
     assert default(Scored(correct(2.0), reasoning_tokens=0)) == pytest.approx(1.35)
     assert default(Scored(correct(2.0), code_tokens=125)) == pytest.approx(1.35)
-
-
-@pytest.mark.parametrize(
-    ("tokens", "pays"), [(0, 1.0), (125, 1.0), (593.75, 0.75), (2000, 0.0), (2250, 0.0)]
-)
-def test_short_code_is_paid(tokens: float, pays: float) -> None:
-    assert LENGTH(Scored(correct(1.0), code_tokens=tokens)) == pytest.approx(pays)
-    assert LENGTH(Scored(FAILURES[0], code_tokens=tokens)) == 0.0
-
-
-@pytest.mark.parametrize(
-    ("tokens", "pays"), [(0, 0.5), (1, 1.0), (500, 1.0), (750, 0.85), (1000, 0.7), (2250, 0.7)]
-)
-def test_thinking_is_paid(tokens: float, pays: float) -> None:
-    assert THINKING(Scored(correct(1.0), reasoning_tokens=tokens)) == pytest.approx(pays)
-    assert THINKING(Scored(FAILURES[0], reasoning_tokens=tokens)) == 0.0
 
 
 def test_a_sum_of_ones_own() -> None:
@@ -410,7 +345,3 @@ def test_code_is_paid_once(score: float, before: float | None, earns: float) -> 
 def test_a_reply_without_code_is_scored() -> None:
     assert played(Reply(content="<think>Hm."), "kernel_rl_default").score == 0.0
     assert played(Reply(content="Never."), "milestones").score == -1.0
-
-
-def test_every_kind_of_outcome_is_looked_at() -> None:
-    assert {each.category for each in FAILURES} == set(get_args(Category)) - {"correct"}

@@ -66,13 +66,6 @@ def test_a_template_that_does_not_compile_is_found_before_it_is_needed(
     assert told(caught).startswith(f"template {own}/feedback/correct.j2 line 2: ")
 
 
-def test_a_template_that_is_no_text_is_named(own: Path) -> None:
-    (own / "hints.j2").write_bytes(b"\xff")
-    with pytest.raises(PromptError) as caught:
-        render_system()
-    assert told(caught).startswith(f"template {own}/hints.j2: ")
-
-
 def test_a_template_that_is_not_there_is_found_before_it_is_needed(own: Path) -> None:
     (own / "feedback/runtime.j2").unlink()
     with pytest.raises(PromptError) as caught:
