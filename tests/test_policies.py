@@ -1,8 +1,6 @@
 import io
 import subprocess
 import sys
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -70,20 +68,6 @@ def test_a_person_may_use_an_editor(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     assert person.reply(CHAT).content == "```python\nx = 1\nx = 1\n\n```\n"
 
 
-def test_a_person_is_asked_by_one_thread_at_a_time() -> None:
-    class Typist(io.StringIO):
-        """Types a line whenever asked, after a pause in which another thread could come between."""
-
-        def readline(self, size: int | None = -1) -> str:
-            threading.Event().wait(0.005)
-            return super().readline()
-
-    person = HumanPolicy(Typist("".join(f"{n} a\n{n} b\n.\n" for n in range(8))), io.StringIO())
-    with ThreadPoolExecutor(8) as threads:
-        replies = sorted(reply.content for reply in threads.map(person.reply, [CHAT] * 8))
-    assert replies == [f"{n} a\n{n} b\n" for n in range(8)]
-
-
 @pytest.mark.parametrize(
     ("text", "content", "reasoning"),
     [
@@ -130,22 +114,6 @@ def test_a_listener_does_not_hear_reasoning(text: str, heard: str, size: int) ->
         spoken.hear(text[start : start + size])
     spoken.end()
     assert "".join(pieces) == heard
-
-
-def test_a_listener_does_not_hear_reasoning_that_the_prompt_opened() -> None:
-    pieces: list[str] = []
-    spoken = Spoken(pieces.append, thinking=True)
-    for piece in ("Hm.\n</th", "ink>Yes", "."):
-        spoken.hear(piece)
-    assert "".join(pieces) == "Yes."
-
-
-def test_what_can_be_no_tag_is_heard_at_once() -> None:
-    pieces: list[str] = []
-    spoken = Spoken(pieces.append)
-    for piece in ("x", " = ", "<", "1"):
-        spoken.hear(piece)
-    assert pieces == ["x", " = ", "<", "1"]
 
 
 def test_the_words_of_the_command_line_name_a_policy() -> None:

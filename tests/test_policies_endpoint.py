@@ -1,22 +1,14 @@
 """Endpoints that fail, in every way that we know of."""
 
-import datetime
-import ipaddress
 import itertools
 import socket
-import ssl
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
-from stub_server import Answer, Script, Stub, delta, serve, usage
+from stub_server import Answer, Script, Stub, delta, serve
 
 from kevin_env.policies import ContextOverflow, OpenAIPolicy, PolicyError, Refused
 from kevin_env.policies.endpoint import LONGEST
@@ -121,57 +113,26 @@ def test_what_to_put_right_is_told(status: int, body: dict[str, Any], said: str)
 
 
 OVERFLOWS = {
-    "OpenAI": {
-        "message": "This model's ...",
-        "code": "context_length_exceeded",
-        "param": "messages",
-    },
-    "vLLM": {
-        "message": "You passed 9000 input tokens",
-        "type": "BadRequestError",
-        "param": "input_tokens",
-        "code": 400,
-    },
-    "vLLM 0.9": {
-        "message": "This model's maximum context length is 4096 tokens. However, you ...",
-        "code": 400,
-    },
-    "vLLM 0.4": {
-        "message": "max_tokens must be at least 1, got -186.",
-        "type": "BadRequestError",
-        "code": 400,
-    },
+    "OpenAI": {"message": "This model's ...", "code": "context_length_exceeded"},
+    "vLLM": {"message": "You passed 9000 input tokens", "param": "input_tokens", "code": 400},
+    "vLLM 0.9": {"message": "This model's maximum context length is 4096 tokens.", "code": 400},
+    "vLLM 0.4": {"message": "max_tokens must be at least 1, got -186.", "code": 400},
     "vLLM, decoder": {
-        "message": "The decoder prompt (length 9) is longer than the maximum model length of 8."
+        "message": "The decoder prompt is longer than the maximum model length of 8."
     },
     "SGLang": {
-        "message": "The input (61709 tokens) is longer than the model's context length (40960 tokens)."
+        "message": "The input (9 tokens) is longer than the model's context length (4 tokens)."
     },
     "SGLang, memory": {
-        "message": "Input length (9 tokens) exceeds the maximum allowed length (8 tokens)."
+        "message": "Input length (9) exceeds the maximum allowed length (8 tokens)."
     },
-    "llama.cpp": {
-        "message": "too long",
-        "type": "exceed_context_size_error",
-        "code": 400,
-        "n_ctx": 4096,
-    },
-    "llama.cpp 0": {
-        "message": "the request exceeds the available context size. try increasing it",
-        "code": 400,
-    },
-    "Ollama": {
-        "message": '{"error":{"message":"request (351 tokens) exceeds the available context size"}}'
-    },
+    "llama.cpp": {"message": "too long", "type": "exceed_context_size_error", "code": 400},
+    "llama.cpp 0": {"message": "the request exceeds the available context size.", "code": 400},
+    "Ollama": {"message": '{"error":{"message":"request exceeds the available context size"}}'},
     "OpenRouter": {
-        "message": "This endpoint's maximum context length is 256000 tokens.",
-        "code": 400,
-    },
-    "OpenRouter's provider": {
         "message": "Provider returned error",
-        "code": 400,
         "metadata": {
-            "raw": '{"error":{"message":"This model\'s maximum context length is 262144 tokens."}}'
+            "raw": '{"error":{"message":"This model\'s maximum context length is 9 tokens."}}'
         },
     },
 }
@@ -179,7 +140,7 @@ REFUSALS = {
     "Azure": {"message": "The response was filtered", "code": "content_filter"},
     "OpenAI": {"message": "no", "code": "content_policy_violation"},
     "OpenAI, reasoning": {
-        "message": "Invalid prompt: your prompt was flagged as ...",
+        "message": "Invalid prompt: your prompt was flagged",
         "code": "invalid_prompt",
     },
     "OpenRouter": {
@@ -195,14 +156,6 @@ def test_a_chat_that_is_too_long_is_a_reason_to_stop(fields: dict[str, Any]) -> 
     with failing(told(**fields)) as (error, _):
         assert type(error) is ContextOverflow
     with failing(Answer([{"error": fields}]), listener=ignore) as (error, _):
-        assert type(error) is ContextOverflow
-
-
-def test_llama_cpp_may_notice_in_the_middle_that_a_chat_is_too_long() -> None:
-    with failing(told(500, message="Context size has been exceeded.", type="server_error")) as (
-        error,
-        _,
-    ):
         assert type(error) is ContextOverflow
 
 
@@ -238,12 +191,7 @@ def test_an_html_page_is_told_by_its_title(listener: Any) -> None:
     [
         (b"{", "cannot be used"),
         (b"[]", "no chat completion"),
-        (b"3", "no chat completion"),
-        (b"null", "no chat completion"),
-        (b"{}", "without a finish_reason"),
-        (b'{"choices": []}', "without a finish_reason"),
         (b'{"choices": null}', "without a finish_reason"),
-        (b'{"choices": {}}', "no chat completion"),
         (
             b'{"choices": [{"finish_reason": "stop", "message": "hi"}]}',
             r"no chat completion .choices\.0\.message",
@@ -263,15 +211,6 @@ def test_wrong_json_is_told(raw: bytes, said: str) -> None:
         assert type(error) is PolicyError
 
 
-@LISTENERS
-def test_an_answer_may_be_empty(listener: Any) -> None:
-    nothing = Answer(
-        [delta(content=None), delta(finish="stop"), usage(prompt_tokens=1, completion_tokens=0)]
-    )
-    with serve(nothing) as stub:
-        assert OpenAIPolicy("m", stub.url).reply(CHAT, listener).content == ""
-
-
 @pytest.mark.parametrize(
     "answer",
     [Answer([delta(content="half")], cut=True), Answer([delta(content="half")])],
@@ -281,23 +220,6 @@ def test_half_a_stream_is_no_reply(answer: Answer) -> None:
     with failing(answer, listener=ignore) as (error, stub):
         assert "broke" in str(error) or "not whole" in str(error)
     assert len(stub.requests) == 1
-
-
-def test_half_a_plain_answer_is_asked_for_again() -> None:
-    with serve(Answer([delta(content="half")], cut=True), FINE) as stub:
-        assert OpenAIPolicy("m", stub.url).reply(CHAT).content == "x"
-
-
-def test_a_slow_stream_is_heard_as_it_comes() -> None:
-    heard: list[float] = []
-    words = Answer([*(delta(content=f"{n} ") for n in range(5)), delta(finish="stop")], pause=0.1)
-    with serve(words) as stub:
-        start = time.monotonic()
-        OpenAIPolicy("m", stub.url, timeout=5).reply(
-            CHAT, lambda text: heard.append(time.monotonic() - start)
-        )
-    assert len(heard) == 5
-    assert heard[-1] - heard[0] > 0.3
 
 
 @LISTENERS
@@ -354,34 +276,6 @@ def test_a_reply_without_end_is_given_up() -> None:
     assert reply == Reply(content="", reasoning=PIECE * 4, truncated=True)
 
 
-@contextmanager
-def full(port: int) -> Iterator[None]:
-    """A machine that takes no further connection, nor refuses one: the queue of those that wait is
-    full.
-    """
-    with socket.socket() as listener, ExitStack() as waiting:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(("127.0.0.1", port))
-        listener.listen(0)
-        for _ in range(2):
-            client = waiting.enter_context(socket.socket())
-            client.setblocking(False)
-            client.connect_ex(listener.getsockname())
-        yield
-
-
-@pytest.mark.timeout(60)
-def test_an_endpoint_that_gives_no_sign_is_told_soon() -> None:
-    with serve(Answer(FINE.chunks, headers={"Connection": "close"})) as stub:
-        reached, fresh = (OpenAIPolicy("m", stub.url, timeout=2) for _ in range(2))
-        reached.reply(CHAT)
-        port = int(stub.url.rpartition(":")[2].removesuffix("/v1"))
-    with full(port):
-        for policy in (reached, fresh):
-            with pytest.raises(PolicyError, match="cannot reach"):
-                policy.reply(CHAT)
-
-
 def test_an_endpoint_that_never_answers_fails_after_the_timeout() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         policy = OpenAIPolicy("m", f"http://127.0.0.1:{silent.getsockname()[1]}/v1", timeout=1)
@@ -404,46 +298,6 @@ def test_an_endpoint_that_is_not_there_is_told() -> None:
     assert time.monotonic() - start < 5  # retries take 15 s
     with pytest.raises(PolicyError, match=r"cannot reach nowhere\.invalid"):
         OpenAIPolicy("m", "http://nowhere.invalid/v1").reply(CHAT)
-
-
-def certificate(folder: Path) -> Path:
-    """A certificate for 127.0.0.1, signed by itself, with its key."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
-    now = datetime.datetime.now(datetime.UTC)
-    built = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(
-            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]),
-            critical=False,
-        )
-        .sign(key, hashes.SHA256())
-    )
-    file = folder / "server.pem"
-    plain = serialization.NoEncryption()
-    kind = serialization.PrivateFormat.PKCS8
-    pem = serialization.Encoding.PEM
-    file.write_bytes(key.private_bytes(pem, kind, plain) + built.public_bytes(pem))
-    return file
-
-
-def test_a_certificate_that_cannot_be_trusted_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = certificate(tmp_path)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(file)
-    with serve(FINE, tls=context) as stub:
-        with pytest.raises(PolicyError, match="no trusted certificate; SSL_CERT_FILE"):
-            OpenAIPolicy("m", stub.url).reply(CHAT)
-        monkeypatch.setenv("SSL_CERT_FILE", str(file))
-        assert OpenAIPolicy("m", stub.url).reply(CHAT).content == "x"
 
 
 def test_a_plain_server_that_is_asked_for_tls_is_told() -> None:
