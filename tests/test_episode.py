@@ -46,12 +46,6 @@ def test_an_episode_from_start_to_end(problem) -> None:
     assert episode.trajectory.turns == episode.turns
 
 
-def test_a_correct_kernel_does_not_end_an_episode(problem) -> None:
-    episode = started(problem, [correct(5.0)] * 2, max_turns=2)
-    episode.submit(REPLY)
-    assert not episode.done
-
-
 def test_the_same_code_again_has_the_result_that_it_had(problem) -> None:
     episode = started(problem, [correct(2.0), correct(3.0)], max_turns=4)
     first = episode.submit(REPLY)
@@ -306,22 +300,6 @@ def test_the_prompt_is_the_users_to_make(problem) -> None:
     assert "program_id" not in episode.messages[-1].content  # no room for the turn
 
 
-def test_a_prompt_that_cannot_be_made_leaves_no_turn(problem, tmp_path) -> None:
-    def build(problem, facts, turns, settings):
-        if turns:
-            raise LookupError("no template")
-        return build_messages(problem, facts, turns, settings)
-
-    file = tmp_path / "run.jsonl"
-    episode = Episode(problem, ScriptedPool([WRONG]), recorder=Recorder(file), build=build)
-    episode.start()
-    with pytest.raises(LookupError):
-        episode.submit(REPLY)
-    (recorded,) = read_trajectories(file)
-    assert isinstance(recorded, Trajectory)
-    assert (episode.turns, recorded.turns) == ((), ())
-
-
 def test_a_reference_that_fails_is_told_at_the_start(problem) -> None:
     class Failing(ScriptedPool):
         def describe(self, problem, options) -> Future[Facts]:
@@ -337,11 +315,8 @@ def test_a_reference_that_fails_is_told_at_the_start(problem) -> None:
     ("values", "message"),
     [
         ({"gamma": 2}, "setting gamma=2: .* less than or equal to 1"),
-        ({"max_turn": 2}, "unknown setting 'max_turn'; there are max_turns, "),
         ({"score": "fast"}, "setting score='fast': unknown score 'fast': give one of kevin"),
-        ({"device": "gpu"}, "setting device='gpu'"),
         ({"stop_on": "fast"}, "setting stop_on='fast': .* 'correct' or .* number"),
-        ({"max_turns": 0}, "setting max_turns=0"),
     ],
 )
 def test_bad_settings_are_one_clear_line(values, message) -> None:

@@ -1,9 +1,6 @@
 import csv
 import io
 import json
-import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -131,14 +128,6 @@ def test_an_inspect_log_has_what_its_format_asks_for(tmp_path: Path) -> None:
     assert len(sample["messages"]) == 6
 
 
-def test_an_inspect_log_goes_into_a_folder(tmp_path: Path) -> None:
-    file = write(tmp_path / "t.jsonl", STORY)
-    assert run("export", file, "--to", "inspect", "--out", tmp_path / "logs")[0] == 0
-    [log] = (tmp_path / "logs").iterdir()
-    # `inspect view` lists no others.
-    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d_kevin-env\.json", log.name)
-
-
 def kernelbench(folder: Path, results: Any) -> Path:
     run_folder = folder / "my_run"
     run_folder.mkdir()
@@ -234,13 +223,6 @@ def test_bad_input_is_one_clear_line(tmp_path: Path, words: tuple[str, ...], sai
     assert (code, len(err.splitlines()), said in err) == (2, 1, True)
 
 
-def test_output_goes_through_a_pipe(tmp_path: Path) -> None:
-    file = write(tmp_path / "t.jsonl", STORY)
-    command = [sys.executable, "-m", "kevin_env", "export", str(file), "--to", "turns"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert len(done.stdout.splitlines()) == 3
-
-
 def test_an_export_replaces_nothing_before_it_is_whole(tmp_path: Path) -> None:
     source = write(tmp_path / "t.jsonl", STORY)
     before = source.read_bytes()
@@ -271,11 +253,3 @@ def test_a_file_that_becomes_shorter_while_it_is_read_is_read_to_its_end(tmp_pat
     source.write_bytes(b"")
     assert library.advance(1.0)
     assert not library.advance(1.0)
-
-
-def test_places_that_cannot_be_written_are_said_in_one_line(tmp_path: Path) -> None:
-    play = "play --problem L1_23_Softmax --model m --base-url http://127.0.0.1:9/v1"
-    for words in ("demo", play):
-        code, out, err = run(*words.split(), "--out", tmp_path)
-        assert (code, out) == (2, "")
-        assert err == f"kevin-env: {tmp_path}: Is a directory\n"

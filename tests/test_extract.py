@@ -151,12 +151,6 @@ def test_a_block_that_does_not_parse_is_left_to_the_rules():
     assert isinstance(check_rules(code), CompileError)
 
 
-def test_a_reply_that_is_a_file():
-    found = extract(f"import torch\n{MODEL}")
-    assert isinstance(found, Extracted)
-    assert found.submission.code == f"import torch\n{MODEL}" and found.summary == ""
-
-
 def test_a_fence_within_a_longer_fence_is_code():
     code = f'DOC = """\n```\ninner\n```\n"""\n{MODEL}'
     assert _code(_fenced(code, fence="````")) == code
@@ -215,15 +209,6 @@ def test_the_summary_is_shortened_at_a_sentence_and_has_no_control_characters():
 def test_the_language(code, language):
     assert guess_language(code) == language
     assert extract_file(code + "\n" + MODEL).language == language  # type: ignore[union-attr]
-
-
-def test_a_file_is_always_a_verdict():
-    broken = extract_file("def (")
-    assert not isinstance(broken, FormatError) and isinstance(
-        check_rules(broken.code), CompileError
-    )
-    missing = extract_file("x = 1")
-    assert isinstance(missing, FormatError) and missing.kind == "no_model"
 
 
 @pytest.mark.timeout(60)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import kevin_env
-from kevin_env.parsing import meaning_of, nodes_of, parse, walk
+from kevin_env.parsing import meaning_of, parse, walk
 
 PACKAGE = Path(kevin_env.__file__).parent
 
@@ -39,15 +39,6 @@ def test_nothing_else_reads_code() -> None:
 def test_a_walk_is_that_of_the_library() -> None:
     tree = ast.parse(Path(__file__).read_text())
     assert walk(tree) == list(ast.walk(tree))
-
-
-def test_nodes_of_a_kind_are_those_of_a_walk_in_its_order() -> None:
-    tree = ast.parse(Path(__file__).read_text())
-    assert list(nodes_of(tree)) == list(ast.walk(tree))
-    assert list(nodes_of(tree, ast.Name)) == [
-        node for node in ast.walk(tree) if isinstance(node, ast.Name)
-    ]
-    assert not nodes_of(tree, ast.MatMult)
 
 
 SIMILAR = """

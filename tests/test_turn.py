@@ -8,7 +8,7 @@ from kevin_env.outcome import Correct
 from kevin_env.problem import Problem, ProblemError
 from kevin_env.record import Message, Reply
 from kevin_env.settings import Settings
-from kevin_env.turn import Question, begin_turn, then
+from kevin_env.turn import Question, begin_turn
 
 OPTIONS = Options(secret="ab" * 16, rules="kernel")
 PROBLEM = Problem(id="double", source=SOURCE, name="double")
@@ -110,11 +110,6 @@ def test_stages_are_reported_in_order() -> None:
     assert stages == ["queue", "build", "load", "verify", "time"]
 
 
-def test_a_script_that_has_ended_is_an_error_of_ours() -> None:
-    with pytest.raises(JudgeError, match="no answer to submission 1"):
-        begin_turn(question(), Reply(content=REPLY), ScriptedPool([])).result()
-
-
 def test_the_policy_reads_what_its_kernel_printed_and_what_it_was_compared_with() -> None:
     judgement = (
         ScriptedPool([correct(2.0)]).submit(PROBLEM, Submission(code=""), Options()).result()
@@ -140,23 +135,6 @@ def test_cancelling_a_turn_cancels_the_judging() -> None:
     assert first.result().outcome == WRONG
     pool._threads.shutdown(wait=True)
     assert second.cancelled() and len(judged) == 1
-
-
-def test_then_passes_errors_through() -> None:
-    pool = ScriptedPool([])
-    judging = then(begin_turn(question(), Reply(content=REPLY), pool), lambda turn: turn.score)
-    with pytest.raises(JudgeError):
-        judging.result()
-
-
-def test_a_closed_pool_says_so() -> None:
-    pool = ScriptedPool([WRONG])
-    pool.close()
-    pool.close()
-    with pytest.raises(JudgeError, match="closed"):
-        begin_turn(question(), Reply(content=REPLY), pool).result()
-    with pytest.raises(JudgeError, match="closed"):
-        pool.describe(PROBLEM, Options())
 
 
 def test_the_same_code_is_measured_again_after_a_noisy_time_alone() -> None:
