@@ -121,12 +121,8 @@ def test_kernrls_own_client_can_read_what_comes(url: str) -> None:
         for number in (1, 7, 8):
             Theirs.model_validate(env.step({"code": another(number)}).observation)
         theirs = {
-            "episode_id": str,
-            "step_count": int,
-            "problem_id": str,
-            "turn": int,
-            "max_turns": int,
-        }
+            "episode_id": str, "step_count": int, "problem_id": str, "turn": int, "max_turns": int,
+        }  # fmt: skip
         theirs |= {"best_speedup": float, "solved": bool}
         state = env.state()
         assert {name: type(state[name]) for name in theirs} == theirs

@@ -2,7 +2,6 @@
 
 import gc
 import json
-import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -156,16 +155,6 @@ def test_a_session_that_was_ended_begins_nothing_any_more(pool: ScriptedPool) ->
     ):
         with pytest.raises(EpisodeError, match="this session is over; connect again"):
             call()
-
-
-def test_connections_are_counted_too(pool: ScriptedPool) -> None:
-    with serving(pool, ServerLimits(sessions=1)) as url:
-        address = ("127.0.0.1", int(url.rpartition(":")[2]))
-        idle = [socket.create_connection(address) for _ in range(70)]
-        until(lambda: requests.get(f"{url}/health").status_code == 503)
-        for each in idle:
-            each.close()
-        until(lambda: requests.get(f"{url}/health").status_code == 200)
 
 
 def test_a_silent_session_is_ended(pool: ScriptedPool) -> None:

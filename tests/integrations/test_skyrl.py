@@ -62,12 +62,8 @@ def test_an_episode_from_first_to_last_turn(tmp_path) -> None:
         env.step(reply("fast"))
     metrics = env.get_metrics()
     assert metrics == {
-        "turns": 3,
-        "solved": True,
-        "best_score": 2.3,
-        "best_speedup": 2.0,
-        "return": 0.5 * 2.3,
-    }
+        "turns": 3, "solved": True, "best_score": 2.3, "best_speedup": 2.0, "return": 0.5 * 2.3,
+    }  # fmt: skip
     assert (
         aggregate_for_environment("kevin", [metrics, {"turns": 1, "solved": False}])["solved"]
         == 0.5

@@ -45,18 +45,11 @@ BATCH = [
 
 GROUPS = {
     *(
-        "Reward",
-        "RewardComponents",
-        "Kernel",
-        "MultiTurn",
-        "Progress",
-        "Optimizer",
-        "Batch",
-        "Timing",
-        "Distributions",
+        "Reward", "RewardComponents", "Kernel", "MultiTurn", "Progress", "Optimizer", "Batch",
+        "Timing", "Distributions",
     ),
     *("Counts", "PerLevel", "Advantage", "Eval"),
-}
+}  # fmt: skip
 """kernel-rl's groups."""
 
 
@@ -126,22 +119,6 @@ def test_reward_group_by_hand() -> None:
 def test_components_of_a_score_of_ones_own_are_not_guessed() -> None:
     other = trajectory(timed(1, 2.0), config={"score": "mine.score"})
     assert not any(name.startswith("RewardComponents/") for name in batch_scalars([other]))
-
-
-def test_kernel_group_by_hand() -> None:
-    values = batch_scalars(BATCH)
-    assert values["Kernel/FormatRate"] == 4 / 5
-    assert values["Kernel/CompileRate"] == 4 / 5
-    assert values["Kernel/CorrectRate"] == 2 / 5
-    assert values["Kernel/FailureRate"] == 3 / 5
-    assert values["Kernel/HackRate"] == 1 / 5
-    assert values["Kernel/TruncatedRate"] == 1 / 5
-    assert values["Kernel/MeanSpeedup"] == 1.5
-    assert (
-        values["Counts/Format"],
-        values["Counts/Correct"],
-        values["Counts/Category/correctness"],
-    ) == (4, 2, 2)
 
 
 def test_multi_turn_group_by_hand() -> None:

@@ -26,11 +26,13 @@ from tinker_cookbook.rl.data_processing import (
     compute_advantages,
     remove_constant_reward_groups,
 )
+from tinker_cookbook.rl.metric_util import compute_trajectory_metrics
 from tinker_cookbook.rl.rollout_strategy import FailFast, RetryOnFailure
 from tinker_cookbook.rl.rollouts import (
     do_group_rollout,
     do_group_rollout_and_filter_constant_reward,
 )
+from tinker_cookbook.rl.types import StopReason
 from tiny_models import make_byte_tokenizer, reply
 
 from kevin_env.advantage import advantages, training_samples
@@ -152,6 +154,16 @@ def test_groups_whose_sums_are_equal_are_kept(tmp_path) -> None:
         )  # fmt: skip
         assert (group is not None) is kept
     assert group is not None and remove_constant_reward_groups([alone, group]) == [group]
+
+
+def test_the_metrics_tell_how_turns_and_episodes_ended(tmp_path) -> None:
+    group = asyncio.run(do_group_rollout(group_of(tmp_path), Sampler(), strategy=PerTurnReturns()))
+    metrics = compute_trajectory_metrics([group], [["level1"]])
+    assert metrics["env/all/category/correct"] == pytest.approx(2 / 8)
+    assert metrics["env/all/category/correctness"] == pytest.approx(6 / 8)
+    assert metrics["env/all/score"] == pytest.approx(2.6 / 8)
+    assert metrics["env/all/speedup"] == 1.0
+    assert [t.stop_reason for t in group.trajectories_G] == [StopReason.MAX_TURNS] * 8
 
 
 def test_what_is_cut_off_or_cannot_be_read_is_a_turn(tmp_path) -> None:
