@@ -120,16 +120,12 @@ def test_what_is_wrong_on_one_input_set_is_caught_there(sampler: Sampler) -> Non
     assert (verdict.status, verdict.where) == ("caught", samples[-1].name)
 
 
-def test_a_mutant_that_does_not_end_is_stopped(
-    sampler: Sampler, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("mutation.jury.SECONDS", 0.2)
-
+def test_a_mutant_that_does_not_end_is_stopped(sampler: Sampler) -> None:
     def endless(sample: Sample) -> None:
         while True:
             time.sleep(0.01)
 
-    verdict = judge(Mutant("code", "any", "any", endless), sampler.screened())
+    verdict = judge(Mutant("code", "any", "any", endless), sampler.screened(), seconds=0.2)
     assert verdict.status == "crashed" and "Hung" in verdict.where
 
 

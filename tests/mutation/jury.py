@@ -85,11 +85,11 @@ class Evidence:
     )
 
 
-def judge(mutant: Mutant, samples: Iterable[Sample]) -> Verdict:
-    """The verdict: the first input set with a wrong answer rejects."""
+def judge(mutant: Mutant, samples: Iterable[Sample], seconds: float = SECONDS) -> Verdict:
+    """The verdict: the first input set with a wrong answer rejects; a call has so many seconds."""
     for sample in samples:
         try:
-            shape, outputs = _run(mutant, sample)
+            shape, outputs = _run(mutant, sample, seconds)
         except _FAILURES as error:
             return Verdict("crashed", f"{type(error).__name__}: {error}"[:200])
         if shape != sample.shape:
@@ -144,8 +144,10 @@ _FAILURES = (
 )
 
 
-def _run(mutant: Mutant, sample: Sample) -> tuple[tree.Skeleton, list[torch.Tensor]]:
-    with _limited(SECONDS):
+def _run(
+    mutant: Mutant, sample: Sample, seconds: float = SECONDS
+) -> tuple[tree.Skeleton, list[torch.Tensor]]:
+    with _limited(seconds):
         return tree.take_apart(mutant.answer(sample))
 
 
