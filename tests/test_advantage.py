@@ -129,12 +129,8 @@ def test_what_is_constant_depends_on_what_is_compared() -> None:
     for baseline in ("leave_one_out", "grpo"):
         assert [each.turn_return for each in informative(samples, baseline)] == [2.0, 3.0]
         assert [bool(value) for value in advantages(samples, baseline)] == [
-            False,
-            True,
-            False,
-            False,
-            True,
-        ]
+            False, True, False, False, True,
+        ]  # fmt: skip
 
 
 def test_a_group_is_what_can_be_compared() -> None:

@@ -2,7 +2,6 @@
 
 import ast
 import importlib
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -58,14 +57,6 @@ def test_a_changed_kernel_is_still_right(pool: LocalPool, script: Script) -> Non
         changed.task, Submission(code=changed.code), Options(device="cpu")
     ).result()
     assert honest.is_right(entry, judgement.outcome)
-
-
-def test_processes_of_an_idle_judge_are_told_apart(pool: LocalPool, script: Script) -> None:
-    machine = script("machine")
-    pool.device("cpu")
-    found = machine.processes_of_judge(os.getpid())
-    assert found["judge"] and found["fork server"]
-    assert machine.proportional_size(found["judge"]) > 10 << 20
 
 
 def test_what_a_peer_rewards_rejects_and_leaves_open_is_counted_apart(script: Script) -> None:
@@ -182,18 +173,6 @@ def test_what_is_timed_on_a_gpu_ends_as_it_must(pool: LocalPool, script: Script)
     assert (
         pool.submit(new.task, error, Options(device="cuda")).result().outcome.category == "compile"
     )
-
-
-@pytest.mark.gpu
-def test_kernels_are_timed_from_inside(script: Script) -> None:
-    kernels = script("kernels")
-    chosen = [
-        each for each in kernels.KERNELS if each.name in ("cuda relu 4 MB", "triton softmax 16 MB")
-    ]
-    found = kernels.times_inside(chosen, "cupti")
-    assert [*found] == [each.name for each in chosen]
-    for side in (side for times in found.values() for side in times.values()):
-        assert 0 < side["cupti"] < 2 * side["events"] < 1e-3
 
 
 @pytest.mark.full

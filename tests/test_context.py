@@ -1,7 +1,6 @@
 import pytest
 from episodes import KERNEL, SOURCE, WRONG
 from test_feedback import FACTS
-from work import calls_of
 
 from kevin_env.context import build_messages, count_characters, load_counter
 from kevin_env.history import top_w
@@ -195,20 +194,3 @@ def test_a_system_prompt_is_sent_when_there_is_one(facts, tmp_path, monkeypatch)
     monkeypatch.setenv("KEVIN_ENV_PROMPTS", str(tmp_path))
     system, user = build_messages(PROBLEM, facts, [], Settings())
     assert (system.role, system.content, user.role) == ("system", "You write kernels.", "user")
-
-
-@pytest.mark.parametrize("context", ["kevin", "last_n:10", "top_w", "best_last"])
-def test_the_work_grows_with_the_number_of_turns(facts, context):
-    """Of each turn at least a verdict is shown, with `kevin`; the others ask hardly anything of
-    what is not shown.
-    """
-    turns = [turn(number, number % 7, KERNEL * 8) for number in range(1, 1001)]
-
-    def build(count: int) -> None:
-        build_messages(PROBLEM, facts, turns[:count], Settings(context=context))
-
-    build(1000)  # templates are compiled once
-    assert (
-        calls_of(lambda: build(1000)) - calls_of(lambda: build(100))
-        < (60 if context == "kevin" else 2) * 900
-    )

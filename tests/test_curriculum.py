@@ -62,15 +62,12 @@ def test_only_the_stages_own_episodes_lead_on() -> None:
 @pytest.mark.parametrize(
     ("least_speedup", "result", "success"),
     [
-        (0.0, correct(0.5), True),
-        (0.0, NOISY, True),
         (0.0, WRONG, False),
         (0.0, [WRONG, NOISY, WRONG], True),
         (0.0, [], False),
         (1.5, [WRONG, correct(1.4), NOISY], False),
         (1.5, [NOISY.model_copy(update={"speedup": 2.0, "speedup_interval": (1.4, 3.0)})], False),
         (1.5, [correct(1.6), WRONG], True),
-        (1.5, correct(1.5), True),
         (1.5, True, True),
     ],
 )
@@ -160,10 +157,8 @@ def test_bands_follow_the_measured_difficulty() -> None:
     [
         ({"promote_at": 1.5}, "within 0 and 1"),
         ({"review": -0.1}, "within 0 and 1"),
-        ({"window": 0}, "at least one episode"),
         ({"by": "size"}, "it may be 'level' or 'difficulty'"),
         ({"by": "difficulty", "bands": 13}, "room for 1 to 12"),
-        ({"by": "difficulty", "bands": 0}, "room for 1 to 12"),
     ],
 )
 def test_bad_arguments_are_one_clear_line(arguments, message: str) -> None:

@@ -3,7 +3,6 @@
 import html
 import importlib
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,7 @@ def replay(*arguments: str) -> str:
 
 
 def test_figures_are_current(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "path", [str(ROOT / "benchmarks"), *sys.path])
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
     for file, text in importlib.import_module("figures").documents().items():
         assert file.read_text(encoding="utf-8") == text, f"{file.name}: run `make docs`"
 

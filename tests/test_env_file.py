@@ -111,14 +111,6 @@ def test_a_key_that_goes_where_the_file_says_is_told(
     )
 
 
-def test_without_a_file_nothing_happens(tmp_path: Path) -> None:
-    environment: dict[str, str] = {}
-    load_env_file(Path(".env"), environment)
-    Path(".env").mkdir()  # a virtual environment, most often
-    load_env_file(Path(".env"), environment)
-    assert environment == {}
-
-
 def test_a_key_from_the_file_plays(monkeypatch: pytest.MonkeyPatch) -> None:
     with serve(reply()) as stub:
         write(f"OPENAI_API_KEY={KEY}\nOPENAI_BASE_URL={stub.url}\n")
@@ -203,16 +195,8 @@ def test_the_key_is_in_no_output_and_no_file(folder: Path, status: int) -> None:
         env = write(f"OPENAI_API_KEY={KEY}\nOPENAI_BASE_URL={stub.url}\n")
         played = play("--out", "played.jsonl")
         words = [
-            "eval",
-            "--problems",
-            "7_Double.py",
-            "--model",
-            "m",
-            "--turns",
-            "1",
-            "--out",
-            "run",
-        ]
+            "eval", "--problems", "7_Double.py", "--model", "m", "--turns", "1", "--out", "run",
+        ]  # fmt: skip
         evaluated = CliRunner().invoke(app, words)
     refused = CliRunner().invoke(app, [*words[:4], f"m-{KEY}", "--dry-run"])
     assert keys(stub) == {KEY}

@@ -1,18 +1,13 @@
-import functools
-from concurrent.futures import Future
 from threading import Event
 
 import pytest
 from episodes import REPLY, WRONG, another, correct, problem_file
-from work import calls_of
 
-from kevin_env.context import build_messages
 from kevin_env.episode import Episode, EpisodeError
-from kevin_env.judge import Facts, JudgeError, ScriptedPool, Submission
+from kevin_env.judge import JudgeError, ScriptedPool
 from kevin_env.judge.scripted import SCRIPTED_GPU
 from kevin_env.outcome import Correct
-from kevin_env.problem import ProblemError
-from kevin_env.record import Reply, Trajectory, Turn
+from kevin_env.record import Reply, Trajectory
 from kevin_env.recorder import Recorder, partial_path, read_trajectories
 from kevin_env.settings import Settings
 from kevin_env.turn import turn_secret
@@ -60,23 +55,6 @@ def test_the_same_code_again_has_the_result_that_it_had(problem) -> None:
 def test_repeats_are_paid_where_that_is_asked_for(problem) -> None:
     episode = started(problem, [correct(2.0)], max_turns=2, pay_repeats=True)
     assert [episode.submit(REPLY).score for _ in range(2)] == [2.3, 2.3]
-
-
-def test_a_turn_is_hardly_more_work_after_ten_thousand_others(problem) -> None:
-    """Each is compared with the new code; none is parsed again for that."""
-    episode = started(problem, [correct(2.0)] * 3, max_turns=20_000, context="last_n")
-    values = episode.submit(REPLY).model_dump() | {"messages": ()}
-    turns = tuple(
-        Turn.model_validate(
-            values | {"turn": number, "submission": Submission(code=f"x = {number}\n" * 9)}
-        )
-        for number in range(1, 10_001)
-    )
-    resumed = Episode.resume(episode.trajectory.model_copy(update={"turns": turns}), episode.pool)
-    resumed.start()
-    resumed.submit(another(1))
-    assert calls_of(lambda: resumed.submit(another(2))) < 10_000
-    assert resumed.turns[-1].turn == 10_002
 
 
 def test_the_lower_end_of_the_interval_is_paid_when_asked_for(problem) -> None:
@@ -284,31 +262,6 @@ def test_what_cannot_be_resumed_is_refused(problem) -> None:
     with pytest.raises(ValueError, match="unknown score"):
         Episode.resume(mine, ScriptedPool([]))
     assert Episode.resume(mine, ScriptedPool([]), settings=Settings(score=lambda _: 1.0))
-
-
-def test_the_prompt_is_the_users_to_make(problem) -> None:
-    with pytest.raises(ValueError, match="give one of kevin, full, best_last"):
-        Episode(problem, ScriptedPool([]), Settings(context="none"))
-    episode = Episode(
-        problem,
-        ScriptedPool([WRONG] * 2),
-        build=functools.partial(build_messages, count=lambda _: 10**6),
-    )
-    first = episode.start()
-    episode.submit(REPLY)
-    assert "class ModelNew" in first[-1].content  # the example
-    assert "program_id" not in episode.messages[-1].content  # no room for the turn
-
-
-def test_a_reference_that_fails_is_told_at_the_start(problem) -> None:
-    class Failing(ScriptedPool):
-        def describe(self, problem, options) -> Future[Facts]:
-            future: Future[Facts] = Future()
-            future.set_exception(ProblemError("the reference fails"))
-            return future
-
-    with pytest.raises(ProblemError, match="the reference fails"):
-        Episode(problem, Failing([])).start()
 
 
 @pytest.mark.parametrize(

@@ -87,13 +87,9 @@ def test_a_model_that_does_not_answer_ends_with_a_line(run: Run, tmp_path: Path)
 
 def test_the_best_of_n_is_gone_on_with(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     outcomes = [
-        correct(1.0),
-        correct(3.0),
-        WRONG,
-        CompileError(kind="compiler", message="no"),
-        correct(2.0),
-        WRONG,
-    ]
+        correct(1.0), correct(3.0), WRONG, CompileError(kind="compiler", message="no"),
+        correct(2.0), WRONG,
+    ]  # fmt: skip
     with serve(*replies(6)) as stub:
         run("best_of_n", "m", "--base-url", stub.url, "--turns", "2", "--n", "3", outcomes=outcomes)
     lines = capsys.readouterr().out.splitlines()

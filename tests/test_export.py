@@ -141,13 +141,9 @@ def kernelbench(folder: Path, results: Any) -> Path:
 
 def test_a_kernelbench_run_is_read(tmp_path: Path) -> None:
     right = {
-        "sample_id": 0,
-        "compiled": True,
-        "correctness": True,
-        "metadata": {},
-        "runtime": 2.0,
+        "sample_id": 0, "compiled": True, "correctness": True, "metadata": {}, "runtime": 2.0,
         "ref_runtime": 5.0,
-    }
+    }  # fmt: skip
     wrong = {
         "sample_id": 0,
         "compiled": True,
@@ -185,11 +181,6 @@ def test_a_kernelbench_run_is_read(tmp_path: Path) -> None:
             "runtime/exception",
         ),
         ({"compiled": True, "correctness": False}, "correctness/values"),
-        ({"compiled": True, "correctness": True, "runtime": 1.0}, "correct/too_noisy"),
-        (
-            {"compiled": True, "correctness": True, "runtime": -1.0, "ref_runtime": 1.0},
-            "correct/too_noisy",
-        ),
         (
             {"compiled": True, "correctness": True, "runtime": "x", "metadata": []},
             "correct/too_noisy",
@@ -206,7 +197,6 @@ def test_verdicts_of_kernelbench(result: dict[str, Any], ending: str) -> None:
     [
         (("export", "{file}", "--to", "xml"), "known formats: atif, chat, inspect, csv, turns"),
         (("export", "{file}", "--to", "csv", "--out", "{folder}/no/x.csv"), "cannot write"),
-        (("import", "{folder}/missing"), "does not exist"),
         (("import", "{folder}/empty"), "neither a KernelBench run"),
         (("import", "{folder}/bad"), "cannot read"),
     ],

@@ -37,13 +37,9 @@ from kevin_env.wording import block, elide
 
 COMPUTES = "`forward`, or code that it calls, uses torch.relu, which counts as computing."
 WORDS = {
-    "format": "Format error",
-    "rules": "Rules violation",
-    "compile": "Compile error",
-    "runtime": "Runtime error",
-    "correctness": "Incorrect output",
-    "correct": "Correct",
-}
+    "format": "Format error", "rules": "Rules violation", "compile": "Compile error",
+    "runtime": "Runtime error", "correctness": "Incorrect output", "correct": "Correct",
+}  # fmt: skip
 
 FACTS = Facts(
     device=DeviceInfo(

@@ -74,14 +74,9 @@ def test_an_outcome_keeps_it_and_does_without() -> None:
     assert isinstance(read.roofline, Roofline)
     assert read == whole
     fields = {
-        "category",
-        "kind",
-        "message",
-        "speedup",
-        "speedup_interval",
-        "reference_seconds",
+        "category", "kind", "message", "speedup", "speedup_interval", "reference_seconds",
         "submission_seconds",
-    }
+    }  # fmt: skip
     before = OUTCOME.validate_json(
         correct(2.0).model_dump_json(include=fields | {"line", "max_unseen_gain"})
     )

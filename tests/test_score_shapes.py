@@ -63,16 +63,10 @@ def scored(outcome: Outcome) -> Scored:
 
 
 ENDINGS = (
-    outcome("format", "no_code"),
-    outcome("compile", "syntax"),
-    outcome("runtime", "exception"),
-    outcome("correctness", "values"),
-    outcome("runtime", "protocol"),
-    NOISY,
-    correct(0.5),
-    correct(2.0),
-    correct(40.0),
-)
+    outcome("format", "no_code"), outcome("compile", "syntax"), outcome("runtime", "exception"),
+    outcome("correctness", "values"), outcome("runtime", "protocol"), NOISY, correct(0.5),
+    correct(2.0), correct(40.0),
+)  # fmt: skip
 
 GOLDEN = {
     "kevin": (0, 0, 0, 0, 0, 0.3, 0.8, 2.3, 40.3),
@@ -279,10 +273,8 @@ CODE = REPLY[REPLY.index("```") :].replace("import torch\n", f"# {'x' * 1000}\ni
     ("reply", "thinking"),
     [
         (Reply(content=CODE), 0.5),
-        (Reply(content=f"<think>\n\n</think>\n{CODE}"), 0.5),
         (Reply(content=f"<think>{'x' * 3000}</think>\n{CODE}"), 0.85),
         (Reply(content=CODE, reasoning="x" * 3000), 0.85),
-        (Reply(content=f"{'x' * 3000}</think>\n{CODE}"), 0.85),
         # What the endpoint told goes before four characters a token.
         (
             Reply(

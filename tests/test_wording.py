@@ -109,17 +109,6 @@ def test_an_error_that_a_sanitizer_found() -> None:
     )
 
 
-def test_a_cpu_tells_cores_and_operators() -> None:
-    seen = KernelProfile(seconds=2e-3, operators=KERNELS.operators * 2, coverage=0.97, cores=1.94)
-    text = render_feedback(correct(2.0), profile=Profile(kernels=seen))
-    assert "- 97 % of the time is spent outside PyTorch's operators; 1.9 cores are busy." in text
-    assert "kernels of your own" not in text and "None" not in text
-    alone = render_feedback(
-        correct(2.0), profile=Profile(kernels=seen.model_copy(update={"operators": ()}))
-    )
-    assert "\n- No PyTorch operator is called." in alone and "PyTorch is called for" not in alone
-
-
 def largest(text: str) -> Profile:
     """A profile in which everything is there and as long as it can be."""
     big = (123456, 65535, 65535)

@@ -127,12 +127,9 @@ def test_renamed_weights_go_in_the_order_in_which_they_were_declared() -> None:
     parameters = [name for name in theirs if name in dict(reference.named_parameters())]
     places = match(model, state, parameters, creation.names(model))
     assert places == {
-        "w": "matmul.weight",
-        "b": "matmul.bias",
-        "s": "shift",
-        "scale": "norm.weight",
+        "w": "matmul.weight", "b": "matmul.bias", "s": "shift", "scale": "norm.weight",
         "add": "norm.bias",
-    }
+    }  # fmt: skip
 
 
 def test_creation_has_all_names_once_and_leaves_no_hook() -> None:

@@ -111,13 +111,9 @@ def test_modular_power_at_the_edges() -> None:
     model, _ = small("L10_8_ModularExponentiation", num_bits=128)
     top, least = 2**128 - 1, 2**128 - 2**64 + 1
     cases = [
-        (0, 5, least),
-        (7, 0, top),
-        (top, top, least),
-        (least - 1, top, least),
-        (least, 1, least),
+        (0, 5, least), (7, 0, top), (top, top, least), (least - 1, top, least), (least, 1, least),
         (top, 1, top),
-    ]
+    ]  # fmt: skip
     cases += [(top - 1, 3, top), (2, 2**127, least), (2**64, 2, least + 0x0123456789ABCDEE)]
     for base, exponent, modulus in cases:
         assert power(model, base, exponent, modulus, 128) == pow(base, exponent, modulus)

@@ -63,13 +63,8 @@ MAPS = {"batch_size": 2, "in_channels": 3, "out_channels": 6, "height": 9, "widt
 
 def test_conv3d_softmax_and_two_poolings() -> None:
     sizes = {
-        "batch_size": 2,
-        "in_channels": 2,
-        "out_channels": 5,
-        "depth": 8,
-        "height": 11,
-        "width": 7,
-    }
+        "batch_size": 2, "in_channels": 2, "out_channels": 5, "depth": 8, "height": 11, "width": 7,
+    }  # fmt: skip
     model, (x,) = small("L2_6_Conv3d_Softmax_MaxPool_MaxPool", **sizes)
     w = weights(model)
     seen = np.lib.stride_tricks.sliding_window_view(wide(x), (3, 3, 3), axis=(2, 3, 4))
@@ -132,12 +127,9 @@ def test_conv_mish_batch_norm() -> None:
 
 def test_matmul_max_pooling_sum_scale() -> None:
     sizes = {
-        "batch_size": 4,
-        "in_features": 7,
-        "out_features": 11,
-        "kernel_size": 3,
+        "batch_size": 4, "in_features": 7, "out_features": 11, "kernel_size": 3,
         "scale_factor": -0.5,
-    }
+    }  # fmt: skip
     model, (x,) = small("L2_55_Matmul_MaxPool_Sum_Scale", **sizes)
     same(model, x, -0.5 * linear(x, weights(model))[:, :9].reshape(4, 3, 3).max(2).sum(1))
 

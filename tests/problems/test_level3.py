@@ -151,13 +151,9 @@ def test_sliding_window_attention_sees_its_window_and_a_sink() -> None:
 
 def test_rotary_embedding_turns_pairs_by_position_and_leaves_the_rest() -> None:
     sizes = {
-        "batch_size": 2,
-        "seq_len": 5,
-        "num_heads": 3,
-        "num_kv_heads": 1,
-        "head_dim": 7,
+        "batch_size": 2, "seq_len": 5, "num_heads": 3, "num_kv_heads": 1, "head_dim": 7,
         "rotary_dim": 4,
-    }
+    }  # fmt: skip
     _, (q, k, positions), outputs = exact("L3_104_RotaryEmbedding", **sizes, max_position=50)
     for x, y in zip((q, k), outputs, strict=True):
         for b, t, h in np.ndindex(x.shape[:3]):

@@ -61,12 +61,9 @@ def mlp(x: Array, gate: Array, up: Array, down: Array) -> Array:
 
 def test_deepseek_moe_takes_the_best_experts_of_the_best_groups() -> None:
     sizes = {
-        "batch_size": 2,
-        "seq_len": 40,
-        "hidden_size": 8,
-        "intermediate_size": 3,
+        "batch_size": 2, "seq_len": 40, "hidden_size": 8, "intermediate_size": 3,
         "n_routed_experts": 12,
-    }
+    }  # fmt: skip
     routing = {"num_experts_per_tok": 3, "n_group": 4, "topk_group": 2, "n_shared_experts": 2}
     w, (x,), (y,) = exact("L4_2_DeepSeek_MoE", **sizes, **routing)
     for token, result in zip(x.reshape(-1, 8), y.reshape(-1, 8), strict=True):
@@ -86,12 +83,9 @@ def test_deepseek_moe_takes_the_best_experts_of_the_best_groups() -> None:
 
 def test_grouped_queries_share_a_neighbouring_key_head() -> None:
     sizes = {
-        "batch_size": 2,
-        "seq_len": 5,
-        "hidden_size": 7,
-        "num_attention_heads": 6,
+        "batch_size": 2, "seq_len": 5, "hidden_size": 7, "num_attention_heads": 6,
         "num_key_value_heads": 2,
-    }
+    }  # fmt: skip
     w, (x,), (y,) = exact("L4_3_GroupedQueryAttention", **sizes, head_dim=4)
     for tokens, result in zip(x, y, strict=True):
         q, k, v = (
@@ -130,13 +124,9 @@ def test_fp8_matmul_rounds_both_to_a_power_of_two_grid(
 
 def test_moe_gated_gemm_weighs_the_chosen_experts() -> None:
     sizes = {
-        "batch_size": 2,
-        "seq_len": 4,
-        "hidden_size": 5,
-        "intermediate_size": 3,
-        "num_experts": 4,
+        "batch_size": 2, "seq_len": 4, "hidden_size": 5, "intermediate_size": 3, "num_experts": 4,
         "top_k": 2,
-    }
+    }  # fmt: skip
     w, (x, indices, weights), (y,) = exact("L4_5_MoE_GatedGEMM", **sizes)
     for place in np.ndindex(2, 4):
         chosen = zip(indices[place], weights[place], strict=True)
@@ -163,13 +153,9 @@ def delta_net(id: str, gate_size: int) -> None:
     meet.
     """
     sizes = {
-        "batch_size": 1,
-        "seq_len": 140,
-        "hidden_size": 5,
-        "num_heads": 2,
-        "head_dim_qk": 3,
+        "batch_size": 1, "seq_len": 140, "hidden_size": 5, "num_heads": 2, "head_dim_qk": 3,
         "head_dim_v": 4,
-    }
+    }  # fmt: skip
     w, (x,), (y,) = exact(id, **sizes)
     tokens, streams = x[0], {}
     for name in "qkv":
@@ -206,13 +192,9 @@ def test_kimi_delta_attention_has_a_gate_for_every_key_feature() -> None:
 
 def test_paged_attention_follows_the_table_up_to_the_length() -> None:
     sizes = {
-        "num_seqs": 4,
-        "num_heads": 6,
-        "num_kv_heads": 2,
-        "head_dim": 5,
-        "block_size": 3,
+        "num_seqs": 4, "num_heads": 6, "num_kv_heads": 2, "head_dim": 5, "block_size": 3,
         "max_blocks": 4,
-    }
+    }  # fmt: skip
     _, (q, k_cache, v_cache, tables, lengths), (o,) = exact("L4_9_PagedDecodeAttention", **sizes)
     assert sorted(tables.flatten()) == list(range(16))
     assert lengths.min() >= 1

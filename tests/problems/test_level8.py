@@ -36,12 +36,9 @@ def mirrored(index: int, size: int) -> int:
 @pytest.mark.parametrize("grey_levels", [2, 256])
 def test_block_matching_finds_the_first_of_the_least_costs(grey_levels: int) -> None:
     sizes = {
-        "frame_height": 11,
-        "frame_width": 14,
-        "block_size": 4,
-        "search_range": 2,
+        "frame_height": 11, "frame_width": 14, "block_size": 4, "search_range": 2,
         "grey_levels": grey_levels,
-    }
+    }  # fmt: skip
     model, frames = small("L8_1_MotionEstimation_BlockMatch", **sizes)
     current, reference = map(wide, frames)
     padded = np.pad(reference, 2)

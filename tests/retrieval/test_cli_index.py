@@ -62,14 +62,9 @@ def test_building_tells_what_was_left_out_as_json(tmp_path: Path) -> None:
     parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "book.parquet")
     out = tmp_path / "index"
     words = (
-        "build",
-        f"kernelbook:{tmp_path / 'book.parquet'}",
-        "--model",
-        "token-hash",
-        "--out",
-        str(out),
-        "--json",
-    )
+        "build", f"kernelbook:{tmp_path / 'book.parquet'}", "--model", "token-hash", "--out",
+        str(out), "--json",
+    )  # fmt: skip
     assert json.loads(run(*words).stdout) == {
         "index": str(out), "pairs": {"kernelbook triton": 1}, "left_out": {"a reference that does not parse": 1},
     }  # fmt: skip
