@@ -306,8 +306,8 @@ class PlayScreen(WatchScreen):
             return ""
         if self._edit_next:
             return "the editor is next"
-        remark = "with a remark, " if self._remark else ""
-        return remark + "pauses after this turn" * self._step
+        words = {"with a remark": self._remark, "pauses after this turn": self._step}
+        return ", ".join(each for each, so in words.items() if so)
 
     def first(self) -> str:
         """What can be done before the first turn."""
