@@ -22,6 +22,7 @@ from gymnasium.vector.utils.shared_memory import create_shared_memory
 
 from kevin_env.episode import Episode
 from kevin_env.judge.api import JudgePool
+from kevin_env.judge.http_pool import connect
 from kevin_env.record import Turn
 from kevin_env.selection import ProblemChoice, ProblemSource, draw_problem, problem_source
 from kevin_env.settings import Settings
@@ -124,8 +125,8 @@ class KevinEnv(gymnasium.Env[str, str]):
             alone or by `held_out`. `reset(options={"problem": ...})` overrides it once. A
             `Curriculum` or `MixedDifficulty` of `kevin_env.curriculum` draws with its own seed and
             gets the outcomes of each episode.
-        pool: the judges, which the caller closes. By default the environment starts judges for
-            this machine's devices and closes them itself.
+        pool: the judges, which the caller closes, or the URL of a judge server. By default the
+            environment starts judges for this machine's devices and closes them itself.
         render_mode: `"ansi"` (`render` returns the turns as a table), `"human"` (prints it after
             each turn) or None.
         **settings: the fields of `kevin_env.settings.Settings`, such as `max_turns` and `device`.
@@ -145,7 +146,7 @@ class KevinEnv(gymnasium.Env[str, str]):
         self,
         problem: ProblemChoice | ProblemSource = "train",
         *,
-        pool: JudgePool | None = None,
+        pool: JudgePool | str | None = None,
         render_mode: Literal["ansi", "human"] | None = None,
         **settings: Any,
     ) -> None:
@@ -153,17 +154,13 @@ class KevinEnv(gymnasium.Env[str, str]):
         self.problems = self._source = problem_source(problem)
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise ValueError(f"render_mode is {render_mode!r}; give 'ansi', 'human' or None")
-        if pool is not None and (isinstance(pool, type) or not isinstance(pool, JudgePool)):
-            raise ValueError(
-                f"pool is {pool!r}; give one such as kevin_env.judge.pool.LocalPool(), or None"
-            )
         self.render_mode = render_mode
         self.observation_space = UnicodeText()
         self.action_space = UnicodeText()
         self.episode: Episode | None = None
         self._begun: Counter[str] = Counter()
-        self._given_pool = pool
-        self._own_pool: JudgePool | None = None
+        self._given_pool = None if pool is None or isinstance(pool, str) else connect(pool)
+        self._own_pool = connect(pool) if isinstance(pool, str) else None
         self._closed = False
 
     def reset(
@@ -281,9 +278,7 @@ class KevinEnv(gymnasium.Env[str, str]):
         if self._given_pool is not None:
             return self._given_pool
         if self._own_pool is None:
-            from kevin_env.judge.pool import LocalPool
-
-            self._own_pool = LocalPool()
+            self._own_pool = connect(None)
         return self._own_pool
 
     def _require_episode(self) -> Episode:

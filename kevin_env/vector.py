@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from kevin_env.env import KevinEnv
 from kevin_env.judge.api import JudgePool
+from kevin_env.judge.http_pool import connect
 from kevin_env.record import Turn
 from kevin_env.selection import ProblemChoice, ProblemSource, problem_source
 
@@ -24,7 +25,7 @@ def make_vec(
     num_envs: int = 1,
     *,
     problem: ProblemChoice | ProblemSource = "train",
-    pool: JudgePool | None = None,
+    pool: JudgePool | str | None = None,
     autoreset_mode: AutoresetMode | str = AutoresetMode.DISABLED,
     max_episode_steps: int | None = None,
     **arguments: Any,
@@ -34,8 +35,8 @@ def make_vec(
     Args:
         num_envs: number of conversations.
         problem: as for `KevinEnv`, read once for all.
-        pool: the judges of all; by default one pool for this machine's devices, closed with the
-            environment.
+        pool: the judges of all, or the URL of a judge server; by default one pool for this
+            machine's devices. One that is not given as such is closed with the environment.
         autoreset_mode: `Disabled`: call `reset(options={"reset_mask": ...})` for ended
             ones. `SameStep`: a conversation that ends restarts in the same step. Next-step
             autoreset is refused, since it would discard one reply per episode.
@@ -61,9 +62,9 @@ def make_vec(
             "next-step autoreset wastes a reply in every episode; use SameStep or Disabled"
         )
     problems = problem_source(problem)
-    shared = pool if pool is not None else _open_pool()
+    shared = connect(pool)
     envs = [KevinEnv(problems, pool=shared, **arguments) for _ in range(num_envs)]
-    return KevinVectorEnv(envs, mode, owned_pool=shared if pool is None else None)
+    return KevinVectorEnv(envs, mode, owned_pool=None if shared is pool else shared)
 
 
 class KevinVectorEnv(VectorEnv[Texts, Texts, NDArray[Any]]):
@@ -211,9 +212,3 @@ class KevinVectorEnv(VectorEnv[Texts, Texts, NDArray[Any]]):
         if over:
             remedy = "reset(options={'reset_mask': terminations | truncations})"
             raise ResetNeeded(f"episodes {over} have ended; {remedy} begins new ones")
-
-
-def _open_pool() -> JudgePool:
-    from kevin_env.judge.pool import LocalPool
-
-    return LocalPool()

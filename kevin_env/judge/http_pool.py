@@ -1,0 +1,289 @@
+"""A judge pool on another machine, over HTTP. Imports no torch.
+
+The server is `kevin_env.integrations.judge_server`; `kevin-env judge-server` starts it. A request
+has an ID that the client chooses, so that sending it again after a broken connection starts
+nothing twice: each submission has at most one verdict.
+"""
+
+import json
+import os
+import threading
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+import uuid
+from collections.abc import Mapping
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Any
+
+from kevin_env.candidate.wire import LIMIT
+from kevin_env.judge.api import (
+    DeviceInfo,
+    Facts,
+    JudgeError,
+    Judgement,
+    JudgePool,
+    OnStage,
+    Options,
+    Submission,
+)
+from kevin_env.judge.remote import fail, wanted
+from kevin_env.problem import Problem, ProblemError
+
+TOKEN = "KEVIN_ENV_JUDGE_TOKEN"
+"""The environment variable with the token of the server."""
+VERSION = "v1"
+"""Of the protocol; the first part of every path."""
+POLL_SECONDS = 20.0
+"""How long the server may keep a question for news."""
+PATIENCE = 300.0
+"""Seconds for which a server may be unreachable, such as while it restarts."""
+RETRY_SECONDS = 1.0
+TRIES = 4
+"""A request fails once the server has forgotten it so many times, as a restarted one does."""
+_BUSY, _GONE, _RETRIED = 429, 404, (502, 503, 504)
+
+
+class HttpPool:
+    """The judges of a judge server. Safe to use from many threads.
+
+    A request waits while the server has all the work that it accepts, and while it cannot be
+    reached, for at most `patience` seconds.
+
+    Args:
+        url: such as `http://judges:8001`.
+        token: of the server; by default the value of `KEVIN_ENV_JUDGE_TOKEN`.
+        patience: seconds without an answer after which a request fails.
+
+    Raises:
+        ValueError: if that is no URL of a server.
+    """
+
+    def __init__(self, url: str, token: str | None = None, patience: float = PATIENCE) -> None:
+        parts = urllib.parse.urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query:
+            raise ValueError(f"pool is {url!r}; give a URL such as http://127.0.0.1:8001")
+        self.url = url.rstrip("/")
+        self._token = os.environ.get(TOKEN, "") if token is None else token
+        self._patience = patience
+        self._facts: dict[tuple[str, str, str, str], Future[Facts]] = {}
+        self._open = set[Future[Any]]()
+        self._lock = threading.RLock()
+        self._closed = threading.Event()
+        self._opener = urllib.request.build_opener(_NoRedirect)
+
+    def submit(
+        self,
+        problem: Problem,
+        submission: Submission,
+        options: Options,
+        on_stage: OnStage | None = None,
+    ) -> Future[Judgement]:
+        """See `JudgePool.submit`."""
+        body = _body(problem, options) | {"submission": submission.model_dump()}
+        return self._begin(body, "judgement", Judgement, on_stage)
+
+    def describe(self, problem: Problem, options: Options) -> Future[Facts]:
+        """See `Describer.describe`. Cached by problem and choice of devices."""
+        key = (problem.id, problem.sha256, options.device, options.inputs)
+        with self._lock:
+            known = self._facts.get(key)
+        if known is None or (known.done() and known.exception() is not None):
+            known = self._begin(_body(problem, options), "facts", Facts, None, shared=True)
+            with self._lock:
+                self._facts[key] = known
+        return known
+
+    def device(self, name: str = "auto") -> DeviceInfo:
+        """What the server knows about a device.
+
+        Raises:
+            JudgeError: if it has none of that name, or cannot be reached.
+        """
+        _, answer = self._ask("GET", f"device?{urllib.parse.urlencode({'name': name})}")
+        if "judge_error" in answer:
+            raise JudgeError(answer["judge_error"])
+        return DeviceInfo.model_validate(answer["device"])
+
+    def close(self) -> None:
+        """Fails what is still open; the server and its other clients go on."""
+        self._closed.set()
+        for future in tuple(self._open):
+            self._fail(future, JudgeError("the pool is closed"))
+
+    def __deepcopy__(self, memo: object) -> "HttpPool":
+        """Returns itself: Gymnasium copies an environment's arguments, and a pool is a handle."""
+        return self
+
+    def __enter__(self) -> "HttpPool":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _begin(
+        self, body: dict[str, Any], key: str, kind: Any, on_stage: OnStage | None,
+        shared: bool = False,
+    ) -> Future[Any]:  # fmt: skip
+        future: Future[Any] = Future()
+        if shared:  # several callers have it, so none may cancel it
+            future.set_running_or_notify_cancel()
+
+        def run() -> None:
+            try:
+                answer = self._answered(f"requests/{uuid.uuid4().hex}", body, future, on_stage)
+                if answer is not None:
+                    value = _value(answer, key, kind)
+                    with self._lock:
+                        if not future.done() and wanted(future):
+                            future.set_result(value)
+            except (JudgeError, ProblemError) as error:
+                self._fail(future, error)
+            except Exception as error:  # the boundary of a request, which must be answered
+                text = f"an answer of {self.url} could not be read: {type(error).__name__}: {error}"
+                self._fail(future, JudgeError(text))
+            finally:
+                self._open.discard(future)
+
+        self._open.add(future)
+        try:
+            threading.Thread(target=run, daemon=True).start()
+        except RuntimeError as error:  # no more threads on this machine
+            self._fail(future, JudgeError(f"the judge could not be asked: {error}"))
+        return future
+
+    def _fail(self, future: Future[Any], error: Exception) -> None:
+        with self._lock:
+            if not future.done():
+                fail(future, error)
+
+    def _answered(
+        self, path: str, body: dict[str, Any], future: Future[Any], on_stage: OnStage | None
+    ) -> dict[str, Any] | None:
+        """Sends a request until it is answered; None if it was cancelled."""
+        for _ in range(TRIES):
+            self._start(path, body, future)
+            seen, status, answer = 0, 200, dict[str, Any]()
+            while status == 200 and not answer.get("done"):
+                for stage in answer.get("stages", ()):
+                    seen += 1
+                    if on_stage is not None:
+                        with suppress(Exception):  # a failing display must not affect the verdict
+                            on_stage(stage)
+                if future.cancelled():
+                    self._drop(path)
+                    return None
+                status, answer = self._ask("GET", f"{path}?wait={POLL_SECONDS:g}&seen={seen}")
+            if status == 200:
+                self._drop(path)
+                return answer
+        raise JudgeError(f"{self.url} forgot a request {TRIES} times: it seems to be restarting")
+
+    def _start(self, path: str, body: dict[str, Any], future: Future[Any]) -> None:
+        """Sends a request until the server accepts it."""
+        while not future.cancelled():
+            status, answer = self._ask("PUT", path, body)
+            if status != _BUSY:
+                return
+            self._closed.wait(float(answer.get("retry_after", RETRY_SECONDS)))
+
+    def _drop(self, path: str) -> None:
+        """Lets the server forget a request, and cancel it if it is still in progress."""
+        with suppress(OSError, JudgeError):
+            self._once("DELETE", path, None)
+
+    def _ask(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None
+    ) -> tuple[int, dict[str, Any]]:
+        """One request, again while the server cannot be reached: status and answer.
+
+        Raises:
+            JudgeError: if it stays so, if the server refuses the request, or the pool is closed.
+        """
+        end = time.monotonic() + self._patience
+        while True:
+            if self._closed.is_set():
+                raise JudgeError("the pool is closed")
+            try:
+                return self._once(method, path, body)
+            except OSError as error:  # URLError, time-outs, broken connections
+                if time.monotonic() > end:
+                    reason = getattr(error, "reason", error)
+                    raise JudgeError(f"no judge server answers at {self.url}: {reason}") from error
+                self._closed.wait(RETRY_SECONDS)
+
+    def _once(
+        self, method: str, path: str, body: Mapping[str, Any] | None
+    ) -> tuple[int, dict[str, Any]]:
+        """Raises `OSError` if the server cannot be reached, `JudgeError` if it refuses."""
+        headers = {"Content-Type": "application/json"}
+        if self._token:
+            headers["Authorization"] = f"Bearer {self._token}"
+        data = None if body is None else json.dumps(body).encode()
+        if data is not None and len(data) > LIMIT:
+            raise JudgeError(f"too long to be judged: {len(data)} bytes, at most {LIMIT} are sent")
+        request = urllib.request.Request(
+            f"{self.url}/{VERSION}/{path}", data=data, headers=headers, method=method
+        )
+        try:
+            with self._opener.open(request, timeout=2 * POLL_SECONDS) as answer:
+                return answer.status, json.load(answer)
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, self._refused(error)
+
+    def _refused(self, error: urllib.error.HTTPError) -> dict[str, Any]:
+        """The answer of a server that is busy or has forgotten a request; others raise."""
+        if error.code in _RETRIED:
+            raise ConnectionError(f"HTTP status {error.code}")
+        try:
+            answer = json.load(error)
+        except ValueError:
+            answer = {}
+        if error.code == _BUSY or (error.code == _GONE and answer.get("forgotten")):
+            return answer
+        if error.code in (401, 403):
+            raise JudgeError(f"{self.url} refuses the token: set {TOKEN} to the server's")
+        said = str(answer.get("detail", error.reason))[:500]
+        raise JudgeError(f"{self.url} refuses the request ({error.code}): {said}")
+
+
+def connect(pool: JudgePool | str | None) -> JudgePool:
+    """A pool as it is, the judge server of a URL, or by default the judges of this machine.
+
+    Raises:
+        ValueError: if it is none of these.
+    """
+    if pool is None:
+        from kevin_env.judge.pool import LocalPool
+
+        return LocalPool()
+    if isinstance(pool, str):
+        return HttpPool(pool)
+    if isinstance(pool, type) or not isinstance(pool, JudgePool):
+        raise ValueError(
+            f"pool is {pool!r}; give a pool such as kevin_env.judge.pool.LocalPool(), the URL of a"
+            " judge server, or None"
+        )
+    return pool
+
+
+def _body(problem: Problem, options: Options) -> dict[str, Any]:
+    return {"problem": problem.model_dump(), "options": options.model_dump()}
+
+
+def _value(answer: dict[str, Any], key: str, kind: Any) -> Any:
+    if "problem_error" in answer:
+        raise ProblemError(answer["problem_error"])
+    if "judge_error" in answer:
+        raise JudgeError(answer["judge_error"])
+    return kind.model_validate(answer[key])
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Another host would get the token."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
