@@ -1,6 +1,7 @@
 """Converts command-line arguments to pools, settings and policies."""
 
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -9,6 +10,7 @@ from kevin_env.app.errors import BadInput
 from kevin_env.app.evaluate.config import read_values
 from kevin_env.context import load_counter
 from kevin_env.judge.api import JudgeError, device_names
+from kevin_env.judge.http_pool import POOL, HttpPool
 from kevin_env.judge.pool import LocalPool
 from kevin_env.policies.base import Policy, PolicyError
 from kevin_env.policies.human import HumanPolicy
@@ -19,13 +21,18 @@ from kevin_env.settings import Settings
 
 
 @contextmanager
-def open_pool(device: str) -> Iterator[LocalPool]:
-    """A pool of this machine's judges, closed at the end of the block.
+def open_pool(device: str) -> Iterator[LocalPool | HttpPool]:
+    """The judges of this machine or of `KEVIN_ENV_POOL`, closed at the end of the block.
 
     Raises:
-        BadInput: if `device` names a GPU that does not exist.
+        BadInput: if `device` names a GPU that does not exist, or the variable no server.
     """
-    with LocalPool() as pool:
+    url = os.environ.get(POOL)
+    try:
+        opened = HttpPool(url) if url else LocalPool()
+    except ValueError as error:
+        raise BadInput(f"{POOL}: {error}") from error
+    with opened as pool:
         if device.startswith("cuda"):
             try:
                 for name in device_names(device):

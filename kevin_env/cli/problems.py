@@ -79,13 +79,17 @@ def lint_problems(
     """
     from kevin_env.app.arguments import open_pool, read_settings
     from kevin_env.app.catalogue import named_problems
+    from kevin_env.app.errors import BadInput
     from kevin_env.app.linting import exit_code, lint, show_lint
     from kevin_env.app.screen import make_console
     from kevin_env.judge.api import Options
+    from kevin_env.judge.http_pool import HttpPool
 
     chosen = read_settings(**settings)
     named = named_problems(names or [], level)
     with open_pool(chosen.device) as pool:
+        if isinstance(pool, HttpPool):
+            raise BadInput("problems are linted on this machine: unset KEVIN_ENV_POOL")
         options = Options(device=chosen.device, inputs=chosen.inputs)
         linted = list(lint(named, pool, options, make_console(stream="stderr")))
     linted.sort(key=lambda each: named.index(each.problem))

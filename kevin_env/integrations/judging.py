@@ -10,18 +10,24 @@ from typing import ParamSpec, TypeVar
 from kevin_env.context import TokenCounter
 from kevin_env.episode import Episode
 from kevin_env.judge.api import JudgeError, JudgePool
+from kevin_env.judge.http_pool import connect
 from kevin_env.record import Reply, Turn
 
 
-@functools.cache
-def process_pool() -> JudgePool:
-    """The judges of this machine's devices, shared within this process and closed when it exits.
+def process_pool(pool: JudgePool | str | None = None) -> JudgePool:
+    """A pool as it is, or one that is shared within this process and closed when it exits.
 
     Every process opens its own, so that adapters without a pool can be pickled.
-    """
-    from kevin_env.judge.pool import LocalPool
 
-    return LocalPool()
+    Args:
+        pool: also the URL of a judge server; None is as for `connect`.
+    """
+    return _shared(pool) if pool is None or isinstance(pool, str) else pool
+
+
+@functools.cache
+def _shared(pool: str | None) -> JudgePool:
+    return connect(pool)
 
 
 def submit(episode: Episode, reply: Reply | str) -> Turn:

@@ -28,7 +28,7 @@ class KernelEnv(BaseTextEnv):
         extras: the row: `problem` (ID or path), and `max_turns`, which SkyRL sets and
             which overrides all others.
         settings: how episodes are played, for `skyrl_gym.register`.
-        pool: the judges; by default those of this machine's devices.
+        pool: the judges, or the URL of a judge server; by default those of this machine.
 
     Raises:
         ProblemError: if the problem of the row is unknown.
@@ -40,7 +40,7 @@ class KernelEnv(BaseTextEnv):
         env_config: Mapping[str, Any] | None = None,
         extras: Mapping[str, Any] | None = None,
         settings: Settings | None = None,
-        pool: JudgePool | None = None,
+        pool: JudgePool | str | None = None,
     ) -> None:
         super().__init__()
         row = extras or {}
@@ -49,7 +49,7 @@ class KernelEnv(BaseTextEnv):
         turns = {"max_turns": row["max_turns"]} if "max_turns" in row else {}
         played = Settings.of({**dict(settings or Settings()), **(env_config or {}), **turns})
         self._episode = Episode(
-            load_problem(row["problem"]), pool or process_pool(), played, model="skyrl"
+            load_problem(row["problem"]), process_pool(pool), played, model="skyrl"
         )
         self.max_turns = played.max_turns
 

@@ -130,7 +130,7 @@ class KernelGroup(EnvGroupBuilder):
     model: str = "tinker"
     """Name of the policy for the record."""
     recorder: Recorder | None = None
-    pool: JudgePool | None = None
+    pool: JudgePool | str | None = None
     """By default judges of this machine's devices."""
     source: ProblemSource | None = None
     """Gets the outcome of each episode."""
@@ -140,7 +140,7 @@ class KernelGroup(EnvGroupBuilder):
         count = token_counter(partial(self.renderer.tokenizer.encode, add_special_tokens=False))
         build = partial(build_messages, count=count)
         episode = partial(
-            Episode, self.problem, self.pool or process_pool(), self.settings,
+            Episode, self.problem, process_pool(self.pool), self.settings,
             recorder=self.recorder, model=self.model, build=build,
         )  # fmt: skip
         return [KernelEnv(episode(), self.renderer) for _ in range(self.group_size)]

@@ -44,12 +44,14 @@ class KernelEnvironment:
     these rollouts one after the other.
 
     Args:
-        pool: the judges; by default those of this machine's devices.
+        pool: the judges, or the URL of a judge server; by default those of this machine.
         settings: how episodes are played. With `gamma=1` and `returns="max"`, the reward is the
             best score.
     """
 
-    def __init__(self, pool: JudgePool | None = None, settings: Settings | None = None) -> None:
+    def __init__(
+        self, pool: JudgePool | str | None = None, settings: Settings | None = None
+    ) -> None:
         self._pool, self._settings = pool, settings or Settings()
         self._episode: Episode | None = None
         self._failed = False
@@ -66,7 +68,7 @@ class KernelEnvironment:
             JudgeError: if the judge fails.
         """
         self._episode = Episode(
-            load_problem(problem), self._pool or process_pool(), self._settings, model="trl"
+            load_problem(problem), process_pool(self._pool), self._settings, model="trl"
         )
         self._failed = False
         task = "\n\n".join(message.content for message in self._episode.start())
@@ -147,7 +149,7 @@ class TurnRollouts:
         self,
         problems: ProblemChoice | ProblemSource,
         *,
-        pool: JudgePool | None = None,
+        pool: JudgePool | str | None = None,
         settings: Settings | None = None,
         recorder: Recorder | None = None,
     ) -> None:
@@ -204,7 +206,7 @@ class TurnRollouts:
         count = token_counter(trainer.processing_class.encode)
         build = partial(build_messages, count=count)
         name = f"{trainer.model.config._name_or_path or 'policy'}@{trainer.state.global_step}"
-        pool = self._pool or process_pool()
+        pool = process_pool(self._pool)
         begin = partial(
             Episode,
             pool=pool,

@@ -90,7 +90,7 @@ class KernelEnv(vf.Env[KernelEnvConfig]):
     """Plays an episode: one run of the agent `policy` a turn."""
 
     def pool(self) -> JudgePool:
-        """Who judges: judges of this machine's devices."""
+        """The judges of this machine, or of the server that `KEVIN_ENV_POOL` names."""
         return process_pool()
 
     async def run(self, task: vf.Task, agents: vf.Agents) -> None:

@@ -34,6 +34,8 @@ from kevin_env.problem import Problem, ProblemError
 
 TOKEN = "KEVIN_ENV_JUDGE_TOKEN"
 """The environment variable with the token of the server."""
+POOL = "KEVIN_ENV_POOL"
+"""The environment variable with the URL of the server to use in place of this machine's devices."""
 VERSION = "v1"
 """Of the protocol; the first part of every path."""
 POLL_SECONDS = 20.0
@@ -251,11 +253,14 @@ class HttpPool:
 
 
 def connect(pool: JudgePool | str | None) -> JudgePool:
-    """A pool as it is, the judge server of a URL, or by default the judges of this machine.
+    """A pool as it is, or the judge server of a URL.
+
+    None stands for the server that `KEVIN_ENV_POOL` names, or the judges of this machine.
 
     Raises:
         ValueError: if it is none of these.
     """
+    pool = pool if pool is not None else os.environ.get(POOL) or None
     if pool is None:
         from kevin_env.judge.pool import LocalPool
 

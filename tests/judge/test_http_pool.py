@@ -10,6 +10,7 @@ from contextlib import ExitStack
 
 import pytest
 
+from kevin_env.env import KevinEnv
 from kevin_env.integrations import judge_server
 from kevin_env.integrations.judge_server import Requests, listen, make_app, make_server
 from kevin_env.judge import JudgeError, Options, ScriptedPool, Submission
@@ -35,9 +36,9 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
     with ExitStack() as stack:
 
         def start(
-            pool: ScriptedPool, token: str = "", given: str = "", port: int = 0, **more: int
+            pool: ScriptedPool, token: str = "", given: str = "", port: int = 0, at_once: int = 64
         ) -> tuple[HttpPool, Requests]:
-            requests = Requests(pool, **more)
+            requests = Requests(pool, at_once=at_once)
             sock = stack.enter_context(listen("127.0.0.1", port))
             server = make_server(make_app(requests, token))
             thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]}, daemon=True)
@@ -107,7 +108,7 @@ def test_a_busy_server_lets_clients_wait(serve: Serve) -> None:
     assert all(held.running.acquire(timeout=10) for _ in range(2))
     assert not held.running.acquire(timeout=1.5)
     held.go.set()
-    assert {future.result(20).outcome for future in futures} == {RIGHT}
+    assert all(future.result(20).outcome == RIGHT for future in futures)
     assert sorted(held.ran) == ["0", "1", "2", "3", "4"]
 
 
@@ -190,6 +191,24 @@ def test_what_is_no_url_of_a_server_is_refused(url: str) -> None:
         connect(url)
 
 
+def test_the_environment_variable_replaces_the_judges_of_this_machine(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, _ = serve(ScriptedPool([RIGHT]))
+    monkeypatch.setenv("KEVIN_ENV_POOL", client.url)
+    with connect(None) as pool:  # type: ignore[attr-defined]
+        assert pool.submit(PROBLEM, CODE, OPTIONS).result(20).outcome == RIGHT
+
+
+def test_an_environment_plays_over_a_server(serve: Serve) -> None:
+    client, _ = serve(ScriptedPool([RIGHT]))
+    env = KevinEnv("L1_23_Softmax", pool=client.url, max_turns=1, rules="open")
+    prompt, _ = env.reset()
+    _, score, terminated, truncated, _ = env.step("```python\nclass ModelNew: pass\n```")
+    env.close()
+    assert "ModelNew" in prompt and score > 0 and (terminated or truncated)
+
+
 def test_large_and_malformed_requests_are_refused(serve: Serve) -> None:
     client, _ = serve(ScriptedPool([RIGHT]))
     with pytest.raises(JudgeError, match="too long to be judged"):
@@ -203,7 +222,7 @@ def test_hundreds_of_submissions_are_judged_once_each(serve: Serve) -> None:
     client, _ = serve(pool, at_once=64)
     futures = [client.submit(PROBLEM, Submission(code=str(n)), OPTIONS) for n in range(200)]
     assert not wait_for(futures, 60).not_done
-    assert {future.result().outcome for future in futures} == {RIGHT}
+    assert all(future.result().outcome == RIGHT for future in futures)
     assert sorted(each.code for _, each, _ in pool.submissions) == sorted(map(str, range(200)))
 
 

@@ -155,6 +155,6 @@ def __getattr__(name: str) -> Any:
     """The `app` of `openenv.yaml` for uvicorn, made on demand with its own judges."""
     if name != "app":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from kevin_env.judge.pool import LocalPool
+    from kevin_env.judge.http_pool import connect
 
-    return make_app(LocalPool())
+    return make_app(connect(None))

@@ -1,0 +1,57 @@
+"""`kevin-env judge-server`: the judges of this machine for clients on others."""
+
+import os
+from typing import Annotated
+
+import typer
+
+from kevin_env.cli.options import Given, RequireSandbox, settings_options
+
+Host = Annotated[
+    str, typer.Option(help="Address to listen on; others than this machine need a token.")
+]
+Port = Annotated[int, typer.Option(help="Port to listen on; 0 picks a free one.", min=0, max=65535)]
+AtOnce = Annotated[
+    int, typer.Option(help="Submissions in progress; clients wait with further ones.", min=1)
+]
+
+
+@settings_options(("device",))
+def judge_server(
+    settings: Given,
+    host: Host = "127.0.0.1",
+    port: Port = 8001,
+    at_once: AtOnce = 64,
+    require_sandbox: RequireSandbox = False,
+) -> None:
+    """Judge submissions for other machines.
+
+    Clients use it through KEVIN_ENV_POOL=http://HOST:PORT or pool="http://HOST:PORT". Whoever can
+    send requests can run code here, so that an address other than this machine's requires a token:
+    set KEVIN_ENV_JUDGE_TOKEN on both sides. There is no TLS; put a proxy in front of it. Needs the
+    extra openenv.
+    """
+    from kevin_env.app.arguments import read_settings
+    from kevin_env.app.errors import BadInput
+    from kevin_env.judge.http_pool import TOKEN
+    from kevin_env.judge.pool import LocalPool
+
+    try:
+        from kevin_env.integrations import judge_server as served
+    except ImportError as error:
+        raise BadInput(f"{error}: pip install 'kevin-env[openenv]'") from error
+    device, token = read_settings(**settings).device, os.environ.get(TOKEN, "")
+    try:
+        served.require_token_for(host, token)
+        sock = served.listen(host, port)
+    except ValueError as error:
+        raise BadInput(str(error)) from error
+    except OSError as error:
+        raise BadInput(f"cannot listen on {host} port {port}: {error.strerror or error}") from error
+    with sock, LocalPool() as pool:
+        info = pool.device(device)
+        requests = served.Requests(pool, device, at_once, require_sandbox)
+        app = served.make_app(requests, token, ("*",) if token else served.LOOPBACK)
+        address = f"http://{host}:{sock.getsockname()[1]}"
+        typer.echo(f"judging on {info.name} at {address}; Ctrl-C stops it", err=True)
+        served.make_server(app).run(sockets=[sock])
