@@ -204,7 +204,10 @@ def test_an_environment_plays_over_a_server(serve: Serve) -> None:
     client, _ = serve(ScriptedPool([RIGHT]))
     env = KevinEnv("L1_23_Softmax", pool=client.url, max_turns=1, rules="open")
     prompt, _ = env.reset()
-    _, score, terminated, truncated, _ = env.step("```python\nclass ModelNew: pass\n```")
+    _, score, terminated, truncated, _ = env.step(
+        "```python\nimport torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n"
+        "        return x\n```"
+    )
     env.close()
     assert "ModelNew" in prompt and score > 0 and (terminated or truncated)
 
