@@ -35,14 +35,26 @@ test: check
 test-all: $(STAMP)
 	$(PYTEST) -m full
 
-# Trainers with conflicting pins, each tested in its own environment.
-integrations: integration-skyrl integration-tinker integration-trl integration-verifiers
+# Trainers with conflicting pins, each tested in its own environment, without what they need only to
+# train (vLLM, flash-attn). prime-rl is not on the package index: PRIME_RL is a checkout of it.
+FRAMEWORKS := skyrl skyrl_trainer tinker trl verifiers verl $(if $(PRIME_RL),prime_rl)
+PACKAGES_prime_rl := .[verifiers]
+PATH_prime_rl = $(PRIME_RL)/packages/prime-rl-configs/src
+PACKAGES_skyrl := .[skyrl]
+PACKAGES_skyrl_trainer := .[skyrl] skyrl==0.3.0 accelerate aiohttp func_timeout hydra-core jaxtyping loguru \
+	omegaconf orjson polars ray==2.56.0 tensorboard tensordict torchdata uvloop wandb
+PACKAGES_tinker := .[tinker]
+PACKAGES_trl := .[trl]
+PACKAGES_verifiers := .[verifiers]
+PACKAGES_verl := . verl==0.9.1 cachetools fastapi pyarrow uvicorn
+
+integrations: $(FRAMEWORKS:%=integration-%)
 
 integration-%: $(STAMP)
 	$(PYTHON) -m venv $(VENV)/integrations/$*
 	$(VENV)/integrations/$*/bin/python -m pip install --quiet --disable-pip-version-check \
-		$$(grep -E '^(torch|triton|pytest|pytest-timeout)==' constraints.txt) -e '.[$*]'
-	$(VENV)/integrations/$*/bin/python -m pytest tests/integrations/test_$*.py
+		$$(grep -E '^(torch|triton|pytest.*)==' constraints.txt) $(PACKAGES_$*)
+	PYTHONPATH=$(PATH_$*) $(VENV)/integrations/$*/bin/python -m pytest tests/integrations/test_$*.py
 
 fmt: $(STAMP)
 	$(BIN)/ruff check --fix .

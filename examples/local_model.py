@@ -4,7 +4,7 @@ python examples/local_model.py [FOLDER_OR_HUB_NAME]
 
 Without an argument it makes a tiny model with random weights first. That one writes gibberish,
 never a kernel, but takes the same way as a real one. Needs transformers: pip install
-'kevin-env[local]'
+'.[local]'
 """
 
 import sys

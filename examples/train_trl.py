@@ -11,7 +11,7 @@ retrieved.toml give --turns 1.
 On several GPUs: accelerate launch --num_processes 4 examples/train_trl.py ... The kernels are
 judged on `--judge`; give them a GPU of their own that the trainer does not see
 (CUDA_VISIBLE_DEVICES holds for both), or they share one with it, and the judge repeats what the
-trainer disturbs. Needs pip install 'kevin-env[trl]' 'trl[vllm]'
+trainer disturbs. Needs pip install '.[trl]' 'trl[vllm]'
 """
 
 import argparse

@@ -5,7 +5,7 @@ python examples/train_trl_tiny.py [--device cpu] [--steps 8]
 
 The policy answers with one word, and every word is a whole reply: a kernel that is right, one that
 is right and slow, one that is wrong, and one that breaks the rules. It learns which to give. Needs
-TRL: pip install 'kevin-env[trl]'
+TRL: pip install '.[trl]'
 """
 
 import argparse

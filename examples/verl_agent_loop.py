@@ -1,12 +1,7 @@
 """An agent loop for verl 0.9: one growing chat an episode, whose reward is the discounted return of
-its first turn.
+its first turn. train_verl.yaml names it, and says how to start.
 
-Rows of the data set have `agent_name` "kevin" and a column `problem`. verl's configuration has
-
-    actor_rollout_ref.rollout.mode=async
-    actor_rollout_ref.rollout.agent.agent_loop_config_path=agent.yaml
-
-with a line `- {name: kevin, _target_: verl_agent_loop.KevinLoop}` in agent.yaml.
+Rows of the data set have `agent_name` "kevin" and a column `problem`.
 """
 
 import asyncio
@@ -22,6 +17,7 @@ from verl.experimental.agent_loop.agent_loop import (
 
 from kevin_env.episode import Episode
 from kevin_env.integrations.judging import process_pool, submit_async
+from kevin_env.judge.api import JudgePool
 from kevin_env.policies.thinking import make_reply
 from kevin_env.problem import load_problem
 from kevin_env.settings import Settings
@@ -29,17 +25,41 @@ from kevin_env.settings import Settings
 
 @register("kevin")
 class KevinLoop(AgentLoopBase):
-    settings = Settings(max_turns=4)
+    def __init__(
+        self,
+        *arguments: Any,
+        settings: Settings | None = None,
+        pool: JudgePool | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(*arguments, **options)
+        self._settings, self._pool = settings or Settings(max_turns=4), pool
 
     async def run(self, sampling_params: dict[str, Any], **row: Any) -> AgentLoopOutput:
-        episode = Episode(load_problem(row["problem"]), process_pool(), self.settings, model="verl")
+        episode = Episode(
+            load_problem(row["problem"]), self._pool or process_pool(), self._settings, model="verl"
+        )
         chat = [message.model_dump() for message in await asyncio.to_thread(episode.start)]
-        tokens, mask, session = await self.ct_build_initial_tokens(chat), [], uuid4().hex
+        tokens = await self.ct_build_initial_tokens(chat)
+        if len(tokens) >= self.rollout_config.prompt_length:  # verl cuts longer ones to this length
+            raise ValueError(
+                f"the task of {row['problem']} does not fit data.max_prompt_length, "
+                f"which is {self.rollout_config.prompt_length}"
+            )
+        mask: list[int] = []
+        logprobs: list[float] | None = []
+        session = uuid4().hex
         while True:
             said = await self.server_manager.generate(
                 request_id=session, prompt_ids=tokens, sampling_params=sampling_params
             )
-            merged, mask, _ = await self.ct_merge_assistant_token(tokens, said.token_ids, mask)
+            merged, mask, logprobs = await self.ct_merge_assistant_token(
+                tokens,
+                said.token_ids,
+                mask,
+                logprobs if said.log_probs else None,
+                assistant_logprobs=said.log_probs or None,
+            )
             tokens = merged.token_ids
             text = self.tokenizer.decode(said.token_ids, skip_special_tokens=True)
             turn = await submit_async(episode, make_reply(text))
@@ -47,12 +67,16 @@ class KevinLoop(AgentLoopBase):
                 break
             before = [*chat, {"role": "assistant", "content": text}]
             chat = [*before, {"role": "user", "content": turn.feedback}]
-            merged, mask, _ = await self.ct_merge_context_msg(before, chat, tokens, mask)
+            merged, mask, logprobs = await self.ct_merge_context_msg(
+                before, chat, tokens, mask, logprobs
+            )
             tokens = merged.token_ids
+        limit = self.rollout_config.response_length
         return AgentLoopOutput(
             prompt_ids=tokens[: len(tokens) - len(mask)],
-            response_ids=tokens[len(tokens) - len(mask) :][: self.rollout_config.response_length],
-            response_mask=mask[: self.rollout_config.response_length],
+            response_ids=tokens[len(tokens) - len(mask) :][:limit],
+            response_mask=mask[:limit],
+            response_logprobs=logprobs[:limit] if logprobs else None,
             reward_score=episode.returns[0],
             num_turns=len(episode.turns) * 2,
             metrics=AgentLoopMetrics(),

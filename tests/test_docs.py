@@ -92,6 +92,16 @@ def test_commands_and_options_exist(page: Path) -> None:
         assert set(re.findall(r"(?<=\s)--?[a-z][a-z-]*", line)) <= known, line
 
 
+def test_code_of_frameworks_is_quoted_from_examples() -> None:
+    files = [each for each in (ROOT / "examples").iterdir() if each.suffix in (".py", ".toml")]
+    texts = [re.sub(r"^ +", "", file.read_text(encoding="utf-8"), flags=re.M) for file in files]
+    page = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```\w+\n(.*?)```", page[page.index("## TRL") :], re.DOTALL)
+    assert len(blocks) >= 3
+    for block in blocks:
+        assert any(re.sub(r"^ +", "", block, flags=re.M) in text for text in texts), block
+
+
 def test_outputs_are_compared_where_readme_says() -> None:
     [(name, file)] = re.findall(r"compared in the judge by `(\w+)` in\s+\[.*?\]\((.*?)\)", readme())
     assert f"def {name}(" in (ROOT / file).read_text(encoding="utf-8")

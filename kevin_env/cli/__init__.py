@@ -148,7 +148,10 @@ COMMANDS: dict[str, dict[str, tuple[Callable[..., None], str]]] = {
         "export": (trajectories.export, "export run.jsonl --to turns --out samples.jsonl"),
         "import": (trajectories.import_file, "import runs/my_run --out run.jsonl"),
     },
-    PROBLEMS: {"show": (problems.show, "show L1_36_RMSNorm_")},
+    PROBLEMS: {
+        "show": (problems.show, "show L1_36_RMSNorm_"),
+        "export-problems": (problems.export_problems, "export-problems train --out kevin.parquet"),
+    },
 }
 """By group: each command with an example."""
 

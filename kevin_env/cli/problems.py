@@ -1,5 +1,6 @@
-"""`kevin-env problems` and `show`: lists, lints and shows problems."""
+"""`kevin-env problems`, `show` and `export-problems`: lists, lints, shows and exports problems."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -114,3 +115,24 @@ def show(problem: Annotated[str, typer.Argument(metavar="ID")], as_json: Json = 
         print_json(problem_row(found) | {"statement": found.statement, "source": found.source})
     else:
         show_problem(make_console(), found)
+
+
+def export_problems(
+    out: Annotated[
+        Path, typer.Option(help="A .parquet file for verl or SkyRL, or a folder for Hugging Face.")
+    ],
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="ID|LEVEL|SPLIT|PATH", help="Problems; by default all that are meant for OUT."
+        ),
+    ] = None,
+) -> None:
+    """Export problems as a data set.
+
+    A parquet file has the problems to train on, without held-out ones unless they are named. A
+    folder has both sides of the split, and a card.
+    """
+    from kevin_env.app.dataset import export_problems
+
+    typer.echo(f"wrote {export_problems(names or [], out)}", err=True)
