@@ -58,12 +58,15 @@ class Folder:
         self._lock = -1
 
 
-def sweep() -> None:
-    """Removes folders and control groups of this user's judges that are gone."""
+def sweep(young: float = YOUNG_SECONDS) -> None:
+    """Removes folders and control groups of this user's judges that are gone.
+
+    Folders that are younger than `young` seconds stay: their judge may not have locked them yet.
+    """
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with suppress(OSError):
             found = folder.lstat()
-            if found.st_uid == os.geteuid() and found.st_ctime < time.time() - YOUNG_SECONDS:
+            if found.st_uid == os.geteuid() and found.st_ctime < time.time() - young:
                 _remove_if_unlocked(folder)
 
 
