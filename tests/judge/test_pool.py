@@ -88,11 +88,6 @@ def test_cancelling_ends_what_is_judged(pool: LocalPool) -> None:
     assert judged(pool, RIGHT).outcome.category == "correct"
 
 
-def test_facts_that_several_wait_for_cannot_be_cancelled(pool: LocalPool) -> None:
-    describing = pool.describe(LINEAR, CPU)
-    assert not describing.cancel() and describing.result(120).cases
-
-
 @pytest.mark.parametrize("device", ["cuda:63", pytest.param("tpu", marks=pytest.mark.full)])
 def test_a_device_that_is_not_there_is_one_clear_line(pool: LocalPool, device: str) -> None:
     with pytest.raises(JudgeError, match=device) as caught:
@@ -121,16 +116,6 @@ def test_a_reference_that_fails_is_the_problems_error(
         pool.describe(broken, CPU).result()
 
 
-def test_two_at_once_do_not_disturb_each_other(pool: LocalPool) -> None:
-    futures = [pool.submit(SOFTMAX, submission, CPU) for submission in (RIGHT, WRONG, RIGHT, WRONG)]
-    assert [f.result().outcome.category for f in futures] == [
-        "correct",
-        "correctness",
-        "correct",
-        "correctness",
-    ]
-
-
 def test_stages_come_in_order_and_their_seconds_are_the_wall_time(pool: LocalPool) -> None:
     pool.device("cpu")
     stages: list[Stage] = []
@@ -155,17 +140,6 @@ def test_the_same_secret_draws_the_same_inputs(pool: LocalPool) -> None:
         isinstance(other.outcome, Incorrect)
         and other.outcome.differences != first.outcome.differences
     )
-
-
-def test_the_sandbox_is_reported_and_can_be_required(pool: LocalPool) -> None:
-    judgement = judged(pool, WRONG)
-    levels = set(judgement.sandbox.model_dump().values())
-    required = Options(device="cpu", require_sandbox=True)
-    if levels == {"enforced"}:
-        assert judged(pool, WRONG, options=required).outcome.category == "correctness"
-    else:
-        with pytest.raises(JudgeError, match="kevin-env doctor"):
-            judged(pool, WRONG, options=required)
 
 
 def test_a_candidate_killed_from_outside_is_judged_again_and_killed_twice_is_a_verdict(

@@ -20,7 +20,6 @@ from kevin_env.judge.sandbox.levels import LevelName
 from kevin_env.judge.submission_run import SubmissionRun
 from kevin_env.judge.workers.errors import Ended
 from kevin_env.judge.workers.launcher import ForkServer
-from kevin_env.judge.workers.supervisor import MAX_PROCESSES
 from kevin_env.judge.workers.worker import Worker
 
 SECONDS, LATE = 20.0, 3.0
@@ -44,12 +43,8 @@ runtime.Runtime.stage = call
 """Has a candidate without a GPU do as if it had one. What a model's calls could do is in `attack`.
 """
 SETTINGS: dict[str, Any] = {
-    "tensors": [],
-    "state": {},
-    "parameters": [],
-    "seed": 0,
-    "compiled": False,
-}
+    "tensors": [], "state": {}, "parameters": [], "seed": 0, "compiled": False,
+}  # fmt: skip
 CASE: dict[str, Any] = {
     "construct": {"init": {"list": []}, "precision": "ieee", **SETTINGS},
     "stage": {},
@@ -104,13 +99,8 @@ def assert_alone(of: Ran) -> None:
     ("attack", "is_late"),
     [
         ("raise KeyError('x')", False),
-        ("sys.exit(3)", False),
         ("os._exit(0)", False),
-        ("os.kill(os.getpid(), signal.SIGKILL)", False),
-        ("ctypes.string_at(0)", False),
         ("while True: pass", True),
-        ("os.kill(os.getpid(), signal.SIGSTOP)", True),
-        ("time.sleep(99)", True),
         ("os.fork() or time.sleep(99)", False),
         ("os.posix_spawn('/bin/sleep', ['sleep', '99'], {})", False),
         (
@@ -121,8 +111,6 @@ def assert_alone(of: Ran) -> None:
             "[os.write(fd, b'garbage') for fd in range(3, 64) if os.path.exists(f'/proc/self/fd/{fd}')]",
             False,
         ),
-        ("runtime_here.channel.send({'failure': 3})", False),
-        ("os.closerange(0, 4096)", False),
         ("kept = bytearray(b'x') * (100 << 20)", False),
     ],
 )
@@ -142,22 +130,6 @@ def test_each_is_waited_for_also_where_the_kernel_takes_children_away(submit: Su
         f"{PRELUDE}signal.signal(signal.SIGCHLD, signal.SIG_IGN)\ndef attack():\n    {attack}"
     )
     assert 2 < rehearse(ran) < SECONDS
-
-
-@pytest.mark.full
-def test_whoever_compiles_more_kernels_than_it_may_have_processes_is_left_alone(
-    submit: Submit,
-) -> None:
-    each = MAX_PROCESSES // CASES + 20
-    attack = f"""
-    compilations = next(each for each in gc.get_objects() if type(each) is precompile.Compilations)
-    for number in range({each}):
-        compilations.begin(f"{{os.getpid()}} {{number}}", lambda: None)
-    time.sleep(0.6)"""
-    ran = submit(f"{PRELUDE}def attack(): {attack}")
-    assert ran.end is None, ran.closed().log
-    assert ran.worker.ask("precompile", 60, cases=[CASE] * CASES, seconds=50) == {}
-    assert calls(ran) == CASES
 
 
 def test_a_daemon_that_leaves_its_copy_dies_with_the_candidate(submit: Submit) -> None:

@@ -120,10 +120,8 @@ def test_kernels_of_libraries_are_left_out_and_few_are_kept() -> None:
     "text",
     [
         "",
-        "\0" * 1000,
         "Function : " + "x" * 3_000_000,
         "\t\tFunction : \x1b[31mred\n REG:" + "9" * 50,
-        "        /*0000*/" + "@P0 " * 100_000,
         ".visible .entry " + "a" * 2_000_000 + "(\n ld.global." + "v4." * 100_000,
         NVCC[:700],
         PTX[: PTX.index("v4")],
@@ -140,10 +138,7 @@ def test_any_text_is_read_without_an_error(read, text: str) -> None:
         ("softmax_kernel(const float *, float *, int)", "softmax_kernel"),
         ("void block_reduce<(bool)0, float4>(T2 *, unsigned long)", "block_reduce"),
         ("_Z5spillPKfPfi", "spill"),
-        ("_ZN3own4fuseIfEEvPT_", "own::fuse"),
         ("_ZN12_GLOBAL__N_14rowsEPf", "(anonymous)::rows"),
-        ("void (anonymous namespace)::rows<4>(float *)", "(anonymous)::rows"),
-        ("_Z9", "_Z9"),
         ("_Z99999999999999999999a", "_Z99999999999999999999a"),
         ("a`b\n\x1bc", "a'b \x1bc"),
         ("", ""),
@@ -155,15 +150,10 @@ def test_names_are_shortened(name: str, short: str) -> None:
 
 LIBRARIES = (
     "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>(int)",
-    "Memcpy DtoD (Device -> Device)", "Memset (Device)", "nvjet_hsh_128x256_64x4_2x1_v_bz_coopA_TNN",
+    "Memcpy DtoD (Device -> Device)", "nvjet_hsh_128x256_64x4_2x1_v_bz_coopA_TNN", "ampere_sgemm_128x64_nn",
     "sm90_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x32_warpgroupsize1x1x1_cublas",
-    "void cutlass::Kernel2<cutlass_80_simt_sgemm_128x64_8x5_nn_align1>(T1::Params)", "ampere_sgemm_128x64_nn",
-    "ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_stages_64x4_tn", "turing_fp16_s1688gemm_fp16_128x128_ldg8_f2f_tn",
-    "volta_fp16_scudnn_fp16_128x64_relu_interior_nn_v1", "void vector_fft<32u, 8u, 64u>(kernel_arguments_t<unsigned>)",
-    "void regular_fft<512u, EPT<8u>>(kernel_arguments_t<unsigned>)", "triton_poi_fused_add_0",
-    "void cub::CUB_200200_900_NS::DeviceReduceKernel<int>(int)",
-    "void pytorch_flash::flash_fwd_kernel<int>(int)",
-    "void cublasLt::splitKreduce_kernel<32, 16, int>(int)",
+    "void cutlass::Kernel2<cutlass_80_simt_sgemm_128x64_8x5_nn_align1>(T1::Params)",
+    "void vector_fft<32u, 8u, 64u>(kernel_arguments_t<unsigned>)", "triton_poi_fused_add_0",
 )  # fmt: skip
 
 

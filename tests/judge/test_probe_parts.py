@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 import torch
@@ -18,10 +17,9 @@ from corpus import FOLDER
 from loaded import MEMORY
 from test_probe_ncu import SOFTMAX, SOURCE, raw
 
-from kevin_env.judge import JudgeError, Options, Submission
+from kevin_env.judge import Options
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.inputs.reference import Case
-from kevin_env.judge.job import Cancellation
 from kevin_env.judge.lease import Lease
 from kevin_env.judge.probe import ncu, ncu_session
 from kevin_env.judge.probe.look import Look
@@ -29,7 +27,6 @@ from kevin_env.judge.probe.ncu_session import NAME, Part, parts_of, run_parts
 from kevin_env.judge.probe.outside import Outside
 from kevin_env.judge.probe.target import Target
 from kevin_env.judge.probe.tools import Ran
-from kevin_env.judge.server import Server
 from kevin_env.judge.workers.errors import Ended, Failed
 from kevin_env.judge.workers.launcher import ForkServer
 from kevin_env.judge.workers.usage import descendants
@@ -115,32 +112,9 @@ def test_a_program_goes_through_its_parts_each_with_its_lease(start) -> None:
     ran = run_parts(target, leases.parts())
     assert isinstance(ran, Ran) and ran.code == 0
     assert ran.output.split("\n")[:-1] == [
-        "LOADED",
-        "CONSTRUCTED",
-        "CALL 1",
-        "CALL 2",
-        "CALL 3",
-        "TOOL 0",
-    ]
+        "LOADED", "CONSTRUCTED", "CALL 1", "CALL 2", "CALL 3", "TOOL 0",
+    ]  # fmt: skip
     assert leases.log == ["none", "none back", "shared", "shared back", "alone", "alone back"]
-
-
-@pytest.mark.full
-def test_it_stops_where_it_must(start) -> None:
-    target = start(MODEL)
-    seen = dict[str, str]()
-    for point, past in (("loaded", "ready"), ("warm", "loaded")):
-        assert target.reach(NAME, SECONDS, past, point) is None
-        time.sleep(0.3)
-        output = min(each for each in _files(target) if each.startswith("output-"))
-        seen[point] = target.read(str(target.worker.folder / output))
-    assert seen["loaded"] == "LOADED\n" and seen["warm"].endswith("CALL 2\n")
-    assert target.finish(NAME, SECONDS, "warm").output.endswith("CALL 3\nTOOL 0\n")
-
-
-def _files(target: Target) -> list[str]:
-    target.begin("list", [sys.executable, "-c", "import os; print(*os.listdir())"], {})
-    return target.finish("list", SECONDS).output.split()
 
 
 def test_leases_are_those_of_the_device_and_limits_those_of_the_options() -> None:
@@ -168,18 +142,6 @@ def _free(lease: Lease, seconds: float = 20.0) -> bool:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(("code", "why", "leases"), [
-    ("raise SystemExit(3)", "loading ended early", 1),
-    (MODEL.replace('print("CONSTRUCTED", flush=True)', "os._exit(0)"), "calling ended early", 2),
-    (MODEL.replace("return x.relu()", "raise ValueError"), "calling ended early", 2),
-])  # fmt: skip
-def test_one_that_ends_early_is_told(start, code: str, why: str, leases: int) -> None:
-    target = start(code)
-    watched = Leases(target.worker)
-    assert run_parts(target, watched.parts()) == why and len(watched.log) == 2 * leases
-
-
-@pytest.mark.full
 @pytest.mark.parametrize(("code", "limits", "why"), [
     (SLEEPS, {"load": 6.0}, "loading took longer than 6 s"),
     (MODEL.replace("return x.relu()", SLEEPS), {"calls": 2.0}, "calling took longer than 2 s"),
@@ -196,12 +158,6 @@ def test_one_that_never_comes_to_the_next_point_is_dead_before_others_have_the_d
     assert run_parts(target, leases.parts(**limits)) == why
     assert time.monotonic() - began < 30
     assert leases.log[-1].endswith("nobody there") and leases.log[-1].split()[0] == leases.log[-2]
-
-
-@pytest.mark.full
-def test_one_that_fakes_its_points_gains_nothing_but_to_go_on(start) -> None:
-    ran = run_parts(target := start(FAKES + MODEL), Leases(target.worker).parts())
-    assert isinstance(ran, Ran) and ran.output.endswith("CALL 3\nTOOL 0\n")
 
 
 KILLS = """
@@ -310,60 +266,6 @@ def test_the_next_program_is_begun_ahead_stands_still_and_is_used_once(
     assert bench.profiler.take() is None and not any(descendants(kept[0].pid))
 
 
-@pytest.mark.parametrize(("lacks", "begins"), [
-    ({}, True),
-    ({"device": torch.device("cpu")}, False),
-    ({"refusals": {"ncu": "cannot be used here"}}, False),
-    ({"has_begun": True}, False),
-    ({"profile": "kernels"}, False),
-])  # fmt: skip
-def test_one_is_begun_where_a_digest_will_be_asked_for(
-    monkeypatch, lacks: dict[str, Any], begins: bool
-) -> None:
-    began = threading.Event()
-
-    def take() -> None:
-        began.set()
-        raise JudgeError("none")
-
-    facts = {
-        "device": torch.device("cuda"),
-        "refusals": {},
-        "has_begun": False,
-        "profile": "ncu",
-    } | lacks
-    device = facts.pop("device")
-    profile = facts.pop("profile")
-    profiler = SimpleNamespace(**facts, beginning=threading.Lock(), missing_metrics=set())
-    bench = SimpleNamespace(
-        device=device, profiler=profiler, candidates=SimpleNamespace(take_for_tools=take)
-    )
-    monkeypatch.setattr(ncu_session, "find_tool", lambda name: "ncu")
-    ncu_session.foresee(bench, Options(device="cuda", profile=profile))  # type: ignore[arg-type]
-    assert began.wait(5.0 if begins else 0.2) == begins
-
-
-def test_whatever_is_asked_of_a_judge_tells_whether_a_digest_will_be(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    foreseen: list[tuple[object, str]] = []
-    monkeypatch.setattr(
-        ncu_session, "foresee", lambda bench, options: foreseen.append((bench, options.profile))
-    )
-    judge: Any = SimpleNamespace(
-        bench="bench", judge=lambda *given: SimpleNamespace(model_dump=dict)
-    )
-    asked = {
-        "problem": RELU.model_dump(),
-        "options": Options(device="cpu", profile="ncu").model_dump(),
-    }
-    request = {"id": 1, "do": "judge", "submission": Submission(code=MODEL).model_dump(), **asked}
-    server: Any = Server(None)  # type: ignore[arg-type]
-    assert server._perform(judge, request, Cancellation()) == {"judgement": {}} and foreseen == [
-        ("bench", "ncu")
-    ]
-
-
 @pytest.mark.full
 @pytest.mark.parametrize("dead", [False, True])
 def test_one_that_does_not_fit_or_has_died_is_not_used(
@@ -389,38 +291,10 @@ def test_a_tool_that_cannot_be_started_leaves_no_candidate(monkeypatch, bench: B
     assert len(taken) == 1 and not any(descendants(taken[0].pid))
 
 
-@pytest.mark.full
-def test_what_compilers_keep_is_compiled_before_the_program_needs_it(
-    monkeypatch, bench: Bench
-) -> None:
-    steps: list[str] = []
-    rehearse = Target.rehearse
-    monkeypatch.setattr(Target, "rehearse", lambda *a: (steps.append(a[2]), rehearse(*a))[1])
-    for code, expected in ((MODEL, []), (f"import triton\n{MODEL}", ["compile"])):
-        steps.clear()
-        assert fake_tool(monkeypatch, bench, code).ncu() is not None and steps == expected
-
-
 def a_look(sessions: int) -> Look:
     """On a device with room for so many submissions that are timed."""
     bench = SimpleNamespace(device=torch.device("cpu"), capacity=SimpleNamespace(sessions=sessions))
     return Look(bench, RELU, MODEL, Options(device="cpu", profile="ncu"))  # type: ignore[arg-type]
-
-
-def test_the_looks_from_inside_and_outside_are_taken_at_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    both, look = threading.Barrier(2), a_look(2)
-
-    def fail(where: str) -> None:
-        both.wait(10)  # breaks unless both are there
-        raise ValueError(where)
-
-    monkeypatch.setattr(Look, "_inside", lambda self: fail("inside"))
-    monkeypatch.setattr(Outside, "ncu", lambda self: fail("outside"))
-    found = look.at(Correct(kind="timed", message=""))
-    assert found is not None
-    assert [note.split()[-1] for note in found.notes] == ["inside", "outside"]
 
 
 def test_where_there_is_room_for_one_only_the_looks_are_taken_one_after_the_other(

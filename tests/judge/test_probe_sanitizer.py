@@ -110,14 +110,11 @@ def test_a_report_that_was_cut_off_is_no_clean_one() -> None:
     "text",
     [
         "",
-        "=========" * 500_000,
         "========= Invalid __global__ read of size " + "9" * 1_000_000,
         "========= Invalid __global__ read of size 4 bytes\n=========     at \x1b[2J"
         + "(" * 100_000,
-        "========= Invalid __global__ read of size 4 bytes\n=========     at k+0x0 in a:99999999999999999999",
         "========= Invalid __global__ read of size 4\n========= by thread (1,2) in block (9999,,,)\n"
         * 10_000,
-        "========= ERROR SUMMARY: 99999999999999999999 errors",
         "========= Error: Race reported between Write access at " + "a " * 100_000,
         "\0\ud800========= Invalid",
     ],

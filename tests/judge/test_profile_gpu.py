@@ -18,12 +18,9 @@ from kevin_env.profile import CodeFacts, NcuDigest, Profile
 pytestmark = [pytest.mark.gpu, pytest.mark.full]
 
 KERNELS = {
-    "memory_naive": "relu_in_pieces",
-    "memory_good": "relu_in_rows",
-    "compute_naive": "one_each",
-    "compute_good": "linear_in_tiles",
-    "spilling": "relu_that_spills",
-}
+    "memory_naive": "relu_in_pieces", "memory_good": "relu_in_rows", "compute_naive": "one_each",
+    "compute_good": "linear_in_tiles", "spilling": "relu_that_spills",
+}  # fmt: skip
 UNUSABLE = ("cannot be used here", "is not installed here")
 
 
