@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 import torch
-from mutation.arithmetic import Replaced, convolved, running, summed_by  # pyright: ignore[reportMissingImports]
+from mutation.arithmetic import Replaced, running, summed_by  # pyright: ignore[reportMissingImports]
 from mutation.rounding import ROUNDINGS  # pyright: ignore[reportMissingImports]
 
 from kevin_env.judge.compare.accumulator import OneAccumulator
@@ -84,21 +84,3 @@ def test_narrow_operands_are_refused_where_signs_cancel_or_few_entries_are_not_z
     sparse = tuple(x * (torch.rand_like(x) < 1 / 32) for x in BODIES["matmul of one sign"][1])
     BODIES["sparse"] = torch.matmul, sparse
     assert compared("sparse", lambda: narrow(sparse[0]) @ narrow(sparse[1])) == "values"
-
-
-@pytest.mark.parametrize("transposed", [False, True])
-def test_a_running_convolution_is_the_convolution(transposed: bool) -> None:
-    weight = torch.randn(6, 4, 3, 2) if transposed else torch.randn(8, 3, 3, 2)
-    added = [1, 2] if transposed else [0, 0]
-    given = (
-        torch.randn(2, 6, 9, 11),
-        weight,
-        torch.randn(8),
-        [2, 3],
-        [1, 0],
-        [1, 2],
-        transposed,
-        added,
-        2,
-    )
-    assert torch.allclose(convolved(*given), torch.ops.aten.convolution(*given), atol=1e-5)

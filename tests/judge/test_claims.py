@@ -11,14 +11,12 @@ from typing import Any
 import pytest
 import torch
 
-from kevin_env.candidate import cuda, tree
+from kevin_env.candidate import tree
 from kevin_env.candidate.region import Region, spec_of
 from kevin_env.judge.compare.check import check_answer
-from kevin_env.judge.handshake import claims
 from kevin_env.judge.handshake.claims import (
     Mappings,
     Output,
-    TensorClaim,
     read_claims,
     require_skeletons,
 )
@@ -92,29 +90,16 @@ SKELETON = ["claims", 0, "skeleton"]
 @pytest.mark.parametrize(
     ("path", "value"),
     [
-        (["claims"], None), (["claims"], 3), (["claims"], {}), (["claims"], "x"), (["claims"], []),
-        (["claims"], GOOD["claims"] * 2), (["claims", 0], None), (["claims", 0], []), (["claims", 0, "extra"], 1),
-        (["claims", 0, "tensors"], None), (["claims", 0, "tensors"], []), (["claims", 0, "tensors"], [{}]),
-        ([*TENSOR, "offset"], -512), ([*TENSOR, "offset"], 1), ([*TENSOR, "offset"], 1 << 62),
-        ([*TENSOR, "offset"], 4096), ([*TENSOR, "offset"], 512.0), ([*TENSOR, "offset"], "0"),
+        (["claims"], None), (["claims"], {}), (["claims"], GOOD["claims"] * 2), (["claims", 0, "extra"], 1),
+        (["claims", 0, "tensors"], []), (["claims", 0, "tensors"], [{}]),
+        ([*TENSOR, "offset"], -512), ([*TENSOR, "offset"], 1), ([*TENSOR, "offset"], 4096),
         ([*TENSOR, "offset"], float("nan")), ([*TENSOR, "offset"], True), ([*TENSOR, "offset"], 10**400),
-        ([*TENSOR, "shape"], [-2, -3]), ([*TENSOR, "shape"], [2, 3, 1]), ([*TENSOR, "shape"], [1 << 40, 3]),
-        ([*TENSOR, "shape"], [[2], 3]), ([*TENSOR, "shape"], "23"), ([*TENSOR, "shape"], [2] * 65),
+        ([*TENSOR, "shape"], [-2, -3]), ([*TENSOR, "shape"], [1 << 40, 3]), ([*TENSOR, "shape"], [2] * 65),
         ([*TENSOR, "stride"], [-3, 1]), ([*TENSOR, "stride"], [1 << 60, 1]), ([*TENSOR, "stride"], [10**300, 1]),
-        (["claims", 0, "tensors", 1, "stride"], [10**300, 1]), ([*TENSOR, "stride"], [float("inf"), 1]),
-        ([*TENSOR, "dtype"], "no_such"), ([*TENSOR, "dtype"], "Tensor"), ([*TENSOR, "dtype"], 7),
-        ([*TENSOR, "in"], "elsewhere"), ([*TENSOR, "in"], ""), ([*TENSOR, "in"], "ab" * 64), ([*TENSOR, "in"], "é"),
-        ([*TENSOR, "in"], "0" * 200), ([*TENSOR, "in"], None), ([*TENSOR, "device"], None),
-        (SKELETON, None), (SKELETON, 3), (SKELETON, {}), (SKELETON, []), (SKELETON, {"t": 0}), (SKELETON, {"t": "0"}),
-        (SKELETON, {"no": 1}), (SKELETON, {"list": 3}), (SKELETON, {"dict": [1]}), (SKELETON, {"dict": {"a": 1}}),
-        ([*SKELETON, "dict", 0, 1, "t"], 0.0), ([*SKELETON, "dict", 0, 1, "t"], 7),
-        ([*SKELETON, "dict", 0, 1, "t"], -1), ([*SKELETON, "dict", 0, 1, "t"], True),
-        ([*SKELETON, "dict", 0, 0], 3), ([*SKELETON, "dict", 1, 0], "y"),
-        ([*SKELETON, "dict", 1, 1], {"no": 3}), ([*SKELETON, "dict", 1, 1], {"v": [3]}),
-        ([*SKELETON, "dict", 1, 1], {"v": 3.5}), ([*SKELETON, "dict", 1, 1], {"float": "x"}),
-        ([*SKELETON, "dict", 1, 1], {"float": "0x1p99999"}), ([*SKELETON, "dict", 1, 1], {"float": 3}),
-        ([*SKELETON, "dict", 1, 1], {"complex": ["1"]}), ([*SKELETON, "dict", 1, 1], {"dtype": "nn"}),
-        ([*SKELETON, "dict", 1, 1], {"dtype": 5}), ([*SKELETON, "dict", 1, 1], {"dtype": "no_such"}),
+        ([*TENSOR, "dtype"], "Tensor"), ([*TENSOR, "in"], "elsewhere"), ([*TENSOR, "in"], "ab" * 64),
+        ([*TENSOR, "in"], None), (SKELETON, None), (SKELETON, {"t": 0}), (SKELETON, {"no": 1}), (SKELETON, {"dict": [1]}),
+        ([*SKELETON, "dict", 0, 1, "t"], 7), ([*SKELETON, "dict", 0, 1, "t"], True), ([*SKELETON, "dict", 1, 0], "y"),
+        ([*SKELETON, "dict", 1, 1], {"v": [3]}), ([*SKELETON, "dict", 1, 1], {"float": "0x1p99999"}),
     ],
     ids=lambda value: repr(value)[:60],
 )  # fmt: skip
@@ -249,32 +234,3 @@ def test_claims_of_more_calls_than_were_made_are_refused_unread() -> None:
     with pytest.raises(Broken, match="2000000 outputs of 1"):
         read_claims({"claims": [{}] * 2_000_000}, 1)
     assert time.monotonic() - began < 1
-
-
-def test_memory_that_a_candidate_has_left_is_unmapped(monkeypatch: pytest.MonkeyPatch) -> None:
-    mapped: list[int] = []
-    monkeypatch.setattr(
-        cuda, "open_handle", lambda handle: (mapped.append(int(handle, 16)), int(handle, 16))[1]
-    )
-    monkeypatch.setattr(cuda, "allocation_of", lambda pointer: (pointer, 64))
-    monkeypatch.setattr(
-        cuda, "as_tensor", lambda pointer, size, device: torch.empty(size, dtype=torch.uint8)
-    )
-    monkeypatch.setattr(Region, "close", lambda region: mapped.pop(0))
-    monkeypatch.setattr(claims, "KEPT_SLACK", 0)
-    fixed = Region(torch.empty(16, dtype=torch.uint8))
-    mappings = Mappings(fixed, fixed, torch.device("cuda"))
-    described = {
-        "device": "cuda",
-        "dtype": "float32",
-        "shape": [4],
-        "stride": [1],
-        "size": 64,
-        "offset": 0,
-    }
-    for number in range(1, 40):
-        mappings.next_pass()
-        for handle in (number, 1000):
-            mappings.resolve(TensorClaim.model_validate({**described, "in": f"{handle:08x}"}))
-        assert len(mappings) <= 6
-    assert len(mapped) == len(mappings)

@@ -1,7 +1,6 @@
 import gc
 import random
 import sys
-import threading
 import weakref
 
 import pytest
@@ -9,12 +8,11 @@ import torch
 from mutation.arithmetic import Replaced, rounded_operands, running, summed_by  # pyright: ignore[reportMissingImports]
 from mutation.rounding import ROUNDINGS  # pyright: ignore[reportMissingImports]
 
-from kevin_env.candidate import tree
 from kevin_env.judge.compare.values import compare
 from kevin_env.judge.inputs import reference
-from kevin_env.judge.inputs.process_state import RANDOM, reference_code, seeded
+from kevin_env.judge.inputs.process_state import reference_code, seeded
 from kevin_env.judge.inputs.reference import Case, distributions_of, seed_from
-from kevin_env.judge.inputs.source import apply_overrides, overrides_of
+from kevin_env.judge.inputs.source import apply_overrides
 from kevin_env.problem import Problem, ProblemError
 
 CPU = torch.device("cpu")
@@ -79,13 +77,6 @@ def test_an_override_of_an_unknown_name_is_a_problem_error() -> None:
         apply_overrides(SOURCE, {"width": 3, "heigth": 4, "rows": 1})
     with pytest.raises(ProblemError, match="overrides self"):
         apply_overrides(SOURCE, {"self": 3})  # assigned, but not at module level
-
-
-def test_cases_that_are_no_literal_are_a_problem_error() -> None:
-    broken = problem().model_copy(update={"source": "CASES = {'x': dict(a=1)}\n"})
-    with pytest.raises(ProblemError, match="not a literal"):
-        overrides_of(broken)
-    assert overrides_of(problem()) == {"large": {"rows": 6, "dim": 10}}
 
 
 @pytest.mark.parametrize(
@@ -164,14 +155,7 @@ def test_an_unknown_distribution_is_a_problem_error() -> None:
         )
 
 
-def test_constant_parameters_get_noise_so_that_they_cannot_be_left_out() -> None:
-    scale, shift = (weight(case(), f"norm.{name}") for name in ("weight", "bias"))
-    assert scale.std() > 0.01 and shift.std() > 0.01 and abs(scale.mean() - 1) < 0.3
-
-
-@pytest.mark.parametrize(
-    "value", ["torch.tensor(1.0)", "torch.zeros(1)", "torch.eye(4)", "torch.full((3,), -2.0)"]
-)
+@pytest.mark.parametrize("value", ["torch.tensor(1.0)", "torch.eye(4)"])
 def test_whatever_a_parameter_is_made_of_it_has_to_be_read(value: str) -> None:
     opened = case()
     made = type("Model", (torch.nn.Module,), {"__init__": lambda self, _: make(self)})
@@ -186,22 +170,6 @@ def test_whatever_a_parameter_is_made_of_it_has_to_be_read(value: str) -> None:
     assert drawn.shape == plain.shape and (drawn != plain).all()
     opened.draw_weights(2)
     assert not torch.equal(weight(opened, "p"), drawn)
-
-
-@pytest.mark.parametrize("value", [1e-5, -3.0])
-def test_a_single_number_keeps_its_sign(value: float) -> None:
-    for seed in range(20):
-        torch.manual_seed(seed)
-        number = torch.tensor(value)
-        reference._vary(number)
-        assert 1 < number / value < 1.11
-
-
-def test_a_parameter_that_is_drawn_stays_as_it_is() -> None:
-    drawn = torch.randn(5, 5)
-    varied = drawn.clone()
-    reference._vary(varied)
-    assert torch.equal(varied, drawn)
 
 
 LONG_SUM = """
@@ -335,31 +303,15 @@ def test_a_reference_that_rounds_otherwise_each_time_is_not_random(
     "body",
     [
         "x + __import__('random').random()",
-        "x * float(__import__('numpy').random.rand())",
         "x + torch.rand(1, generator="
         "self.__dict__.setdefault('own', torch.Generator().manual_seed(1)))",
-        "(torch.rand(1) > 2) | (torch.rand(3) > 0.5)",
     ],
-    ids=["random", "numpy", "a generator of its own", "bools"],
+    ids=["random", "a generator of its own"],
 )
 def test_what_draws_from_elsewhere_is_random(body: str) -> None:
     opened = case(body)
     opened.find_randomness(*opened.draw_inputs("own", 1))
     assert opened.stochastic
-
-
-def test_a_reference_whose_first_draws_are_close_by_chance_is_random() -> None:
-    opened = case(
-        "x * self.__dict__.setdefault("
-        "'draws', iter((1.0, 1.001, 1.002, 1.003, 1.004, 2.0))).__next__()"
-    )
-    opened.find_randomness(*opened.draw_inputs("own", 1))
-    assert opened.stochastic
-
-
-def test_values_that_are_no_tensors_are_inputs_too() -> None:
-    skeleton, tensors = case().draw_inputs("own", 1)
-    assert tree.put_together(skeleton, tensors)[1] == 7 and len(tensors) == 1
 
 
 @pytest.mark.parametrize(
@@ -381,18 +333,6 @@ def test_python_numbers_drawn_by_a_problem_follow_the_seed() -> None:
         one = random.random()
     with seeded(5, torch.device("cpu")):
         assert random.random() == one
-
-
-def test_a_failure_to_seed_releases_the_lock() -> None:
-    with pytest.raises((TypeError, RuntimeError)), seeded("no seed", torch.device("cpu")):  # type: ignore[arg-type]
-        pass
-    free: list[bool] = []
-    thread = threading.Thread(
-        target=lambda: free.append(RANDOM.acquire(timeout=1) and not RANDOM.release())
-    )
-    thread.start()
-    thread.join()
-    assert free == [True]
 
 
 def modules() -> set[str]:

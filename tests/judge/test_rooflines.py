@@ -7,28 +7,24 @@ from typing import Any
 
 import pytest
 import torch
-from in_process import InThisProcess
 from judges import ScriptedClock
 from torch.utils.flop_counter import FlopCounterMode
 
-from kevin_env.episode import Episode
 from kevin_env.judge import Judgement, Options, Submission
 from kevin_env.judge.api import Pace
 from kevin_env.judge.candidates import WarmPool
 from kevin_env.judge.inputs.reference import Case
 from kevin_env.judge.judge import RETRIES, Judge
 from kevin_env.judge.roofline.ceilings import CeilingStore
-from kevin_env.judge.roofline.roofline import SPECIAL, Counting, find_work
+from kevin_env.judge.roofline.roofline import SPECIAL, find_work
 from kevin_env.judge.timing.session import UnverifiedAnswers, WrongAnswer
-from kevin_env.judge.verdict import flag, flag_name
+from kevin_env.judge.verdict import flag_name
 from kevin_env.judge.workers.usage import descendants
 from kevin_env.judge.workers.worker import Worker
 from kevin_env.outcome import Correct, Incorrect
 from kevin_env.problem import Problem, load_problem
-from kevin_env.record import Trajectory
 from kevin_env.roofline import Ceilings, Work
 from kevin_env.score import SCORES
-from kevin_env.settings import Settings
 
 CPU = torch.device("cpu")
 
@@ -69,29 +65,16 @@ def work(expression: str, inputs: str = X, head: str = "") -> Work:
         ("x.sum(1)", X, SIZE, 256 * 4, 256 * 128),
         ("x.t().contiguous()", X, SIZE, SIZE, 0),
         ("x.softmax(1)", X, SIZE, SIZE, SPECIAL * 256 * 128),
-        ("x.exp().log_() + x.tanh()", X, SIZE, SIZE, (3 * SPECIAL + 1) * 256 * 128),
         ("torch.nn.functional.gelu(x)", X, SIZE, SIZE, SPECIAL * 256 * 128),
-        ("x.logical_not().half()", X, SIZE, SIZE // 2, 256 * 128),
-        ("x.relu().relu()", X, SIZE, SIZE, 2 * 256 * 128),
-        ("x[:64] * 2", X, SIZE // 4, SIZE // 4, 64 * 128),
         ("x[:, ::2] * 2", X, SIZE, SIZE // 2, 256 * 64),  # every sector has elements of both kinds
-        ("x[:, ::16] * 2", X, SIZE // 2, SIZE // 16, 256 * 8),
         ("x[:, :64] + x[:, 64:]", X, SIZE, SIZE // 2, 256 * 64),
-        ("x[:64] + x[:64]", X, SIZE // 4, SIZE // 4, 64 * 128),
-        ("torch.zeros_like(x)", X, 0, SIZE, 0),
         ("x[more[0]]", f"{X}, torch.arange(8)", 8 * 512 + 64, 8 * 512, 0),
-        (
-            "x.index_select(0, more[0]) + x[0]", f"{X}, torch.arange(8)",
-            9 * 512 + 64, 8 * 512, 8 * 128,
-        ),
         (
             "torch.nn.functional.embedding(x, self.table)", "torch.arange(10)",
             80 + 10 * 256, 10 * 256, 0,
         ),
         ("torch.empty_like(x).copy_(more[0])", f"{X}, torch.randn(128)", 512, SIZE, 0),
         ("x.expand(4, 256, 128) * 2", "torch.randn(256, 128)", SIZE, 4 * SIZE, 4 * 256 * 128),
-        ("x.copy_(more[0])", f"{X}, torch.randn(128)", 512, SIZE, 0),
-        ("(x.abs(), x.half())", X, SIZE, SIZE + SIZE // 2, 256 * 128),
         ("x.unfold(0, 4, 2).sum(-1)", "torch.randn(64)", 256, 31 * 4, 31 * 4),
     ],
 )  # fmt: skip
@@ -145,13 +128,6 @@ def test_products_are_those_that_torch_counts(problem: str) -> None:
     with FlopCounterMode(display=False) as theirs:
         case.runner(skeleton, [t.clone() for t in tensors])()
     assert sum(find_work(case, skeleton, tensors).products.values()) == theirs.get_total_flops() > 0
-
-
-def test_a_composite_is_counted_by_its_parts() -> None:
-    a = torch.randn(8, 8)
-    with torch.inference_mode(), Counting() as counted:
-        torch.nn.functional.linear(a, a)
-    assert counted.products == {"fp32": 2 * 8**3}
 
 
 def test_counting_leaves_inputs_and_weights_alone() -> None:
@@ -286,12 +262,6 @@ def gone(monkeypatch: pytest.MonkeyPatch) -> list[Worker]:
     return found
 
 
-def test_a_submission_ends_once_it_is_timed(judge, seen, gone, monkeypatch) -> None:
-    for ceilings in (HIGH, LOW):
-        judged(judge, HONEST, seen, monkeypatch, ceilings)
-        assert gone.pop() is seen.worker and not gone
-
-
 def test_a_wrong_answer_is_found_after_the_submission_ended_early(
     judge, seen, gone, monkeypatch
 ) -> None:
@@ -334,26 +304,6 @@ def test_a_reference_that_cannot_be_watched_has_no_roofline(judge, seen, monkeyp
     code = HONEST.replace("torch.softmax(x, 1)", "x * 2")
     outcome, judgement = judged(judge, code, seen, monkeypatch, LOW, source=source)
     assert (outcome.kind, outcome.roofline, names(judgement)) == ("timed", None, [])
-
-
-def test_flags_have_names_also_among_those_that_had_none() -> None:
-    assert flag_name(flag("low_coverage", "1 %: nearly nothing")) == "low_coverage"
-    for old in ("bursts tell 3 us a call; what else", "", "reference: another"):
-        assert flag_name(old) == ""
-
-
-def test_an_episode_is_paid_its_share_of_the_roofline(judge, seen) -> None:
-    settings = Settings(score="roofline", rules="open", device="cpu", language="cpp", max_turns=1)
-    episode = Episode(PROBLEM, InThisProcess(judge), settings)
-    episode.start()
-    turn = episode.submit(f"```python\n{HONEST}\n```")
-    assert isinstance(turn.outcome, Correct), turn.outcome
-    held = turn.outcome.roofline
-    assert held is not None
-    assert turn.score == pytest.approx(0.3 + min(held.fraction, 1.0))
-    assert "The device needs at least" in turn.feedback
-    again = Trajectory.model_validate_json(episode.trajectory.model_dump_json())
-    assert again.turns[0].outcome == turn.outcome
 
 
 @pytest.mark.parametrize(("retry", "times"), [(False, 1), (True, 1 + RETRIES)])

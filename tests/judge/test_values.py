@@ -1,6 +1,6 @@
 """The comparison of outputs: what is allowed, and how it is described."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from kevin_env.judge.compare.chunked import PIECE, all_finite
-from kevin_env.judge.compare.tolerance import Tolerance, budget, tolerance_of
+from kevin_env.judge.compare.tolerance import budget, tolerance_of
 from kevin_env.judge.compare.values import compare, near
 
 INF, NAN = float("inf"), float("nan")
@@ -88,11 +88,6 @@ def test_one_wrong_element_among_a_million_fails_and_is_shown() -> None:
     )
 
 
-def test_at_most_five_differences_are_shown() -> None:
-    found = compare(torch.ones(100), torch.zeros(100), None, 1.0, "ieee")
-    assert found is not None and len(found.differences) == 5 and found.wrong == 100
-
-
 @pytest.mark.parametrize("value", [NAN, INF, -INF])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16, torch.float64])
 def test_what_is_not_finite_fails_where_finite_is_expected(
@@ -129,7 +124,7 @@ def test_an_overflow_of_the_reference_is_not_met_by_the_number_that_overflowed()
     assert kind(reference.clone(), reference, exact) is None
 
 
-@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int32, torch.int64])
+@pytest.mark.parametrize("dtype", [torch.int8, torch.int64])
 def test_integers_are_exact(dtype: torch.dtype) -> None:
     reference = torch.arange(100).to(dtype)
     assert kind(reference.clone(), reference) is None
@@ -140,12 +135,6 @@ def test_integers_are_exact(dtype: torch.dtype) -> None:
 
 def test_large_integers_are_not_compared_as_floats() -> None:
     assert kind(torch.tensor([2**60 + 1]), torch.tensor([2**60])) == "values"
-
-
-def test_bools_are_exact() -> None:
-    reference = drawn(100) > 0
-    assert kind(reference.clone(), reference) is None
-    assert kind(~reference, reference) == "values"
 
 
 def test_complex_numbers_are_compared_by_part() -> None:
@@ -302,9 +291,9 @@ def test_what_is_not_finite_is_never_near() -> None:
         assert not near(got, values, INF, INF) and near(values, values, INF, INF)
 
 
-def one_element_off(x: torch.Tensor) -> torch.Tensor:
-    x[-1, 3] += 100
-    return x
+def apart(x: torch.Tensor) -> torch.Tensor:
+    """The same numbers in every other column."""
+    return torch.stack((x, torch.zeros_like(x)), -1)[..., 0]
 
 
 def one_lost(x: torch.Tensor) -> torch.Tensor:
@@ -313,106 +302,18 @@ def one_lost(x: torch.Tensor) -> torch.Tensor:
 
 
 CHANGES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
-    "right": lambda x: x,
     "off": lambda x: (x.double() * 1.5).to(x.dtype),
-    "off a little": lambda x: (x.double() + 1e-6).to(x.dtype),
     "off on the whole": lambda x: (x.double() + 5e-5).to(x.dtype),
-    "one element": lambda x: one_element_off(x.double()).to(x.dtype),
     "lost": one_lost,
+    "turned": lambda x: x.T.contiguous().T,
+    "apart": apart,
 }
 
 
 FLOATS = [
-    torch.float64,
-    torch.float32,
-    torch.float16,
-    torch.bfloat16,
-    torch.float8_e4m3fn,
+    torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.float8_e4m3fn,
     torch.float8_e5m2,
-]
-
-
-def apart(x: torch.Tensor) -> torch.Tensor:
-    """The same numbers in every other column."""
-    return torch.stack((x, torch.zeros_like(x)), -1)[..., 0]
-
-
-def scenes() -> Iterator[tuple[str, torch.Tensor, torch.Tensor, torch.Tensor | None]]:
-    """Outputs of every kind: given, expected and, where there is one, the oracle's."""
-    exact = drawn(64, 33).double().exp() + 2  # no two of them are off by the same
-    for dtype in FLOATS:
-        reference = (exact + 1e-6 * drawn(64, 33, seed=1)).to(dtype)
-        holed = reference.clone()
-        holed.view(torch.uint8)[20, -2:] = 0x7F
-        for name, change in CHANGES.items():
-            for oracle in (exact, None):
-                yield f"{name} {dtype}", change(reference.clone()), reference, oracle
-                yield f"{name} {dtype} with NaN", change(holed.clone()), holed, oracle
-        yield (
-            f"turned {dtype}",
-            reference.clone(),
-            reference.float().T.contiguous().T.to(dtype),
-            exact,
-        )
-        yield f"apart {dtype}", apart(reference), reference, apart(exact)
-        yield f"few {dtype}", reference[:2, :4], reference[1:3, :4], exact[1:3, :4]
-        yield f"one {dtype}", reference[3, 4], reference[3, 5], None
-    parts = torch.complex(drawn(64, 33), drawn(64, 33, seed=1))
-    yield "complex", parts + 1e-3j, parts.conj().resolve_conj().conj(), parts.to(torch.complex128)
-    for dtype in (torch.bool, torch.uint8, torch.int64):
-        yield (
-            f"exact {dtype}",
-            (drawn(64, 33) > 0).to(dtype),
-            (drawn(64, 33) > 0.5).T.contiguous().T.to(dtype),
-            None,
-        )
-
-
-@pytest.mark.full
-def test_pieces_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
-    kinds: set[str | None] = set()
-    for name, got, reference, oracle in scenes():
-        monkeypatch.setitem(PIECE, "cpu", 1 << 30)
-        whole, allowed = told(got, reference, oracle), allowances(reference, oracle)
-        kinds.add(
-            None
-            if whole is None
-            else f"{whole['kind']} {'alone' if whole['wrong'] else 'on the whole'}"
-        )
-        for most in (30, 64, 1000):
-            monkeypatch.setitem(PIECE, "cpu", most)
-            assert told(got, reference, oracle) == whole, (name, most)
-            assert allowances(reference, oracle) == pytest.approx(allowed, rel=1e-12), (name, most)
-            assert all_finite([reference]) is bool(torch.isfinite(wide(reference)).all())
-    assert kinds == {None, "values alone", "values on the whole", "not_finite alone"}
-
-
-def wide(x: torch.Tensor) -> torch.Tensor:
-    return x.double() if x.is_floating_point() else x
-
-
-def allowances(reference: torch.Tensor, oracle: torch.Tensor | None) -> list[float]:
-    found: Tolerance = tolerance_of(reference, oracle, 1.0, "ieee")
-    return [found.worst, found.rms, float(found.finite)]
-
-
-def told(
-    got: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor | None
-) -> dict[str, Any] | None:
-    """The description of an output, without the last digits of its figures."""
-    found = compare(got, reference, oracle, 1.0, "ieee")
-    if found is None:
-        return None
-    figures = {
-        name: f"{value:.10g}"
-        for name in ("worst_error", "tolerance")
-        if (value := getattr(found, name))
-    }
-    if (
-        found.wrong is None and oracle is None
-    ):  # many are off by the same, and which of them are shown is open
-        figures["differences"] = str(len(found.differences))
-    return {**vars(found), **figures}
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -482,9 +383,7 @@ def held(got: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor | None
     return held
 
 
-@pytest.mark.parametrize(
-    "name", ["right", "off", "off on the whole", "lost", "NaN", "turned", "apart", "bool"]
-)
+@pytest.mark.parametrize("name", CHANGES)
 @pytest.mark.parametrize("with_oracle", [True, False])
 def test_what_a_comparison_holds_does_not_grow_with_the_output(
     name: str, with_oracle: bool, monkeypatch: pytest.MonkeyPatch
@@ -493,13 +392,8 @@ def test_what_a_comparison_holds_does_not_grow_with_the_output(
     exact = drawn(256, 512).double()
     for dtype in (torch.float32, torch.bfloat16):
         reference = (exact + 1e-6 * drawn(256, 512, seed=1)).to(dtype)
-        if name == "NaN":
-            reference[5, 5] = NAN
-        got = CHANGES[name](reference.clone()) if name in CHANGES else reference.clone()
-        got = {"turned": got.T.contiguous().T, "apart": apart(got), "bool": got > 0}.get(name, got)
-        wanted = (reference > 0.5).T.contiguous().T if name == "bool" else reference
-        oracle = exact if with_oracle and name != "bool" else None
-        found = held(got, wanted, oracle)
+        got = CHANGES[name](reference.clone())
+        found = held(got, reference, exact if with_oracle else None)
         assert 0 < found.tensors < 20, (
             "small ones between large ones make the heap grow by as much as the large ones"
         )

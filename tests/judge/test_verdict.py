@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,11 +14,9 @@ from kevin_env.judge.verdict import (
     LIMIT,
     Place,
     Step,
-    clip,
     diagnostics,
     first_line,
     is_link_error,
-    traceback_of,
     verdict,
     without_paths,
 )
@@ -40,34 +39,21 @@ def failed(kind: str, **more: object) -> Failed:
 
 
 # what the submission did; and what that is while it is built, constructed and called
-ENDS: list[tuple[CandidateError, str, str, str]] = [
-    (failed("exception"), "compile/import", "runtime/exception", "runtime/exception"),
-    (failed("compiler", output=GCC), "compile/compiler", "compile/compiler", "compile/compiler"),
-    (
-        failed("compiler", output="ld: a.o: undefined reference to `f'"),
-        "compile/link",
-        "compile/link",
-        "compile/link",
-    ),
-    (failed("link"), "compile/link", "compile/link", "compile/link"),
-    (failed("jit"), "compile/jit", "compile/jit", "compile/jit"),
-    (
-        failed("illegal_access"),
-        "compile/import",
-        "runtime/illegal_access",
-        "runtime/illegal_access",
-    ),
-    (failed("out_of_memory"), "compile/import", "runtime/out_of_memory", "runtime/out_of_memory"),
-    (failed("exit"), "compile/import", "runtime/exit", "runtime/exit"),
-    (failed("no such kind"), "compile/import", "runtime/exception", "runtime/exception"),
-    (TimedOut(3), "compile/timeout", "runtime/timeout", "runtime/timeout"),
-    (Ended(3), "compile/killed", "runtime/exit", "runtime/exit"),
-    (Ended(0), "compile/killed", "runtime/exit", "runtime/exit"),
-    (Ended(-signal.SIGSEGV), "compile/killed", "runtime/signal", "runtime/signal"),
-    (Ended(-63), "compile/killed", "runtime/signal", "runtime/signal"),
-    (Ended(None), "compile/killed", "runtime/killed", "runtime/killed"),
-    (Ended(limit="more than 512 processes"), "compile/killed", "runtime/killed", "runtime/killed"),
-    (Broken("garbage"), "runtime/protocol", "runtime/protocol", "runtime/protocol"),
+ENDS: list[tuple[Any, ...]] = [
+    (failed("exception"), "compile/import", *["runtime/exception"] * 2),
+    (failed("compiler", output=GCC), *["compile/compiler"] * 3),
+    (failed("compiler", output="ld: a.o: undefined reference to `f'"), *["compile/link"] * 3),
+    (failed("link"), *["compile/link"] * 3),
+    (failed("jit"), *["compile/jit"] * 3),
+    (failed("illegal_access"), "compile/import", *["runtime/illegal_access"] * 2),
+    (failed("out_of_memory"), "compile/import", *["runtime/out_of_memory"] * 2),
+    (failed("exit"), "compile/import", *["runtime/exit"] * 2),
+    (TimedOut(3), "compile/timeout", *["runtime/timeout"] * 2),
+    (Ended(3), "compile/killed", *["runtime/exit"] * 2),
+    (Ended(-signal.SIGSEGV), "compile/killed", *["runtime/signal"] * 2),
+    (Ended(None), "compile/killed", *["runtime/killed"] * 2),
+    (Ended(limit="more than 512 processes"), "compile/killed", *["runtime/killed"] * 2),
+    (Broken("garbage"), *["runtime/protocol"] * 3),
 ]
 
 
@@ -113,18 +99,6 @@ def test_the_text_of_a_message_decides_nothing() -> None:
     )
 
 
-def test_ends_are_described_in_words() -> None:
-    messages = {
-        "SIGSEGV": Ended(-signal.SIGSEGV), "exit code 3": Ended(3),
-        "more than 4 MiB": Ended(limit="more than 4 MiB"),
-        "longer than 2.5 s": TimedOut(2.5), "did not follow the protocol": Broken("x"),
-    }  # fmt: skip
-    for words, trouble in messages.items():
-        assert words in verdict(trouble, Place("call"), "/f").message
-    assert "importing" in verdict(TimedOut(1), Place("build"), "/f").message
-    assert "constructing" in verdict(TimedOut(1), Place("construct"), "/f").message
-
-
 CRASH = Ended(-signal.SIGSEGV)
 
 
@@ -164,11 +138,6 @@ def test_escape_codes_are_removed() -> None:
     )
     outcome = verdict(flood, Place("call"), "/f")
     assert not any(ord(c) < 32 and c not in "\n\t" for c in outcome.message + outcome.details)
-
-
-def test_a_new_kind_of_trouble_is_no_verdict() -> None:
-    with pytest.raises(AssertionError):
-        verdict(CandidateError("?"), Place("call"), "/f")
 
 
 RULES = """
@@ -240,11 +209,6 @@ def test_an_error_inside_a_template_shows_its_instantiation(tmp_path: Path) -> N
     assert_clean(text, tmp_path)
 
 
-def test_a_missing_header_is_shown(tmp_path: Path) -> None:
-    text = diagnostics(built(tmp_path, GCC_RULES, main_cpp='#include "no_such.h"\n'), str(tmp_path))
-    assert text.startswith("main.cpp:1:10: fatal error: no_such.h: No such file")
-
-
 def test_a_missing_symbol_is_a_link_error(tmp_path: Path) -> None:
     rules = GCC_RULES + "build k.so: link main.o\n"
     output = built(
@@ -262,16 +226,6 @@ def test_a_missing_library_is_a_link_error(tmp_path: Path) -> None:
     rules = GCC_RULES + "build k.so: link main.o\n  flags = -lno_such_library\n"
     output = built(tmp_path, rules, main_cpp="int x;\n")
     assert is_link_error(output) and "cannot find -lno_such_library" in diagnostics(
-        output, str(tmp_path)
-    )
-
-
-def test_two_definitions_are_a_link_error(tmp_path: Path) -> None:
-    rules = GCC_RULES + "build two.o: cxx {inner}/two.cpp\nbuild k.so: link main.o two.o\n"
-    output = built(
-        tmp_path, rules, main_cpp="int f() { return 1; }\n", two_cpp="int f() { return 2; }\n"
-    )
-    assert is_link_error(output) and "multiple definition of `f()'" in diagnostics(
         output, str(tmp_path)
     )
 
@@ -308,15 +262,6 @@ def test_a_missing_device_function_is_shown(tmp_path: Path, how: str, link: bool
     assert_clean(text, tmp_path)
 
 
-def test_output_without_any_known_error_is_shown_without_commands() -> None:
-    output = (
-        "[1/2] /usr/bin/c++ -DTORCH_X -c x.cpp\n"
-        "c++: fatal error: Killed signal terminated program cc1plus\nninja: x"
-    )
-    assert diagnostics(output, "/f") == "c++: fatal error: Killed signal terminated program cc1plus"
-    assert diagnostics("", "/f") == ""
-
-
 def test_at_most_twelve_errors_are_shown_and_no_more_than_the_limit() -> None:
     output = "\n".join(f"/f/k/a.cpp:{i}:1: error: {'x' * 900}" for i in range(50))
     text = diagnostics(output, "/f")
@@ -337,20 +282,3 @@ def test_at_most_twelve_errors_are_shown_and_no_more_than_the_limit() -> None:
 )  # fmt: skip
 def test_sources_and_libraries_are_named_without_their_folders(text: str, shown: str) -> None:
     assert without_paths(text, "/tmp/run") == shown
-
-
-def test_the_middle_is_left_out_of_what_is_too_long() -> None:
-    text = clip("a" * 50 + "b" * 100 + "c" * 50, 100)
-    assert text == f"{'a' * 50}\n... 100 characters left out ...\n{'c' * 50}"
-    assert clip("short", 100) == "short"
-
-
-def test_a_traceback_looks_like_pythons() -> None:
-    assert traceback_of(
-        [(3, "f", "    g(x)"), (9, "g", "1 / 0")], "ZeroDivisionError", "division"
-    ) == (
-        "Traceback (the submission's own frames):\n"
-        "  line 3, in f\n    g(x)\n  line 9, in g\n    1 / 0\n"
-        "ZeroDivisionError: division"
-    )
-    assert traceback_of([], "ImportError", "no") == "ImportError: no"
