@@ -104,15 +104,6 @@ def test_the_one_used_longest_ago_loads_other_code_where_there_are_too_many(
     assert len(started) == MOST
 
 
-def test_one_that_was_to_load_something_and_did_not_is_not_taken_for_it(
-    baselines: Baselines, started: list[Worker]
-) -> None:
-    with pytest.raises(Ended), baselines.lent("a"):
-        raise Ended
-    with baselines.lent("a") as again:
-        assert not again.loaded
-
-
 def test_one_that_is_free_lets_go_when_it_is_asked_to(
     baselines: Baselines, started: list[Worker]
 ) -> None:
@@ -123,26 +114,6 @@ def test_one_that_is_free_lets_go_when_it_is_asked_to(
     with lent(baselines, "b"):
         baselines.rest_now()
         assert held and maps(first) < held
-    with lent(baselines, "a") as again:
-        assert again is first and again.waiting
-    region.close()
-
-
-def test_one_that_is_free_lets_go_once_none_was_in_use_for_a_while(
-    baselines: Baselines, started: list[Worker], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(baselines, "_idle", Idle(0.1, baselines.rest))
-    region = SharedRegion(1 << 20, torch.device("cpu"))
-    with lent(baselines, "b"):
-        with lent(baselines, "a") as first:
-            first.share("inbox", region, 10)
-            held = maps(first)
-        time.sleep(0.5)
-        assert held and maps(first) == held, "another is in use"
-    deadline = time.monotonic() + 10
-    while maps(first) == held and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert maps(first) < held
     with lent(baselines, "a") as again:
         assert again is first and again.waiting
     region.close()
@@ -161,34 +132,6 @@ def test_they_let_go_while_nobody_is_timed(baselines: Baselines, started: list[W
     waiting.join(10)
     assert not waiting.is_alive() and maps(first) < held
     region.close()
-
-
-def test_one_that_lets_go_is_waited_for_instead_of_another_being_started(
-    baselines: Baselines, started: list[Worker], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked, go_on, taken = threading.Event(), threading.Event(), list[Worker]()
-    with lent(baselines, "a") as first:
-        pass
-
-    def rest(*order: object) -> None:
-        asked.set()
-        go_on.wait(10)
-
-    def take() -> None:
-        with lent(baselines, "a") as again:
-            taken.append(again)
-
-    monkeypatch.setattr(first, "ask", rest)
-    threads = [threading.Thread(target=each) for each in (baselines.rest, take)]
-    threads[0].start()
-    assert asked.wait(10)
-    threads[1].start()
-    threads[1].join(0.3)
-    assert not taken and len(started) == 1
-    go_on.set()
-    for each in threads:
-        each.join(10)
-    assert taken == [first]
 
 
 def test_one_that_ended_while_it_was_free_is_not_lent(

@@ -1,7 +1,6 @@
 """What a device reaches is measured once, kept in a file, and never in the way."""
 
 import json
-import os
 import time
 from pathlib import Path
 
@@ -85,8 +84,6 @@ def test_the_next_judge_finds_them(measured: list[object], folder: Path) -> None
     "other",
     [
         INFO.model_copy(update={"name": "another CPU"}),
-        INFO.model_copy(update={"processors": 2}),
-        INFO.model_copy(update={"versions": {"torch": "3"}}),
         INFO.model_copy(update={"versions": {"torch": "2", "driver": "13.0"}}),
     ],
 )
@@ -117,12 +114,7 @@ def test_what_is_doubted_is_measured_once_more_and_the_higher_figure_counts(
     [
         "",
         "{",
-        "[]",
-        "null",
-        "\x00\xff",
-        '{"key": {}}',
         '{"key": {}, "reading": {"1": NaN}}',
-        "x" * 10**6,
     ],
 )
 def test_a_file_that_cannot_be_read_is_measured_anew(
@@ -136,9 +128,7 @@ def test_a_file_that_cannot_be_read_is_measured_anew(
     assert first.reading == 1.0
 
 
-@pytest.mark.parametrize(
-    "change", [{"reading": {}}, {"rates": {"fp32": -1}}, {"rates": {"fp31": 1}}, {"key": {}}]
-)
+@pytest.mark.parametrize("change", [{"rates": {"fp32": -1}}, {"key": {}}])
 def test_a_file_with_figures_that_cannot_be_is_measured_anew(
     measured: list[object], folder: Path, change: dict[str, object]
 ) -> None:
@@ -167,16 +157,6 @@ def test_where_nothing_can_be_written_it_is_measured_each_time(
         assert own.of(WORK) == own.of(WORK)
     assert len(measured) == before + 4
     assert not list(tmp_path.glob("kevin-env/*.json?*"))
-
-
-def test_only_an_absolute_path_of_the_users_is_used(
-    measured: list[object], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HOME", os.environ["XDG_CACHE_HOME"])
-    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
-    store().of(WORK)
-    assert list((Path.home() / ".cache" / "kevin-env").iterdir())
-    assert not Path("relative").exists()
 
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])

@@ -158,13 +158,6 @@ def test_other_kinds_of_sockets_are_refused(submit: Submit) -> None:
     assert log.count("[Errno 1]") == len(families), log
 
 
-def test_connected_pairs_are_left(submit: Submit) -> None:
-    ran = submit(
-        "import socket\none, other = socket.socketpair()\none.send(b'x')\nprint(other.recv(1))"
-    )
-    assert ran.end is None and ran.closed().log == "b'x'\n"
-
-
 def test_a_process_outside_can_be_neither_signalled_nor_read_nor_slowed(
     submit: Submit, outsider: int
 ) -> None:
@@ -321,7 +314,7 @@ def test_one_file_stops_at_four_gibibytes(submit: Submit) -> None:
     )
 
 
-@pytest.mark.parametrize("place", ["/dev/shm", "/tmp", "."])
+@pytest.mark.parametrize("place", ["/dev/shm", "."])
 def test_a_hog_of_files_is_stopped(submit: Submit, level: LevelName, place: str) -> None:
     if level == "landlock":
         pytest.skip("it writes to its own folder on disk only")
@@ -384,12 +377,8 @@ def test_all_of_it_holds_for_an_ordinary_user(tmp_path: Path) -> None:
     folder = Path(__file__).parents[2]
     nobody = {"user": 65534, "group": 65534, "extra_groups": []}
     probe = [
-        "/bin/sh",
-        "-c",
-        '"$0" -c "import pytest, torch" && cat "$1"',
-        sys.executable,
-        __file__,
-    ]
+        "/bin/sh", "-c", '"$0" -c "import pytest, torch" && cat "$1"', sys.executable, __file__,
+    ]  # fmt: skip
     if subprocess.run(probe, **nobody, cwd="/", capture_output=True, check=False).returncode:
         pytest.skip("an ordinary user cannot reach this Python or these tests")
     tmp_path.chmod(0o777)
@@ -401,15 +390,9 @@ def test_all_of_it_holds_for_an_ordinary_user(tmp_path: Path) -> None:
         for name in ("test_sandbox.py", "test_levels.py", "test_supervisor.py")
     ]
     command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        f"--basetemp={tmp_path}/inner",
-        *tests,
-    ]
+        sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
+        f"--basetemp={tmp_path}/inner", *tests,
+    ]  # fmt: skip
     environment = {
         "PATH": os.environ["PATH"],
         "HOME": "/home",

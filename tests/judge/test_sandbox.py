@@ -7,7 +7,6 @@ Every attack is tried at every level of the sandbox that this machine can be mad
 import os
 import socket
 import subprocess
-import threading
 import uuid
 from pathlib import Path
 
@@ -212,7 +211,7 @@ def test_killing_everything_reaches_nothing_outside(submit: Submit) -> None:
     neighbour.worker.ask("prepare", 5, device="cpu", threads=1)
 
 
-@pytest.mark.parametrize("number", ["SIGKILL", "SIGTERM", "SIGSTOP", "SIGSEGV"])
+@pytest.mark.parametrize("number", ["SIGKILL", "SIGSTOP"])
 def test_the_keeper_cannot_be_signalled(submit: Submit, number: str) -> None:
     ran = submit(
         f"import os, signal\ntry:\n    os.kill(1, signal.{number})\nexcept OSError:\n    pass"
@@ -273,17 +272,3 @@ def test_it_never_gets_files_that_are_open_here(submit: Submit) -> None:
     assert str(Path(f"/proc/self/fd/{writer}").readlink()) not in links
     os.close(reader)
     os.close(writer)
-
-
-def test_two_at_once_do_not_meet(submit: Submit) -> None:
-    submit("")  # skips here where nothing may be tried
-    runs: list[str] = []
-    threads = [
-        threading.Thread(target=lambda: runs.append(submit("print('done')").closed().log))
-        for _ in range(4)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert runs == ["done\n"] * 4

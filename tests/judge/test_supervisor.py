@@ -118,20 +118,6 @@ def test_one_that_was_continued_after_it_was_looked_at_is_stopped_again(
     assert helpers.runs == {FIRST: False, SECOND: False}
 
 
-def test_what_is_noted_of_it_is_noted_before_it_is_seen_to_stand_still_for_the_last_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    helpers, events = watching(monkeypatch, Helpers(0)), list[str]()
-
-    def look(pid: int) -> dict[str, str]:
-        events.append("look")
-        return helpers.threads(pid)
-
-    monkeypatch.setattr(supervisor, "_threads", look)
-    assert supervisor.stop_all(True, before_last_look=lambda: events.append("note"))
-    assert events == ["look", "look", "note", "look", "look"]
-
-
 def test_what_never_stands_still_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(supervisor, "STOP_SECONDS", 0.1)
     watching(monkeypatch, Restless(0))

@@ -3,7 +3,6 @@ test.
 """
 
 import os
-import resource
 import signal
 import time
 from pathlib import Path
@@ -12,10 +11,9 @@ import pytest
 import torch
 from loaded import Submit
 
-from kevin_env.candidate.wire import LIMIT, encode
+from kevin_env.candidate.wire import LIMIT
 from kevin_env.judge.api import JudgeError
 from kevin_env.judge.handshake.memory import SharedRegion
-from kevin_env.judge.sandbox import system
 from kevin_env.judge.workers import supervisor, supervisor_channel
 from kevin_env.judge.workers.errors import Broken, Ended, Failed, TimedOut
 from kevin_env.judge.workers.launcher import ForkServer
@@ -27,11 +25,6 @@ fd = next(int(f) for f in os.listdir("/proc/self/fd") if os.path.islink(f"/proc/
           and os.readlink(f"/proc/self/fd/{f}").startswith("socket:"))
 channel = socket.socket(fileno=os.dup(fd))
 """
-
-
-def test_an_honest_submission_loads(submit: Submit) -> None:
-    ran = submit("print('hello')")
-    assert ran.end is None and ran.closed().log == "hello\n"
 
 
 def test_what_it_raises_comes_back_with_its_frames(submit: Submit) -> None:
@@ -46,9 +39,7 @@ def test_what_it_raises_comes_back_with_its_frames(submit: Submit) -> None:
     [
         ("os._exit(3)", 3),
         ("os._exit(0)", 0),
-        ("os.abort()", -signal.SIGABRT),
         ("os.kill(os.getpid(), signal.SIGKILL)", -signal.SIGKILL),
-        ("os.kill(os.getpid(), signal.SIGTERM)", -signal.SIGTERM),
         ("import ctypes; ctypes.string_at(0)", -signal.SIGSEGV),
         (
             "import threading; threading.Thread(target=os._exit, args=(7,)).start(); time.sleep(99)",
@@ -65,17 +56,6 @@ def test_its_end_is_known_at_once_and_how(submit: Submit, code: str, expected: i
 def test_leaving_python_is_a_failure_of_its_own(submit: Submit) -> None:
     end = submit("import sys\nsys.exit(3)").end
     assert isinstance(end, Failed) and end.failure.kind == "exit"
-
-
-def test_the_end_is_told_again_to_whoever_asks_later(submit: Submit) -> None:
-    ran = submit("import os\nos._exit(3)")
-    for _ in range(2):
-        with pytest.raises(Ended) as again:
-            ran.worker.freeze(True)
-        assert again.value.code == 3
-    with pytest.raises(Ended) as asked:
-        ran.worker.ask("prepare", 5, device="cpu", threads=1)
-    assert asked.value.code == 3
 
 
 def test_orders_to_stand_still_that_are_not_waited_for_are_obeyed_one_after_the_other(
@@ -200,11 +180,10 @@ def test_a_fork_bomb_is_stopped(submit: Submit) -> None:
     "code",
     [
         "kept = bytearray(b'x') * (400 << 20)",
-        "with open('large', 'wb') as file: [file.write(bytes(1 << 20)) for _ in range(400)]",
         "if os.fork() == 0: kept = bytearray(b'x') * (400 << 20); time.sleep(99)",
         "for _ in range(8): kept = os.fork() or bytearray(b'x') * (70 << 20)",
     ],
-    ids=["heap", "files", "child", "children"],
+    ids=["heap", "child", "children"],
 )
 def test_a_memory_hog_is_stopped(submit: Submit, code: str) -> None:
     ran = submit(f"import os, time\n{code}\ntime.sleep(99)", memory=250 << 20)
@@ -215,28 +194,6 @@ def test_a_memory_hog_is_stopped(submit: Submit, code: str) -> None:
 def test_what_forks_share_counts_once(submit: Submit) -> None:
     code = "kept = bytearray(b'x') * (100 << 20)\nfor _ in range(5):\n    if os.fork() == 0: time.sleep(99)\ntime.sleep(1)"
     assert submit(f"import os, time\n{code}", memory=400 << 20).end is None
-
-
-def test_memory_that_it_was_lent_is_not_its_own(submit: Submit) -> None:
-    code = """
-import gc, threading, time
-def read():
-    while not (found := [r for r in gc.get_objects() if type(r).__name__ == "Runtime" and "lent" in r.regions]):
-        time.sleep(0.01)
-    memory = found[0].regions["lent"].bytes
-    memory[0] = 1 + memory.max()
-threading.Thread(target=read, daemon=True).start()
-"""
-    ran, region = submit(code, memory=250 << 20), SharedRegion(600 << 20, torch.device("cpu"))
-    region.bytes.fill_(7)  # it counts half with each of the two
-    ran.worker.share("lent", region, 5)
-    deadline = time.monotonic() + 20
-    while region.bytes[0] != 8 and time.monotonic() < deadline:
-        time.sleep(0.01)
-    time.sleep(4 * supervisor.WATCH_SECONDS)
-    assert region.bytes[0] == 8
-    ran.worker.freeze(True)  # it is still there
-    region.close()
 
 
 def test_a_memory_hog_is_stopped_also_while_it_is_frozen_and_thawed_all_the_time(
@@ -277,30 +234,14 @@ libc.pthread_create(*run), libc.pthread_join(thread, None)
     ("code", "line"),
     [
         ("def f():\n    ctypes.string_at(0)\nf()", 3),
-        ("libc = ctypes.CDLL(None)\nlibc.abort()", 3),
         (THREAD, 6),
-        (
-            "import threading\nthreading.Thread(target=time.sleep, args=(9,)).start()\nctypes.string_at(0)",
-            4,
-        ),
         ("os._exit(3)", None),
-        ("os.close(max(map(int, os.listdir('/proc/self/fd'))))\nsys.exit()", None),
         # hangs
         ("while True: pass", 2),
         ("ctypes.CDLL(None).pause()", 2),
         ("import signal\nsignal.signal(signal.SIGUSR1, signal.SIG_IGN)\ntime.sleep(99)", None),
     ],
-    ids=[
-        "fault",
-        "abort",
-        "in a thread",
-        "beside a thread",
-        "exit",
-        "raises",
-        "loop",
-        "native hang",
-        "no handler",
-    ],
+    ids=["fault", "in a thread", "exit", "loop", "native hang", "no handler"],
 )
 def test_the_line_of_a_crash_or_a_hang_is_known(
     submit: Submit, code: str, line: int | None
@@ -352,14 +293,11 @@ def test_closing_every_descriptor_breaks_its_channel(
     "code",
     [
         "channel.sendall(b'garbage that is no frame at all')",
-        "channel.sendall((7).to_bytes(4, 'big') + b'nonsens')",
-        "channel.sendall((2).to_bytes(4, 'big') + b'[]')",
         "channel.sendall((100_000_000).to_bytes(4, 'big')); channel.sendall(b'x' * 100_000_000)",
         f"channel.sendall(({LIMIT} - 4).to_bytes(4, 'big') + b'[' * ({LIMIT} - 4))",
-        "body = b'{\"failure\": 3}'; channel.sendall(len(body).to_bytes(4, 'big') + body)",
         'body = b\'{"failure": {"kind": "x"}}\'; channel.sendall(len(body).to_bytes(4, \'big\') + body)',
     ],
-    ids=["garbage", "not JSON", "no object", "100 MB", "nested", "no failure", "half a failure"],
+    ids=["garbage", "100 MB", "nested", "half a failure"],
 )
 def test_what_no_honest_candidate_sends_is_broken(submit: Submit, code: str) -> None:
     ran = submit(f"{CHANNEL}{code}")
@@ -376,19 +314,6 @@ def test_answering_twice_is_broken_at_the_next_order(submit: Submit) -> None:
     assert time.monotonic() - start < 1
 
 
-def test_whether_an_answer_comes_in_time_is_known_before_it_is_received(submit: Submit) -> None:
-    worker = submit("").worker
-    told: list[bool] = []
-    code = "import time\ntime.sleep({})\nModelNew = 1"
-    for number, seconds in enumerate((0, 1)):
-        path = str(worker.folder / f"{number}.py")
-        order = {"order": "load", "path": path, "code": code.format(seconds), "entry": "ModelNew"}
-        worker.send(encode(order), 20)
-        told.append(worker.answers_within(0.1))
-        assert worker.answer(20) == {}
-    assert told == [True, False]
-
-
 def test_descriptors_that_it_sends_fill_no_table_of_ours(submit: Submit) -> None:
     before = _open_files()
     code = f"""{CHANNEL}
@@ -403,35 +328,6 @@ for byte in len(body).to_bytes(4, "big") + body:
     ran = submit(code)
     assert ran.end is None
     assert _open_files() < before + 10
-
-
-def test_ours_may_have_more_descriptors_than_a_candidate(
-    server: ForkServer, submit: Submit
-) -> None:
-    """Who has left more unread in sockets than another may have keeps that one from handing any on."""
-    ran = submit(
-        "import resource\nprint('MOST', *resource.getrlimit(resource.RLIMIT_NOFILE))"
-    ).closed()
-    soft, hard = resource.prlimit(server._process.pid, resource.RLIMIT_NOFILE)
-    assert f"MOST {system.DESCRIPTORS} {system.DESCRIPTORS}" in ran.log
-    assert (
-        soft == min(hard, system.OUR_DESCRIPTORS) if hard != resource.RLIM_INFINITY else soft > 9999
-    )
-
-
-@pytest.mark.full
-def test_a_fork_server_takes_the_descriptors_that_it_may_have() -> None:
-    granted, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (1024, hard))
-    try:
-        server = ForkServer("cpu")
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (granted, hard))
-    try:
-        Worker(server, "cpu", 1 << 30).close()  # it has started then
-        assert resource.prlimit(server._process.pid, resource.RLIMIT_NOFILE)[0] > 1024
-    finally:
-        server.close()
 
 
 def test_a_keeper_that_was_late_is_asked_nothing_more(
@@ -559,38 +455,13 @@ def test_nothing_survives_into_the_next_candidate(submit: Submit) -> None:
     assert ran.closed().log == "False False False\n"
 
 
-def open_files() -> set[str]:
-    return {file.name for file in Path("/proc/self/fd").iterdir()}
-
-
 def test_one_that_cannot_be_started_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = ForkServer("cpu")
     server.close()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    before = open_files()
+    before = _open_files()
     with pytest.raises(JudgeError, match="fork server did not start"):
         Worker(server, "cpu", 1 << 30)
-    assert open_files() <= before and not list(tmp_path.iterdir())
-
-
-def test_a_fork_server_that_is_not_needed_ends_at_once_and_says_nothing(
-    capfd: pytest.CaptureFixture[str],
-) -> None:
-    server = ForkServer("cpu")
-    server.close()
-    assert server._process.returncode == -signal.SIGKILL
-    assert not server.alive and capfd.readouterr().err == ""
-
-
-@pytest.mark.full
-def test_a_fork_server_is_waited_for_until_it_is_warm() -> None:
-    server = ForkServer("cpu")
-    server.warm("9.0")
-    candidate = Worker(server, "cpu", 1 << 30)
-    assert not server._channel.pending(), (
-        "it has said that it is ready, and nobody has waited for that"
-    )
-    candidate.close()
-    server.close()
+    assert _open_files() <= before and not list(tmp_path.iterdir())
