@@ -11,13 +11,9 @@ CPU = torch.device("cpu")
 
 
 FLOATS = [
-    torch.float64,
-    torch.float32,
-    torch.float16,
-    torch.bfloat16,
-    torch.float8_e4m3fn,
+    torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.float8_e4m3fn,
     torch.float8_e5m2,
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

@@ -19,7 +19,7 @@ from kevin_env.judge.handshake.claims import Distant, Output, TensorClaim
 from kevin_env.judge.handshake.handshake import Answer, Player
 from kevin_env.judge.handshake.memory import Image, SharedRegion
 from kevin_env.judge.inputs.reference import Case
-from kevin_env.judge.submission_run import KEPT, SubmissionRun
+from kevin_env.judge.submission_run import SubmissionRun
 from kevin_env.judge.timing.chain import WARM_SECONDS, GpuHandshake
 from kevin_env.judge.workers.errors import Broken, TimedOut
 from kevin_env.judge.workers.usage import descendants
@@ -125,47 +125,6 @@ def called(
     finally:
         for region in regions:
             region.close()
-
-
-def test_no_memory_is_lent_for_weights_that_a_model_lacks(
-    run: SubmissionRun, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lent = list[str]()
-    share = run.worker.share
-    monkeypatch.setattr(
-        run.worker, "share", lambda name, *rest: (lent.append(name), share(name, *rest))
-    )
-    run.enter(run.case)
-    assert lent == ["inbox", "outbox"] and run.checked("own")[1] is None
-
-
-def test_a_case_begins_with_what_may_be_kept_of_the_last_one(
-    run: SubmissionRun, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shares, close = list[float](), run.close
-    monkeypatch.setattr(run, "close", lambda keep=0.0: (shares.append(keep), close(keep)))
-    run.enter(run.case)
-    assert shares == [KEPT] and run.checked("own")[1] is None
-
-
-@pytest.mark.parametrize(
-    ("kept", "between", "at_last"), [(0, False, False), (1, False, True), (2, True, True)]
-)
-def test_torch_keeps_little_between_cases_and_nothing_at_last(
-    monkeypatch: pytest.MonkeyPatch, kept: int, between: bool, at_last: bool
-) -> None:
-    """What the judge keeps of a small device, a submission may lack; what it gives back it has to
-    ask for again.
-    """
-    bench: Any = SimpleNamespace(device=torch.device("cuda"), device_memory=16)
-    worker: Any = SimpleNamespace()
-    run, given_back = SubmissionRun(bench, SOFTMAX, Options(), "00" * 16, worker), list[None]()
-    monkeypatch.setattr("kevin_env.judge.submission_run.kept_memory", lambda device: kept)
-    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: given_back.append(None))
-    run.close(keep=KEPT)
-    assert bool(given_back) is between
-    run.close()
-    assert bool(given_back) is at_last
 
 
 def test_a_player_runs_before_its_clock_starts() -> None:

@@ -1,11 +1,9 @@
 """Submissions that share a device: one that is to be timed waits for one call of the others."""
 
-import itertools
 import os
 import signal
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -164,25 +162,6 @@ def test_a_large_problem_takes_several_places(judge: Judge, monkeypatch, count: 
     assert cleared == ([0] if count == 3 else [])
 
 
-def test_a_submission_judged_alone_has_all_places(judge: Judge, monkeypatch) -> None:
-    places = threading.Semaphore(3)
-    monkeypatch.setattr(judge, "_on_device", places)
-    monkeypatch.setattr(judge.bench, "capacity", replace(judge.bench.capacity, on_device=3))
-    monkeypatch.setattr("kevin_env.judge.judge.may_be_environmental", lambda *given: True)
-    runs: list[list[bool]] = []
-
-    def watch(stage: str) -> None:
-        if stage == "build":
-            runs.append([])
-        elif stage == "verify":
-            runs[-1].append(places.acquire(blocking=False))
-            if runs[-1][-1]:
-                places.release()
-
-    assert judge.judge(SOFTMAX, RIGHT, OPTIONS, watch).outcome.category == "correct"
-    assert len(runs) == 2 and all(runs[0]) and runs[1] and not any(runs[1])
-
-
 @pytest.mark.parametrize(
     ("outcome", "given", "doubted"),
     [
@@ -219,28 +198,3 @@ def test_baselines_resume_after_a_submission_that_ended_before_timing(
     free = [worker for _, worker in judge.bench.baselines._free]
     assert free and not any(state(pid) == "T" for worker in free for pid in descendants(worker.pid))
     assert judge.judge(SOFTMAX, RIGHT, OPTIONS, lambda _: None).outcome.category == "correct"
-
-
-def test_baselines_are_prepared_while_another_submission_waits_to_be_timed(
-    judge: Judge, monkeypatch
-) -> None:
-    both, prepare, calls = (
-        threading.Barrier(2, timeout=SECONDS),
-        TimingSession.prepare,
-        itertools.count(),
-    )
-
-    def together(*given: Any) -> TimingSession:
-        if next(calls) < 2:  # one that is doubted is prepared again
-            both.wait()
-        return prepare(*given)
-
-    monkeypatch.setattr(TimingSession, "prepare", together)
-    monkeypatch.setattr(judge.bench, "sessions", threading.BoundedSemaphore(2))
-    for name in ("_slots", "_on_device"):
-        monkeypatch.setattr(judge, name, threading.Semaphore(2))
-    with ThreadPoolExecutor(2) as pool:
-        asked = [
-            pool.submit(judge.judge, SOFTMAX, RIGHT, OPTIONS, lambda _: None) for _ in range(2)
-        ]
-    assert [each.result().outcome.category for each in asked] == ["correct", "correct"]
