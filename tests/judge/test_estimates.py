@@ -179,3 +179,32 @@ def test_judgements_vary_more_where_processes_wait_for_processors(
 @pytest.mark.parametrize(("submission", "noisy"), [(3 * US, True), (20 * US, False)])
 def test_the_speedup_of_a_call_that_is_too_short_is_noisy(submission: float, noisy: bool) -> None:
     assert of_links([chain(20 * US)], [chain(submission)], CONSTANT).noisy is noisy
+
+
+def test_a_long_calls_interval_on_a_cpu_is_that_of_both_sides() -> None:
+    found = estimates.Speedup(2.0, 2.0, 2.0, 0.2, 0.1)
+    wide = estimates.widened_on_cpu(found, 0.3e-3, US, 0.2)
+    usual = found.widened(0.2)
+    assert wide.low == pytest.approx(usual.low, rel=0.02)
+    assert wide.high == pytest.approx(usual.high, rel=0.02)
+
+
+def test_what_cannot_be_told_from_no_call_is_not_paid_as_one_of_a_microsecond() -> None:
+    """A call of 3 ms against one of about 0.4 ms, beside an overhead of 0.3 ms."""
+    draw, paid = random.Random(7), list[float]()
+    for _ in range(200):
+        nulls = [0.3e-3 * math.exp(draw.gauss(0, 0.1)) for _ in range(8)]
+        overhead, least = statistics.median(nulls), estimates.resolution_of(nulls)
+        sides = [t * math.exp(draw.gauss(0, 0.07)) for t in (3.3e-3, 0.7e-3)]
+        pairs = [
+            [max(side * math.exp(draw.gauss(0, 0.1)) - overhead, least) for side in sides]
+            for _ in nulls
+        ]
+        found = estimates.speedup_of([Pair(*pair) for pair in pairs])
+        paid.append(estimates.widened_on_cpu(found, overhead, least, 0.2).low)
+    assert sum(each > 7.5 for each in paid) <= 0.05 * len(paid) and statistics.median(paid) > 2.5
+
+
+def test_the_resolution_is_the_error_of_the_overhead() -> None:
+    assert estimates.resolution_of([300 * US] * 8) == estimates.RESOLUTION
+    assert 5 * US < estimates.resolution_of([(300 + 30 * n) * US for n in range(9)]) < 60 * US

@@ -33,7 +33,7 @@ is 1.25 times 1.96, and more because the deviation is estimated from few values.
 """
 BETWEEN = {"cpu": 0.2, "cuda": 0.012}
 """Half of the 95 % interval by which the logarithm of a speedup varies between judgements, beyond
-the variation within one of them.
+the variation within one of them. On a CPU it holds for calls much longer than their overhead.
 
 On an H100 speedups of large kernels were within 1.4 % of those by events in their own process,
 where no context switches. On a quiet CPU with two processors, eight judgements of a reference
@@ -102,6 +102,34 @@ class Speedup:
             math.hypot(math.log(self.ratio / end), between) for end in (self.low, self.high)
         )
         return replace(self, low=self.ratio * math.exp(-low), high=self.ratio * math.exp(high))
+
+
+def resolution_of(overheads: Sequence[float]) -> float:
+    """The shortest duration that can be told from no call at all: the error of the overhead."""
+    middle = statistics.median(overheads)
+    scatter = MAD * statistics.median(abs(each - middle) for each in overheads)
+    return max(RESOLUTION, scatter / math.sqrt(len(overheads)))
+
+
+def widened_on_cpu(speedup: Speedup, overhead: float, resolution: float, share: float) -> Speedup:
+    """With an interval that also covers variation between judgements on a CPU.
+
+    What varies is a whole measurement, overhead included, which for short calls is most of it.
+
+    Args:
+        speedup: Of calls, from which the overhead has been subtracted.
+        overhead: Of a call.
+        resolution: The shortest duration of a call.
+        share: As `BETWEEN`, which is for both sides together.
+    """
+    reference, own = speedup.reference, speedup.submission
+    by = [share * (call + overhead) / math.sqrt(2) for call in (reference, own)]
+    down = (reference / max(reference - by[0], resolution), (own + by[1]) / own)
+    up = ((reference + by[0]) / reference, own / max(own - by[1], resolution))
+    low = math.hypot(math.log(speedup.ratio / speedup.low), *map(math.log, down))
+    high = math.hypot(math.log(speedup.high / speedup.ratio), *map(math.log, up))
+    ratio = speedup.ratio
+    return replace(speedup, low=ratio * math.exp(-low), high=ratio * math.exp(high))
 
 
 def between(before: Ran, after: Ran) -> float:

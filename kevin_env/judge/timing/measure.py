@@ -304,13 +304,14 @@ def time_on_cpu(session: TimingSession) -> Correct:
         for place in session.draw.sample(order, len(order)):
             windows[place].append(session.call(players[place]).seconds)
         turns.append([min(each) for each in windows])
-        overhead = statistics.median(null for _, _, null in turns)
-        speedup = estimates.speedup_of(
-            [Pair(reference - overhead, own - overhead) for reference, own, _ in turns]
-        )
+        nulls = [null for _, _, null in turns]
+        overhead, least = statistics.median(nulls), estimates.resolution_of(nulls)
+        pairs = [[max(side - overhead, least) for side in turn[:2]] for turn in turns]
+        speedup = estimates.speedup_of([Pair(*pair) for pair in pairs])
         if enough(session, speedup, len(turns), began):
             break
-    found = outcome_of(speedup.widened(estimates.between(before, _scheduled(session))))
+    share = estimates.between(before, _scheduled(session))
+    found = outcome_of(estimates.widened_on_cpu(speedup, overhead, least, share))
     return found.model_copy(update={"threads": busy_threads(session)})
 
 
