@@ -36,8 +36,12 @@ test-all: $(STAMP)
 	$(PYTEST) -m full
 
 # Trainers with conflicting pins, each tested in its own environment, without what they need only to
-# train (vLLM, flash-attn). prime-rl is not on the package index: PRIME_RL is a checkout of it.
-FRAMEWORKS := skyrl skyrl_trainer tinker trl verifiers verl $(if $(PRIME_RL),prime_rl)
+# train (vLLM, flash-attn). NEMO_GYM and PRIME_RL, if given, are checkouts of what is on no index.
+FRAMEWORKS := skyrl skyrl_trainer tinker trl verifiers verl \
+	$(if $(NEMO_GYM),nemo_gym) $(if $(PRIME_RL),prime_rl)
+PACKAGES_nemo_gym := . aiohttp anthropic devtools httpx hydra-core itsdangerous mcp orjson 'openai<=2.7.2' \
+	pandas psutil pydot python-multipart 'ray[default]' uvicorn uvloop wandb yappi
+PATH_nemo_gym = $(NEMO_GYM)
 PACKAGES_prime_rl := .[verifiers]
 PATH_prime_rl = $(PRIME_RL)/packages/prime-rl-configs/src
 PACKAGES_skyrl := .[skyrl]
@@ -53,7 +57,7 @@ integrations: $(FRAMEWORKS:%=integration-%)
 integration-%: $(STAMP)
 	$(PYTHON) -m venv $(VENV)/integrations/$*
 	$(VENV)/integrations/$*/bin/python -m pip install --quiet --disable-pip-version-check \
-		$$(grep -E '^(torch|triton|pytest.*)==' constraints.txt) $(PACKAGES_$*)
+		$$(grep -E '^(torch|triton|pytest.*)==' constraints.txt) -e $(PACKAGES_$*)
 	PYTHONPATH=$(PATH_$*) $(VENV)/integrations/$*/bin/python -m pytest tests/integrations/test_$*.py
 
 fmt: $(STAMP)

@@ -9,15 +9,19 @@ from resources_servers.gymnasium import GymnasiumServer, extract_text
 
 from kevin_env.episode import Episode
 from kevin_env.integrations.judging import process_pool, submit_async
+from kevin_env.judge.api import JudgePool
 from kevin_env.policies.thinking import make_reply
 from kevin_env.problem import load_problem
 
 
 class KevinServer(GymnasiumServer):
+    def pool(self) -> JudgePool:
+        return process_pool()
+
     async def reset(
         self, metadata: dict[str, Any], session_id: str | None = None
     ) -> tuple[str, dict[str, Any]]:
-        episode = Episode(load_problem(metadata["problem"]), process_pool(), model="nemo-gym")
+        episode = Episode(load_problem(metadata["problem"]), self.pool(), model="nemo-gym")
         self.session_state[session_id] = episode
         return (await asyncio.to_thread(episode.start))[-1].content, {}
 

@@ -15,24 +15,21 @@ from trl import GRPOConfig, GRPOTrainer
 from kevin_env.integrations.trl import KernelEnvironment
 from kevin_env.selection import find_problems
 
-EPISODES = 16
-PROBLEMS = 4
-
-
-def config(folder: str) -> GRPOConfig:
-    return GRPOConfig(
-        output_dir=folder,
-        num_generations=EPISODES,
-        per_device_train_batch_size=1,
-        gradient_accumulation_steps=EPISODES * PROBLEMS,  # one gradient step a batch
-        max_completion_length=32768,  # of all turns, with their feedback
-        max_tool_calling_iterations=4,
-        max_steps=80,
-        loss_type="dr_grpo",
-        learning_rate=2e-6,
-        bf16=True,
-        use_vllm=True,
-    )
+EPISODES, PROBLEMS = 16, 4
+"""Episodes of a problem, and problems, in a batch."""
+CONFIG = {
+    "output_dir": "trained",
+    "num_generations": EPISODES,
+    "per_device_train_batch_size": 1,
+    "gradient_accumulation_steps": EPISODES * PROBLEMS,  # one gradient step a batch
+    "max_completion_length": 32768,  # of all turns, with their feedback
+    "max_tool_calling_iterations": 4,
+    "max_steps": 80,
+    "loss_type": "dr_grpo",
+    "learning_rate": 2e-6,
+    "bf16": True,
+    "use_vllm": True,
+}
 
 
 def rows(problems: str = "train") -> Dataset:
@@ -45,7 +42,7 @@ def rows(problems: str = "train") -> Dataset:
 def main() -> None:
     GRPOTrainer(
         sys.argv[1],
-        args=config("trained"),
+        args=GRPOConfig(**CONFIG),
         train_dataset=rows(),
         environment_factory=KernelEnvironment,
     ).train()

@@ -33,6 +33,7 @@ from tinker_cookbook.rl.rollouts import (
     do_group_rollout_and_filter_constant_reward,
 )
 from tinker_cookbook.rl.types import StopReason
+from tiny_model import load_example
 from tiny_models import make_byte_tokenizer, reply
 
 from kevin_env.advantage import advantages, training_samples
@@ -258,3 +259,10 @@ def test_a_curriculum_chooses_the_problems_and_hears_of_them(tmp_path) -> None:
     asyncio.run(do_group_rollout(group, Sampler(), strategy=PerTurnReturns()))
     assert curriculum.state.tried == {"L1_7_Double": 2} == curriculum.state.solved
     assert curriculum.stage == 1 and train.get_batch(1)[0].problem.level == 2
+
+
+def test_the_cookbook_takes_the_example() -> None:
+    config = load_example("train_tinker").config
+    assert isinstance(config.dataset_builder, KernelDatasetBuilder)
+    assert isinstance(config.rollout_error_tolerance, PerTurnReturns)
+    assert config.remove_constant_reward_groups

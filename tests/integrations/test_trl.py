@@ -14,7 +14,9 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.*is deprecated and will be removed in v6:FutureWarning"),
 ]
 
+from datasets import Dataset  # noqa: E402
 from episodes import WRONG, correct, problem_file  # noqa: E402
+from tiny_model import load_example  # noqa: E402
 from tiny_models import CHAT, END, make_byte_tokenizer, make_model, make_tokenizer, reply  # noqa: E402
 
 from kevin_env.advantage import Baseline, advantages, training_samples  # noqa: E402
@@ -262,9 +264,55 @@ class ToolScripted(trl.GRPOTrainer):
         return [[each, self.processing_class.eos_token_id] for each in ids], None
 
 
-def test_trl_plays_the_environment_by_tool_calls(tmp_path) -> None:
-    from datasets import Dataset
+CPU = {
+    "use_cpu": True,
+    "bf16": False,
+    "use_vllm": False,
+    "report_to": "none",
+    "save_strategy": "no",
+}
 
+
+def test_the_example_takes_two_optimizer_steps_on_each_batch(tmp_path, monkeypatch) -> None:
+    example = load_example("train_trl")
+    options = ["--steps", "1", "--groups", "1", "--turns", "2", "-o", "samples=2"]
+    monkeypatch.setattr("sys.argv", ["train_trl.py", "M", "--judge", "cpu", *options])
+    arguments = example.parse()
+    numbers = example.config(arguments, example.read(arguments))
+    given = trl.GRPOConfig(**numbers | CPU)
+    assert given.steps_per_generation == 2 * given.gradient_accumulation_steps
+    rollouts = rollouts_of(tmp_path, max_turns=2)
+    more = CPU | {"max_completion_length": 1, "output_dir": str(tmp_path)}
+    trainer = trainer_of(Scripted, rollouts, tmp_path, **numbers | more)
+    trainer.script = [("fast", "wrong"), ("plain", "slow")]  # one batch
+    trainer.train()
+    assert (trainer.state.global_step, trainer.script) == (2, [])
+
+
+def test_the_example_with_tools_takes_an_optimizer_step_on_each_batch(tmp_path) -> None:
+    example = load_example("train_trl_tools")
+    assert {"prompt", "problem"} == set(example.rows("L1").column_names)
+    given = trl.GRPOConfig(**example.CONFIG | CPU)
+    assert given.generation_batch_size == example.PROBLEMS * given.num_generations
+    words = [*map(tool_call, ("fast", "plain")), "I am done."]
+    template = (Path(trl.__file__).parent / "chat_templates" / "qwen3.jinja").read_text()
+    tokenizer = make_byte_tokenizer(words, template, end="<|im_end|>")
+    small = {"num_generations": 2, "gradient_accumulation_steps": 2, "max_steps": 2}
+    row = {"prompt": [{"role": "user", "content": ""}], "problem": problem_file(tmp_path).path}
+    trainer = ToolScripted(
+        make_model(tokenizer),
+        args=trl.GRPOConfig(**example.CONFIG | CPU | small | {"output_dir": str(tmp_path)}),
+        train_dataset=Dataset.from_list([row]),
+        processing_class=tokenizer,
+        environment_factory=lambda: KernelEnvironment(ScriptedPool(judged), Settings(max_turns=1)),
+    )
+    fast, plain, done = words
+    trainer.script = [(fast, plain), (done, done)] * 2
+    trainer.train()
+    assert (trainer.state.global_step, trainer.script) == (2, [])
+
+
+def test_trl_plays_the_environment_by_tool_calls(tmp_path) -> None:
     words = [*map(tool_call, ("wrong", "plain", "fast", "broken")), "I am done."]
     template = (Path(trl.__file__).parent / "chat_templates" / "qwen3.jinja").read_text()
     tokenizer = make_byte_tokenizer(words, template, end="<|im_end|>")
