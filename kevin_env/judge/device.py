@@ -7,6 +7,8 @@ import platform
 import shutil
 import statistics
 import subprocess
+import threading
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
@@ -102,6 +104,41 @@ def finish(device: torch.device) -> None:
     """Waits for everything that is queued on a GPU."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
+
+
+class StallWatch:
+    """Notices that what was queued on a GPU does not go on; thread-safe.
+
+    Args:
+        mark: Queues an event behind everything else. By default in the default stream.
+        seconds: After which an event that has not been reached is a stall. It is more than the
+            longest call may take.
+        clock: Returns seconds.
+    """
+
+    def __init__(
+        self, mark: Callable[[], Any] | None = None, seconds: float = 1800.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:  # fmt: skip
+        self._mark = mark or _marked
+        self._seconds = seconds
+        self._clock = clock
+        self._event: Any = None
+        self._since = 0.0
+        self._lock = threading.Lock()
+
+    def stalled(self) -> bool:
+        """To be called from time to time, in a thread whose current device is the GPU."""
+        with self._lock:
+            if self._event is None or self._event.query():
+                self._event, self._since = self._mark(), self._clock()
+            return self._clock() - self._since > self._seconds
+
+
+def _marked() -> Any:
+    event = torch.cuda.Event()
+    event.record(torch.cuda.default_stream())
+    return event
 
 
 def identity(device: torch.device) -> str:

@@ -20,7 +20,7 @@ from kevin_env.judge.crowding import (
     ended_on_failure,
     leased,
 )
-from kevin_env.judge.device import inform, resolve
+from kevin_env.judge.device import StallWatch, inform, resolve
 from kevin_env.judge.job import Cancellation, Job, Stopwatch
 from kevin_env.judge.probe.look import Look, with_profile
 from kevin_env.judge.submission_run import SubmissionRun
@@ -86,6 +86,7 @@ class Judge:
         self._on_device = threading.Semaphore(self.bench.capacity.on_device)
         # held while a thread acquires several places: two with some each would deadlock
         self._acquiring = threading.Semaphore()
+        self._stalls = StallWatch()
         self._clock = clock or self._timed
 
     def judge(
@@ -111,13 +112,15 @@ class Judge:
             torch.cuda.set_device(self.device)
 
     def trouble(self) -> str | None:
-        """The CUDA error after which this process can judge nothing else; None if all is well.
+        """Why this process can judge nothing else; None if all is well.
 
         After a kernel of a reference has failed, every call fails until the process ends.
         """
         if self.device.type == "cuda":
             try:
                 torch.cuda.mem_get_info(self.device)
+                if self._stalls.stalled():
+                    return "the GPU no longer does what is queued on it"
             except RuntimeError as error:
                 return str(error).partition("\n")[0]
         return None

@@ -3,7 +3,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from kevin_env.judge.device import _peaks, inform
+from kevin_env.judge.device import StallWatch, _peaks, inform
 
 
 def test_the_peak_of_a_known_architecture_is_that_of_its_data_sheet() -> None:
@@ -19,3 +19,15 @@ def test_a_cpu_names_the_vector_instructions_that_torch_finds() -> None:
     if found not in named:
         pytest.skip(f"torch calls this processor's instructions {found}")
     assert named[found] in inform(torch.device("cpu")).instructions
+
+
+def test_a_queue_that_does_not_go_on_is_noticed_and_one_that_is_only_busy_is_not() -> None:
+    now, reached = [0.0], [True]
+    mark = SimpleNamespace(query=lambda: reached[0])
+    watch = StallWatch(lambda: mark, seconds=100.0, clock=lambda: now[0])
+    found = []
+    for now[0], reached[0] in ((0, True), (90, False), (110, True), (150, False), (209, False)):
+        found.append(watch.stalled())
+    assert not any(found)  # no event has waited for longer than 100 s
+    now[0] = 211
+    assert watch.stalled()
