@@ -132,8 +132,8 @@ class Settings(Frozen):
     """Reference that the speedup is relative to: PyTorch eager or torch.compile."""
     inputs: Literal["varied", "shipped"] = "varied"
     """Input distributions to check: several, or only the one that the problem ships."""
-    call_timeout: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    """Seconds for one call; by default 2, or 200 times the reference's time if that is more.
+    call_timeout: float | None = Field(default=None, gt=0, le=1200, allow_inf_nan=False)
+    """Seconds for one call, at most 1,200; by default 2, or 200 times the reference's time if that is more.
 
     It also limits the constructor. By default, the constructor and the first call in each case get
     30 s more.
