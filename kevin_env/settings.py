@@ -133,7 +133,7 @@ class Settings(Frozen):
     inputs: Literal["varied", "shipped"] = "varied"
     """Input distributions to check: several, or only the one that the problem ships."""
     call_timeout: float | None = Field(default=None, gt=0, le=1200, allow_inf_nan=False)
-    """Seconds for one call, at most 1,200; by default 2, or 200 times the reference's time if that is more.
+    """Seconds for one call, at most 1,200; by default 2, or 200 times the reference's if more.
 
     It also limits the constructor. By default, the constructor and the first call in each case get
     30 s more.
@@ -141,7 +141,7 @@ class Settings(Frozen):
     build_timeout: float = Field(default=300.0, gt=0, allow_inf_nan=False)
     """Seconds to import a submission, compilers included."""
     precision: float | None = Field(default=None, gt=0, lt=1)
-    """Relative half-width of the speedup's 95 % interval to reach; by default 0.02 (CPU: 0.05)."""
+    """Relative half-width of the speedup's 95 % interval to reach; by default 0.02 (CPU: 0.1)."""
     profile: ProfileKind = "none"
     """Profile of a correct kernel for the feedback: time per kernel, or also Nsight Compute."""
     sanitize: bool = False
