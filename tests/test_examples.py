@@ -149,16 +149,6 @@ def test_a_config_file_with_retrieval_needs_its_index(
     assert read_config(file).settings.examples == "retrieved"
 
 
-def test_the_beam_of_kevin_is_one_override_away() -> None:
-    search = ["-o", "search.kind=beam", "-o", "search.keep=4", "-o", "search.rounds=2"]
-    result = CliRunner().invoke(
-        app, ["eval", str(EXAMPLES / "configs" / "kevin.toml"), *search, "--dry-run", "--json"]
-    )
-    assert result.exit_code == 0
-    told = json.loads(result.stdout)
-    assert told["config"]["search"] == {"kind": "beam", "width": 16, "keep": 4, "rounds": 2}
-
-
 @pytest.mark.skipif(importlib.util.find_spec("trl") is None, reason="pip install 'kevin-env[trl]'")
 @pytest.mark.parametrize(
     ("words", "group", "settings"),

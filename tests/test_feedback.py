@@ -33,7 +33,7 @@ from kevin_env.outcome import (
 )
 from kevin_env.problem import Problem, data_folder
 from kevin_env.roofline import Ceilings, Work, roofline_of
-from kevin_env.wording import block, elide
+from kevin_env.wording import elide
 
 COMPUTES = "`forward`, or code that it calls, uses torch.relu, which counts as computing."
 WORDS = {
@@ -43,41 +43,28 @@ WORDS = {
 
 FACTS = Facts(
     device=DeviceInfo(
-        device="cuda:0",
-        name="NVIDIA H200",
-        capability="9.0",
-        processors=132,
-        memory=150 * 10**9,
-        shared_memory=232448,
-        l2=50 << 20,
-        bandwidth=4.8e12,
-        sm_shared_memory=228 << 10,
-        sm_registers=65536,
-        peaks={"FP32": 66.9e12},
+        device="cuda:0", name="NVIDIA H200", capability="9.0", processors=132, memory=150 * 10**9,
+        shared_memory=232448, l2=50 << 20, bandwidth=4.8e12, sm_shared_memory=228 << 10,
+        sm_registers=65536, peaks={"FP32": 66.9e12},
         versions={"torch": "2.13.0", "triton": "3.7.1"},
     ),
     cases=(
         CaseFacts(
-            name="main",
+            name="main", outputs=("float32[4096, 8192]",),
             inputs=(
                 InputFacts(name="x", dtype="float32", shape=(4096, 8192)),
                 InputFacts(name="mask", dtype="bool", shape=(4096,), structure=("sorted",)),
                 InputFacts(name="k", dtype="int64", shape=(3,), low=0, high=9),
             ),
-            outputs=("float32[4096, 8192]",),
         ),
         CaseFacts(
-            name="cpu",
-            overrides={"ROWS": 3},
+            name="cpu", overrides={"ROWS": 3}, outputs=("float32[3, 5]",),
             inputs=(InputFacts(name="x", dtype="float32", shape=(3, 5)),),
-            outputs=("float32[3, 5]",),
         ),
     ),
-    distributions=("own: as drawn", "wide: far out"),
-    tolerance="Integers exact, floats within 4 ulps",
-    precision="ieee",
-    weights=("weight: float32[8192]",),
-)
+    distributions=("own: as drawn", "wide: far out"), precision="ieee",
+    tolerance="Integers exact, floats within 4 ulps", weights=("weight: float32[8192]",),
+)  # fmt: skip
 PROBLEM = Problem(id="double", source=SOURCE, name="double", statement="Doubles x.")
 
 
@@ -274,11 +261,6 @@ def test_elision_keeps_head_and_tail_and_counts():
     assert head.split("\n")[-1] in text.split("\n") and tail.split("\n")[0] in text.split("\n")
     assert elide("short", 400) == "short"
     assert len(elide("x" * 1000, 100)) < 160
-
-
-def test_a_block_is_longer_than_any_run_inside():
-    assert block("plain") == "```\nplain\n```"
-    assert block("a ```` b", "python") == "`````python\na ```` b\n`````"
 
 
 def test_the_task_says_all_that_is_checked():

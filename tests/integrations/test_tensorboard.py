@@ -138,26 +138,6 @@ def test_multi_turn_group_by_hand() -> None:
     assert values["MultiTurn/Turn1/DiscountedMean"] == pytest.approx((0.92 + 1.3) / 3)
 
 
-def test_levels_batch_and_times_by_hand() -> None:
-    values = batch_scalars(BATCH)
-    assert values["PerLevel/Level1/CorrectRate"] == 1 / 2
-    assert values["PerLevel/Level1/RewardMean"] == pytest.approx(3.6 / 4)
-    assert values["PerLevel/Level2/FormatRate"] == 0
-    assert values["PerLevel/Level1/BestSpeedupMean"] == 1.5
-    assert (
-        values["Batch/NumGroups"],
-        values["Batch/NumTrajectories"],
-        values["Batch/TotalSteps"],
-    ) == (2, 3, 5)
-    assert (values["Batch/PromptTokens"], values["Batch/CompletionTokens"]) == (7, 9)
-    # Two turns were judged for 5 and 2 seconds; the others have no time and do not count.
-    assert (values["Timing/BuildMean"], values["Timing/BuildMax"], values["Timing/TotalMean"]) == (
-        3.0,
-        4.0,
-        3.5,
-    )
-
-
 def test_what_a_batch_says_nothing_of_is_left_out() -> None:
     values = batch_scalars([trajectory(turn(1))])
     assert not any(
