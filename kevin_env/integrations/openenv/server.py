@@ -13,6 +13,7 @@ from fastapi.responses import JSONResponse
 from openenv.core.env_server.http_server import create_app
 from openenv.core.env_server.types import ConcurrencyConfig
 from starlette.middleware.body_limit import RequestBodyLimitMiddleware
+from starlette.routing import Route
 
 from kevin_env.episode import EpisodeError
 from kevin_env.integrations.openenv.client import KevinAction, KevinObservation, KevinState
@@ -58,13 +59,10 @@ def make_app(
         KevinObservation,
         env_name=NAME,
         state_cls=KevinState,
-        # Sessions without a WebSocket are ended by OpenEnv, which takes the time of a step for
-        # silence.
-        concurrency_config=ConcurrencyConfig(
-            max_concurrent_envs=limits.sessions,
-            session_timeout=limits.idle_timeout + limits.step_timeout,
-        ),
+        concurrency_config=ConcurrencyConfig(max_concurrent_envs=limits.sessions),
     )
+    # OpenEnv's own route opens sessions that no WebSocket ends.
+    app.router.routes.insert(0, Route("/mcp", _refuse_mcp, methods=["POST"]))
     app.add_middleware(SocketMiddleware, seconds=limits.idle_timeout)
     app.add_middleware(RequestBodyLimitMiddleware, max_body_size=limits.message_bytes)
     for kind in _STATUS:
@@ -144,6 +142,11 @@ def listen(host: str, port: int) -> socket.socket:
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     return socket.create_server((host, port), family=family, backlog=1024)
+
+
+async def _refuse_mcp(_: Request) -> JSONResponse:
+    error = {"code": -32601, "message": "there are no MCP tools; play over the WebSocket /ws"}
+    return JSONResponse({"jsonrpc": "2.0", "id": None, "error": error})
 
 
 def _refuse(_: Request, error: Exception) -> JSONResponse:
