@@ -29,7 +29,7 @@ class KevinLoop(AgentLoopBase):
         self,
         *arguments: Any,
         settings: Settings | None = None,
-        pool: JudgePool | None = None,
+        pool: JudgePool | str | None = None,
         **options: Any,
     ) -> None:
         super().__init__(*arguments, **options)
@@ -37,7 +37,7 @@ class KevinLoop(AgentLoopBase):
 
     async def run(self, sampling_params: dict[str, Any], **row: Any) -> AgentLoopOutput:
         episode = Episode(
-            load_problem(row["problem"]), self._pool or process_pool(), self._settings, model="verl"
+            load_problem(row["problem"]), process_pool(self._pool), self._settings, model="verl"
         )
         chat = [message.model_dump() for message in await asyncio.to_thread(episode.start)]
         tokens = await self.ct_build_initial_tokens(chat)

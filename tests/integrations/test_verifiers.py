@@ -87,10 +87,8 @@ def test_the_command_line_plays_an_episode_that_is_really_judged(tmp_path) -> No
         0.4 * second["metrics"]["score"]
     )
     assert second["rewards"]["turn_return"]["score"] == second["metrics"]["score"]
-    # a time that is too noisy has no speedup and scores what being right does
-    assert second["metrics"]["score"] == pytest.approx(
-        0.3 + (second["metrics"].get("speedup") or 0.0)
-    )
+    # Of a noisy speedup, the lower end of its interval counts.
+    assert 0.3 < second["metrics"]["score"] <= 0.3 + second["metrics"]["speedup"] + 1e-6
     assert second["info"]["outcome"]["category"] == "correct"
     (recorded,) = episodes_in(tmp_path / "e.jsonl")
     assert recorded.model == "stub" and recorded.turns[0].reasoning == "Hm."
