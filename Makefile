@@ -39,14 +39,14 @@ test-all: $(STAMP)
 # train (vLLM, flash-attn). NEMO_GYM and PRIME_RL, if given, are checkouts of what is on no index.
 FRAMEWORKS := skyrl skyrl_trainer tinker trl verifiers verl \
 	$(if $(NEMO_GYM),nemo_gym) $(if $(PRIME_RL),prime_rl)
-PACKAGES_nemo_gym := . aiohttp anthropic devtools httpx hydra-core itsdangerous mcp orjson 'openai<=2.7.2' \
-	pandas psutil pydot python-multipart 'ray[default]' uvicorn uvloop wandb yappi
+PACKAGES_nemo_gym := . aiohttp 'anthropic<=0.109.2' devtools fastapi httpx hydra-core itsdangerous \
+	'mcp<2' 'openai<=2.7.2' orjson pandas psutil pydot python-multipart 'ray[default]' uvicorn uvloop wandb yappi
 PATH_nemo_gym = $(NEMO_GYM)
 PACKAGES_prime_rl := .[verifiers]
 PATH_prime_rl = $(PRIME_RL)/packages/prime-rl-configs/src
 PACKAGES_skyrl := .[skyrl]
-PACKAGES_skyrl_trainer := .[skyrl] skyrl==0.3.0 accelerate aiohttp func_timeout hydra-core jaxtyping loguru \
-	omegaconf orjson polars ray==2.56.0 tensorboard tensordict torchdata uvloop wandb
+PACKAGES_skyrl_trainer := .[skyrl] skyrl==0.3.0 accelerate aiohttp fastapi func_timeout hydra-core jaxtyping \
+	loguru omegaconf orjson polars ray==2.56.0 tensordict torchdata uvicorn uvloop wandb
 PACKAGES_tinker := .[tinker]
 PACKAGES_trl := .[trl]
 PACKAGES_verifiers := .[verifiers]

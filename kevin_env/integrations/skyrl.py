@@ -1,10 +1,11 @@
 """An episode as an environment of SkyRL-gym (`pip install 'kevin-env[skyrl]'`).
 
-    import skyrl_gym skyrl_gym.register("kevin", "kevin_env.integrations.skyrl:KernelEnv",
-    {"settings": Settings(gamma=0.4)})
+    skyrl_gym.register(
+        "kevin", "kevin_env.integrations.skyrl:KernelEnv", {"settings": Settings(rules="kernel")}
+    )
 
 The rows of the data set have the `env_class` "kevin" and a column `problem`. SkyRL's generator lets
-the chat grow with every turn; each turn's reward is its score.
+the chat grow with every turn; each turn's reward is its score. examples/train_skyrl.py trains.
 """
 
 from collections.abc import Mapping
