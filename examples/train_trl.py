@@ -22,7 +22,6 @@ from typing import Any
 from kevin_env.app.evaluate.config import EvalConfig, read_config
 from kevin_env.curriculum import MixedDifficulty
 from kevin_env.integrations.trl import TurnRollouts, turn_return
-from kevin_env.judge.pool import LocalPool
 from kevin_env.recorder import Recorder
 
 KEVIN = Path(__file__).parent / "configs" / "kevin.toml"
@@ -39,17 +38,16 @@ def main() -> None:
     played = read(arguments)
     recorder = Recorder(arguments.record) if arguments.record else None
     problems = MixedDifficulty(played.problems, bands=4)
-    with LocalPool() as pool:
-        rollouts = TurnRollouts(problems, pool=pool, settings=played.settings, recorder=recorder)
-        trainer = GRPOTrainer(
-            arguments.model,
-            turn_return,
-            GRPOConfig(**config(arguments, played)),
-            train_dataset=rollouts.dataset(),
-            rollout_func=rollouts,
-        )
-        trainer.train()
-        trainer.save_model()
+    rollouts = TurnRollouts(problems, settings=played.settings, recorder=recorder)
+    trainer = GRPOTrainer(
+        arguments.model,
+        turn_return,
+        GRPOConfig(**config(arguments, played)),
+        train_dataset=rollouts.dataset(),
+        rollout_func=rollouts,
+    )
+    trainer.train()
+    trainer.save_model()
 
 
 def read(arguments: argparse.Namespace) -> EvalConfig:
