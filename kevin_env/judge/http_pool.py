@@ -29,7 +29,7 @@ from kevin_env.judge.api import (
     Options,
     Submission,
 )
-from kevin_env.judge.remote import fail, wanted
+from kevin_env.judge.remote import KnownFacts, fail, wanted
 from kevin_env.problem import Problem, ProblemError
 
 TOKEN = "KEVIN_ENV_JUDGE_TOKEN"
@@ -70,7 +70,7 @@ class HttpPool:
         self.url = url.rstrip("/")
         self._token = os.environ.get(TOKEN, "") if token is None else token
         self._patience = patience
-        self._facts: dict[tuple[str, str, str, str], Future[Facts]] = {}
+        self._facts = KnownFacts()
         self._open = set[Future[Any]]()
         self._lock = threading.RLock()
         self._closed = threading.Event()
@@ -89,14 +89,10 @@ class HttpPool:
 
     def describe(self, problem: Problem, options: Options) -> Future[Facts]:
         """See `Describer.describe`. Cached by problem and choice of devices."""
-        key = (problem.id, problem.sha256, options.device, options.inputs)
-        with self._lock:
-            known = self._facts.get(key)
-        if known is None or (known.done() and known.exception() is not None):
-            known = self._begin(_body(problem, options), "facts", Facts, None, shared=True)
-            with self._lock:
-                self._facts[key] = known
-        return known
+        body = _body(problem, options)
+        return self._facts.of(
+            problem, options, lambda: self._begin(body, "facts", Facts, None, shared=True)
+        )
 
     def device(self, name: str = "auto") -> DeviceInfo:
         """What the server knows about a device.

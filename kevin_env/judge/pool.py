@@ -25,7 +25,7 @@ from kevin_env.judge.api import (
     device_names,
 )
 from kevin_env.judge.lint.report import Limits, LintReport
-from kevin_env.judge.remote import JudgeGone, Remote, fail, wanted
+from kevin_env.judge.remote import JudgeGone, KnownFacts, Remote, fail, wanted
 from kevin_env.problem import Problem
 
 TRIES = 4
@@ -57,7 +57,7 @@ class LocalPool:
         self._pace = pace
         self._start = start
         self._judges: dict[str, Remote] = {}
-        self._facts: dict[tuple[str, str, str, str], Future[Facts]] = {}
+        self._facts = KnownFacts()
         self._kinds: dict[tuple[str, ...], tuple[str, str]] = {}
         """By the devices of a choice: one that was used, and its kind."""
         self._reported: set[str] = set()
@@ -83,17 +83,14 @@ class LocalPool:
 
     def describe(self, problem: Problem, options: Options) -> Future[Facts]:
         """See `Describer.describe`. Cached by problem and choice of devices."""
-        key = (problem.id, problem.sha256, options.device, options.inputs)
-        with self._lock:
-            known = self._facts.get(key)
-        if known is None or (known.done() and known.exception() is not None):
-            message = {"do": "describe"}
-            known = self._request(
-                problem, options, message, lambda a: Facts.model_validate(a["facts"]), None
-            )
-            with self._lock:
-                self._facts[key] = known
-        return known
+
+        def ask() -> Future[Facts]:
+            def read(answer: dict[str, Any]) -> Facts:
+                return Facts.model_validate(answer["facts"])
+
+            return self._request(problem, options, {"do": "describe"}, read, None)
+
+        return self._facts.of(problem, options, ask)
 
     def lint(
         self, problem: Problem, options: Options, limits: Limits | None = None

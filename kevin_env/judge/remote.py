@@ -5,13 +5,14 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any
 
 from kevin_env.candidate.wire import Channel, Late, TooLong, WireError
-from kevin_env.judge.api import DeviceInfo, JudgeError, OnStage, Pace
-from kevin_env.problem import ProblemError
+from kevin_env.judge.api import DeviceInfo, Facts, JudgeError, OnStage, Options, Pace
+from kevin_env.problem import Problem, ProblemError
 
 STEADY = {
     # threads that spin after their work would disturb the next process that is timed
@@ -207,3 +208,22 @@ def fail(future: Future[Any], error: BaseException) -> None:
 def wanted(future: Future[Any]) -> bool:
     """Whether a result may be set; the future cannot be cancelled afterwards. Call once."""
     return future.running() or future.set_running_or_notify_cancel()
+
+
+class KnownFacts:
+    """The facts of problems that a pool has asked for; those that failed are asked for again."""
+
+    def __init__(self) -> None:
+        self._facts: dict[tuple[str, str, str, str], Future[Facts]] = {}
+        self._lock = threading.Lock()
+
+    def of(
+        self, problem: Problem, options: Options, ask: Callable[[], Future[Facts]]
+    ) -> Future[Facts]:
+        """Those of a problem on a choice of devices."""
+        key = (problem.id, problem.sha256, options.device, options.inputs)
+        with self._lock:
+            known = self._facts.get(key)
+            if known is None or (known.done() and known.exception() is not None):
+                known = self._facts[key] = ask()
+        return known
