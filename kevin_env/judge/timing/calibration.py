@@ -10,7 +10,7 @@ import torch
 
 from kevin_env.candidate import null as model
 from kevin_env.candidate import tree
-from kevin_env.judge.handshake.handshake import FLUSH_FACTOR
+from kevin_env.judge.handshake.handshake import FLUSH_FACTOR, HEAD_START
 from kevin_env.judge.workers.baselines import BASELINE_SECONDS
 from kevin_env.judge.workers.worker import Worker
 
@@ -21,8 +21,6 @@ Memory is streamed because a kernel that spins meets no cold TLB after a context
 links of kernels that read memory came out 3 to 7 us too long.
 """
 CALLS = 15
-HEAD_START = 1_000_000
-"""Clock cycles, half a millisecond, for which the queue is kept busy while the host fills it."""
 
 
 def null_code() -> str:
@@ -50,7 +48,8 @@ def stream_seconds(device: torch.device, l2: int) -> float:
     )
     events = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(CALLS)]
     call()
-    torch.cuda._sleep(HEAD_START)  # pyright: ignore[reportPrivateUsage]
+    for _ in range(HEAD_START):
+        scratch.zero_()
     for start, stop in events:
         scratch.zero_()
         start.record()

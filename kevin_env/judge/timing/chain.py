@@ -55,6 +55,7 @@ from kevin_env.candidate.wire import encode
 from kevin_env.judge.device import finish
 from kevin_env.judge.handshake.claims import CallClaim, Output, require_skeletons
 from kevin_env.judge.handshake.handshake import (
+    HEAD_START,
     QUEUE_SECONDS,
     Answer,
     Drawn,
@@ -77,10 +78,6 @@ LOOK = 50e-6
 
 WARM_SECONDS = 60.0
 """Timeout for orders to the judge's own processes, which have been called before."""
-
-
-HEAD_START = 16
-"""Flushes of the L2 before the first link, some 40 us each, during which the host queues links."""
 
 
 class GpuHandshake(Handshake):
