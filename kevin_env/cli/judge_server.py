@@ -26,10 +26,10 @@ def judge_server(
 ) -> None:
     """Judge submissions for other machines.
 
-    Clients use it through KEVIN_ENV_POOL=http://HOST:PORT or pool="http://HOST:PORT". Whoever can
-    send requests can run code here, so that an address other than this machine's requires a token:
-    set KEVIN_ENV_JUDGE_TOKEN on both sides. There is no TLS; put a proxy in front of it. Needs the
-    extra openenv.
+    Clients set KEVIN_ENV_POOL=http://HOST:PORT or pass pool="http://HOST:PORT". Any client can run
+    code on this machine, so an address that other machines can reach requires a token: set
+    KEVIN_ENV_JUDGE_TOKEN on both sides. There is no TLS; use a proxy for that. Needs the extra
+    openenv.
     """
     from kevin_env.app.arguments import read_settings
     from kevin_env.app.errors import BadInput

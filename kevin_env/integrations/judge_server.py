@@ -1,8 +1,8 @@
 """A judge pool served over HTTP, so that training and judging run on different machines.
 
-`kevin_env.judge.http_pool.HttpPool` is its client. Whoever may send requests can run code on this
-machine, since a problem's reference is not sandboxed: without a token it listens on the loopback
-interface only. It has no TLS; put a proxy that has in front of it.
+`kevin_env.judge.http_pool.HttpPool` is its client. Any client can run code on this machine, since a
+problem's reference is not sandboxed: without a token it listens on the loopback interface only. It
+has no TLS; use a proxy for that.
 
     PUT    /v1/requests/{id}                    202, also if it has this ID already; 429 when busy
     GET    /v1/requests/{id}?wait=20&seen=1     {"stages": [...]} that follow, or the answer; 404
@@ -29,12 +29,20 @@ from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from kevin_env.candidate.wire import LIMIT
-from kevin_env.judge.api import DeviceInfo, JudgeError, JudgePool, Options, Stage, Submission
+from kevin_env.judge.api import (
+    DeviceInfo,
+    Facts,
+    JudgeError,
+    JudgePool,
+    Options,
+    Stage,
+    Submission,
+)
 from kevin_env.judge.http_pool import POLL_SECONDS, RETRY_SECONDS, TOKEN, VERSION
 from kevin_env.problem import Problem, ProblemError
 
 AT_ONCE = 64
-"""Requests in progress, by default; further ones are told to come again."""
+"""Default limit of requests in progress; further ones are refused with status 429."""
 FORGET_SECONDS = 120.0
 """A request of which no client has asked for so long is cancelled and forgotten."""
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
@@ -220,8 +228,8 @@ def require_token_for(host: str, token: str) -> None:
     """Raises `ValueError` if an address needs a token and there is none."""
     if not token and not is_loopback(host):
         raise ValueError(
-            f"{host} can be reached from other machines, and whoever reaches a judge server can run"
-            f" code here: set {TOKEN} to a secret, or listen on 127.0.0.1"
+            f"other machines can reach {host}, and any client of a judge server can run code here: "
+            f"set {TOKEN} to a secret, or listen on 127.0.0.1"
         )
 
 
@@ -247,5 +255,4 @@ def _outcome(future: Future[Any]) -> dict[str, Any]:
         return {"problem_error": str(error)}
     except BaseException as error:  # of the judge, whatever it is: never the submission's
         return {"judge_error": str(error) or type(error).__name__}
-    key = "facts" if type(value).__name__ == "Facts" else "judgement"
-    return {key: value.model_dump(mode="json")}
+    return {"facts" if isinstance(value, Facts) else "judgement": value.model_dump(mode="json")}

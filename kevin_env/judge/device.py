@@ -107,12 +107,12 @@ def finish(device: torch.device) -> None:
 
 
 class StallWatch:
-    """Notices that what was queued on a GPU does not go on; thread-safe.
+    """Detects that a GPU has stopped making progress. Thread-safe.
 
     Args:
-        mark: Queues an event behind everything else. By default in the default stream.
-        seconds: After which an event that has not been reached is a stall. It is more than the
-            longest call may take.
+        mark: Records an event behind all queued work; by default in the default stream.
+        seconds: An event that is not reached within this time is a stall. Longer than any call may
+            take (`Settings.call_timeout`).
         clock: Returns seconds.
     """
 
@@ -128,7 +128,7 @@ class StallWatch:
         self._lock = threading.Lock()
 
     def stalled(self) -> bool:
-        """To be called from time to time, in a thread whose current device is the GPU."""
+        """Call it periodically, in a thread whose current device is the GPU."""
         with self._lock:
             if self._event is None or self._event.query():
                 self._event, self._since = self._mark(), self._clock()

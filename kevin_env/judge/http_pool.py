@@ -39,7 +39,7 @@ POOL = "KEVIN_ENV_POOL"
 VERSION = "v1"
 """Of the protocol; the first part of every path."""
 POLL_SECONDS = 20.0
-"""How long the server may keep a question for news."""
+"""How long the server may hold a poll until there is news."""
 PATIENCE = 300.0
 """Seconds for which a server may be unreachable, such as while it restarts."""
 RETRY_SECONDS = 1.0
@@ -51,8 +51,8 @@ _BUSY, _GONE, _RETRIED = 429, 404, (502, 503, 504)
 class HttpPool:
     """The judges of a judge server. Safe to use from many threads.
 
-    A request waits while the server has all the work that it accepts, and while it cannot be
-    reached, for at most `patience` seconds.
+    Requests wait while the server is busy, and for at most `patience` seconds while it cannot be
+    reached.
 
     Args:
         url: such as `http://judges:8001`.

@@ -120,7 +120,7 @@ class Judge:
             try:
                 torch.cuda.mem_get_info(self.device)
                 if self._stalls.stalled():
-                    return "the GPU no longer does what is queued on it"
+                    return "the GPU has stopped making progress"
             except RuntimeError as error:
                 return str(error).partition("\n")[0]
         return None

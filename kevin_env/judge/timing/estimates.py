@@ -105,10 +105,8 @@ class Speedup:
 
 
 def resolution_of(overheads: Sequence[float]) -> float:
-    """The shortest duration that can be told from no call at all: the error of the overhead."""
-    middle = statistics.median(overheads)
-    scatter = MAD * statistics.median(abs(each - middle) for each in overheads)
-    return max(RESOLUTION, scatter / math.sqrt(len(overheads)))
+    """The shortest call that can be distinguished from none: the error of the overhead."""
+    return max(RESOLUTION, _scatter(overheads) / math.sqrt(len(overheads)))
 
 
 def widened_on_cpu(speedup: Speedup, overhead: float, resolution: float, share: float) -> Speedup:
@@ -157,9 +155,13 @@ def _half(logs: Sequence[float]) -> float:
     """Half of the interval of the median of logarithms that are normal; 0 for a single one."""
     if len(logs) in STUDENT:
         return STUDENT[len(logs)] * statistics.stdev(logs) / math.sqrt(len(logs))
-    middle = statistics.median(logs)
-    scatter = MAD * statistics.median(abs(log - middle) for log in logs)
-    return MANY * scatter / math.sqrt(len(logs))
+    return MANY * _scatter(logs) / math.sqrt(len(logs))
+
+
+def _scatter(values: Sequence[float]) -> float:
+    """The standard deviation of normal values, by their median absolute deviation."""
+    middle = statistics.median(values)
+    return MAD * statistics.median(abs(value - middle) for value in values)
 
 
 def lower_quartile(values: Sequence[float]) -> float:
