@@ -29,17 +29,9 @@ from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from kevin_env.candidate.wire import LIMIT
-from kevin_env.judge.api import (
-    DeviceInfo,
-    Facts,
-    JudgeError,
-    JudgePool,
-    Options,
-    Stage,
-    Submission,
-)
+from kevin_env.judge.api import DeviceInfo, JudgeError, JudgePool, Options, Stage
 from kevin_env.judge.http_pool import POLL_SECONDS, RETRY_SECONDS, TOKEN, VERSION
-from kevin_env.problem import Problem, ProblemError
+from kevin_env.judge.protocol import answer_of, perform
 
 AT_ONCE = 64
 """Default limit of requests in progress; further ones are refused with status 429."""
@@ -88,7 +80,6 @@ class Requests:
             return True
         if sum(not entry.future.done() for entry in self._entries.values()) >= self._at_once:
             return False
-        problem, options = Problem.model_validate(body["problem"]), self._options(body["options"])
         entry, loop = _Entry(), asyncio.get_running_loop()
 
         def on_stage(stage: Stage) -> None:
@@ -99,11 +90,8 @@ class Requests:
             with suppress(RuntimeError):  # the server has stopped
                 loop.call_soon_threadsafe(entry.news.set)
 
-        if "submission" in body:
-            submission = Submission.model_validate(body["submission"])
-            entry.future = self.pool.submit(problem, submission, options, on_stage)
-        else:
-            entry.future = self.pool.describe(problem, options)
+        options = self._options(body["options"]).model_dump()
+        entry.future = perform(self.pool, body | {"options": options}, on_stage)
         entry.future.add_done_callback(on_end)
         self._entries[number] = entry
         return True
@@ -120,7 +108,7 @@ class Requests:
                 await asyncio.wait_for(entry.news.wait(), seconds)
         entry.asked = time.monotonic()
         if entry.future.done():
-            return _outcome(entry.future) | {"done": True}
+            return answer_of(entry.future.result) | {"done": True}
         return {"stages": entry.stages[seen:]}
 
     def drop(self, number: str) -> None:
@@ -245,14 +233,3 @@ def _device_of(pool: JudgePool, name: str) -> DeviceInfo:
     if callable(find):
         return DeviceInfo.model_validate(find(name))
     raise JudgeError("this pool does not describe its devices")
-
-
-def _outcome(future: Future[Any]) -> dict[str, Any]:
-    """The answer of a request that is done."""
-    try:
-        value = future.result()
-    except ProblemError as error:
-        return {"problem_error": str(error)}
-    except BaseException as error:  # of the judge, whatever it is: never the submission's
-        return {"judge_error": str(error) or type(error).__name__}
-    return {"facts" if isinstance(value, Facts) else "judgement": value.model_dump(mode="json")}

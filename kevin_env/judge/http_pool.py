@@ -12,25 +12,15 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-import uuid
 from collections.abc import Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any
 
 from kevin_env.candidate.wire import LIMIT
-from kevin_env.judge.api import (
-    DeviceInfo,
-    Facts,
-    JudgeError,
-    Judgement,
-    JudgePool,
-    OnStage,
-    Options,
-    Submission,
-)
-from kevin_env.judge.remote import KnownFacts, fail, wanted
-from kevin_env.problem import Problem, ProblemError
+from kevin_env.judge.api import DeviceInfo, JudgeError, JudgePool, OnStage
+from kevin_env.judge.protocol import Answer, Request, RequestPool, fail, value_of, wanted
+from kevin_env.problem import ProblemError
 
 TOKEN = "KEVIN_ENV_JUDGE_TOKEN"
 """The environment variable with the token of the server."""
@@ -48,7 +38,7 @@ TRIES = 4
 _BUSY, _GONE, _RETRIED = 429, 404, (502, 503, 504)
 
 
-class HttpPool:
+class HttpPool(RequestPool):
     """The judges of a judge server. Safe to use from many threads.
 
     Requests wait while the server is busy, and for at most `patience` seconds while it cannot be
@@ -67,32 +57,14 @@ class HttpPool:
         parts = urllib.parse.urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.query:
             raise ValueError(f"pool is {url!r}; give a URL such as http://127.0.0.1:8001")
+        super().__init__()
         self.url = url.rstrip("/")
         self._token = os.environ.get(TOKEN, "") if token is None else token
         self._patience = patience
-        self._facts = KnownFacts()
         self._open = set[Future[Any]]()
         self._lock = threading.RLock()
         self._closed = threading.Event()
         self._opener = urllib.request.build_opener(_NoRedirect)
-
-    def submit(
-        self,
-        problem: Problem,
-        submission: Submission,
-        options: Options,
-        on_stage: OnStage | None = None,
-    ) -> Future[Judgement]:
-        """See `JudgePool.submit`."""
-        body = _body(problem, options) | {"submission": submission.model_dump()}
-        return self._begin(body, "judgement", Judgement, on_stage)
-
-    def describe(self, problem: Problem, options: Options) -> Future[Facts]:
-        """See `Describer.describe`. Cached by problem and choice of devices."""
-        body = _body(problem, options)
-        return self._facts.of(
-            problem, options, lambda: self._begin(body, "facts", Facts, None, shared=True)
-        )
 
     def device(self, name: str = "auto") -> DeviceInfo:
         """What the server knows about a device.
@@ -111,29 +83,12 @@ class HttpPool:
         for future in tuple(self._open):
             self._fail(future, JudgeError("the pool is closed"))
 
-    def __deepcopy__(self, memo: object) -> "HttpPool":
-        """Returns itself: Gymnasium copies an environment's arguments, and a pool is a handle."""
-        return self
-
-    def __enter__(self) -> "HttpPool":
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def _begin(
-        self, body: dict[str, Any], key: str, kind: Any, on_stage: OnStage | None,
-        shared: bool = False,
-    ) -> Future[Any]:  # fmt: skip
-        future: Future[Any] = Future()
-        if shared:  # several callers have it, so none may cancel it
-            future.set_running_or_notify_cancel()
-
+    def _send(self, request: Request, future: Future[Any], on_stage: OnStage | None) -> None:
         def run() -> None:
             try:
-                answer = self._answered(f"requests/{uuid.uuid4().hex}", body, future, on_stage)
+                answer = self._answered(request, future, on_stage)
                 if answer is not None:
-                    value = _value(answer, key, kind)
+                    value = value_of(answer)
                     with self._lock:
                         if not future.done() and wanted(future):
                             future.set_result(value)
@@ -150,7 +105,6 @@ class HttpPool:
             threading.Thread(target=run, daemon=True).start()
         except RuntimeError as error:  # no more threads on this machine
             self._fail(future, JudgeError(f"the judge could not be asked: {error}"))
-        return future
 
     def _fail(self, future: Future[Any], error: Exception) -> None:
         with self._lock:
@@ -158,11 +112,12 @@ class HttpPool:
                 fail(future, error)
 
     def _answered(
-        self, path: str, body: dict[str, Any], future: Future[Any], on_stage: OnStage | None
-    ) -> dict[str, Any] | None:
+        self, request: Request, future: Future[Any], on_stage: OnStage | None
+    ) -> Answer | None:
         """Sends a request until it is answered; None if it was cancelled."""
+        path = f"requests/{request['id']}"
         for _ in range(TRIES):
-            self._start(path, body, future)
+            self._start(path, request, future)
             seen, status, answer = 0, 200, dict[str, Any]()
             while status == 200 and not answer.get("done"):
                 for stage in answer.get("stages", ()):
@@ -179,10 +134,10 @@ class HttpPool:
                 return answer
         raise JudgeError(f"{self.url} forgot a request {TRIES} times: it seems to be restarting")
 
-    def _start(self, path: str, body: dict[str, Any], future: Future[Any]) -> None:
+    def _start(self, path: str, request: Request, future: Future[Any]) -> None:
         """Sends a request until the server accepts it."""
         while not future.cancelled():
-            status, answer = self._ask("PUT", path, body)
+            status, answer = self._ask("PUT", path, request)
             if status != _BUSY:
                 return
             self._closed.wait(float(answer.get("retry_after", RETRY_SECONDS)))
@@ -269,18 +224,6 @@ def connect(pool: JudgePool | str | None) -> JudgePool:
             " judge server, or None"
         )
     return pool
-
-
-def _body(problem: Problem, options: Options) -> dict[str, Any]:
-    return {"problem": problem.model_dump(), "options": options.model_dump()}
-
-
-def _value(answer: dict[str, Any], key: str, kind: Any) -> Any:
-    if "problem_error" in answer:
-        raise ProblemError(answer["problem_error"])
-    if "judge_error" in answer:
-        raise JudgeError(answer["judge_error"])
-    return kind.model_validate(answer[key])
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

@@ -1,6 +1,5 @@
 """The client's side of judging: starts judge processes and sends requests. Imports no torch."""
 
-import asyncio
 import logging
 import os
 import threading
@@ -10,23 +9,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from kevin_env.judge.api import (
-    DeviceInfo,
-    Facts,
-    JudgeError,
-    Judgement,
-    OnStage,
-    Options,
-    Pace,
-    Submission,
-    device_names,
-)
-from kevin_env.judge.lint.report import Limits, LintReport
-from kevin_env.judge.remote import JudgeGone, KnownFacts, Remote, fail, wanted
-from kevin_env.problem import Problem
+from kevin_env.judge.api import DeviceInfo, JudgeError, OnStage, Pace, device_names
+from kevin_env.judge.protocol import Answer, Request, RequestPool, fail, value_of, wanted
+from kevin_env.judge.remote import JudgeGone, Remote
+from kevin_env.problem import ProblemError
 
 TRIES = 4
 """A request fails once so many judges have gone away with it; another of their requests may be why.
@@ -36,7 +25,7 @@ TRIES = 4
 _LOG = logging.getLogger(__name__)
 
 
-class LocalPool:
+class LocalPool(RequestPool):
     """Judges on the devices of this machine, each started when it is first needed.
 
     If a choice names several devices, as `cuda:0,1`, they have to be alike. A submission goes to
@@ -54,10 +43,10 @@ class LocalPool:
     def __init__(
         self, pace: Pace | None = None, start: Callable[[str, Pace | None], Remote] = Remote
     ) -> None:
+        super().__init__()
         self._pace = pace
         self._start = start
         self._judges: dict[str, Remote] = {}
-        self._facts = KnownFacts()
         self._kinds: dict[tuple[str, ...], tuple[str, str]] = {}
         """By the devices of a choice: one that was used, and its kind."""
         self._reported: set[str] = set()
@@ -67,47 +56,6 @@ class LocalPool:
         self._owner = os.getpid()
         self._closed = threading.Event()
         self._close = weakref.finalize(self, _close_all, self._judges, self._owner, self._closed)
-
-    def submit(
-        self,
-        problem: Problem,
-        submission: Submission,
-        options: Options,
-        on_stage: OnStage | None = None,
-    ) -> Future[Judgement]:
-        """See `JudgePool.submit`."""
-        request = {"do": "judge", "submission": submission.model_dump()}
-        return self._request(
-            problem, options, request, lambda a: Judgement.model_validate(a["judgement"]), on_stage
-        )
-
-    def describe(self, problem: Problem, options: Options) -> Future[Facts]:
-        """See `Describer.describe`. Cached by problem and choice of devices."""
-
-        def ask() -> Future[Facts]:
-            def read(answer: dict[str, Any]) -> Facts:
-                return Facts.model_validate(answer["facts"])
-
-            return self._request(problem, options, {"do": "describe"}, read, None)
-
-        return self._facts.of(problem, options, ask)
-
-    def lint(
-        self, problem: Problem, options: Options, limits: Limits | None = None
-    ) -> Future[LintReport]:
-        """Whether the problem is fit for training on a device. A failing reference is a finding.
-
-        Raises (from the future):
-            JudgeError: if the judge fails or the device does not exist.
-        """
-        request = {"do": "lint", "limits": (limits or Limits()).model_dump()}
-        return self._request(
-            problem, options, request, lambda a: LintReport.model_validate(a["report"]), None
-        )
-
-    async def judge(self, problem: Problem, submission: Submission, options: Options) -> Judgement:
-        """`submit` for an event loop."""
-        return await asyncio.wrap_future(self.submit(problem, submission, options))
 
     def device(self, name: str = "auto") -> DeviceInfo:
         """What the judge knows about a device; of the first that starts if `name` means several.
@@ -125,85 +73,65 @@ class LocalPool:
         """Ends every process of the pool, for good; may be called twice."""
         self._close()
 
-    def __deepcopy__(self, memo: object) -> "LocalPool":
-        """Returns itself: Gymnasium copies an environment's arguments, and a pool is a handle."""
-        return self
+    def _send(self, request: Request, future: Future[Any], on_stage: OnStage | None) -> None:
+        names = device_names(request["options"]["device"])
+        self._ask_later(_Asked(request, names, on_stage, future), lost=0)
 
-    def __enter__(self) -> "LocalPool":
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def _request(
-        self,
-        problem: Problem,
-        options: Options,
-        message: dict[str, Any],
-        read: Any,
-        on_stage: OnStage | None,
-    ) -> Future[Any]:
-        whole = {**message, "problem": problem.model_dump(), "options": options.model_dump()}
-        request = _Request(whole, problem.sha256, device_names(options.device), read, on_stage)
-        if message["do"] == "describe":  # several callers may share it, so none may cancel it
-            request.future.set_running_or_notify_cancel()
-        self._ask_later(request, lost=0)
-        return request.future
-
-    def _ask_later(self, request: "_Request", lost: int) -> None:
+    def _ask_later(self, asked: "_Asked", lost: int) -> None:
         """Sends a request in a new thread; `lost` judges have gone away with it so far."""
 
         def ask() -> None:
             try:
-                self._ask(request, lost)
+                self._ask(asked, lost)
             except JudgeError as error:
-                fail(request.future, error)
+                fail(asked.future, error)
             except Exception as error:  # the boundary of a request, which must be answered
                 text = f"the judge could not be asked: {type(error).__name__}: {error}"
-                fail(request.future, JudgeError(text))
+                fail(asked.future, JudgeError(text))
 
         try:
             threading.Thread(target=ask, daemon=True).start()
         except RuntimeError as error:  # no more threads on this machine
-            fail(request.future, JudgeError(f"the judge could not be asked: {error}"))
+            fail(asked.future, JudgeError(f"the judge could not be asked: {error}"))
 
-    def _ask(self, request: "_Request", lost: int) -> None:
+    def _ask(self, asked: "_Asked", lost: int) -> None:
         """Sends a request to one judge; if that goes away, to another, which handles it alone."""
-        name, judge = self._choose(request)
-        attempt: Future[Any] = Future()
+        name, judge = self._choose(asked)
 
-        def settle(done: Future[Any]) -> None:
-            error = None if done.cancelled() else done.exception()
-            self._balance.done(name, failed=isinstance(error, JudgeError))
+        def settle(attempt: Future[Answer]) -> None:
+            value, error = None, None
+            try:
+                value = value_of(attempt.result())
+            except (JudgeError, ProblemError) as caught:
+                error = caught
+            cancelled = asked.future.cancelled()
+            self._balance.done(name, failed=isinstance(error, JudgeError) and not cancelled)
+            if cancelled:
+                return
             if isinstance(error, JudgeGone) and lost + 1 < TRIES:
-                self._ask_later(request, lost + 1)
+                self._ask_later(asked, lost + 1)
             elif isinstance(error, JudgeGone):
                 text = f"{TRIES} judges went away while they had this: {error}"
-                fail(request.future, JudgeError(text))
+                fail(asked.future, JudgeError(text))
             elif error is not None:
-                fail(request.future, error)
-            elif not done.cancelled() and wanted(request.future):
-                request.future.set_result(done.result())
+                fail(asked.future, error)
+            elif wanted(asked.future):
+                asked.future.set_result(value)
 
+        attempt = judge.ask({**asked.request, "alone": lost > 0}, asked.on_stage)
         attempt.add_done_callback(settle)
-        request.future.add_done_callback(
-            lambda done: attempt.cancel() if done.cancelled() else None
+        asked.future.add_done_callback(
+            lambda done: judge.cancel(asked.request["id"]) if done.cancelled() else None
         )
-        try:
-            judge.ask(
-                {**request.message, "alone": lost > 0}, attempt, request.read, request.on_stage
-            )
-        except JudgeError as error:
-            fail(attempt, error)
 
-    def _choose(self, request: "_Request") -> tuple[str, Remote]:
+    def _choose(self, asked: "_Asked") -> tuple[str, Remote]:
         """A device and its judge; preferably one that has not failed lately."""
-        left = list(request.names)
+        left = list(asked.names)
         while True:
-            name = self._balance.take(left, request.key)
+            name = self._balance.take(left, asked.request["problem"]["source"])
             try:
                 judge = self._judge(name)
-                self._require_alike(request.names, name, judge.info.name)
+                self._require_alike(asked.names, name, judge.info.name)
                 return name, judge
             except JudgeGone as error:
                 self._balance.done(name, failed=True)
@@ -249,22 +177,13 @@ class LocalPool:
 
 
 @dataclass(frozen=True, eq=False)
-class _Request:
-    """A request until it is answered.
+class _Asked:
+    """A request until it is answered, and the devices that may answer it."""
 
-    Attributes:
-        message: What is sent.
-        key: Hash of its problem.
-        names: The devices that may answer it.
-        read: Converts an answer to the future's result.
-    """
-
-    message: dict[str, Any]
-    key: str
+    request: Request
     names: tuple[str, ...]
-    read: Any
     on_stage: OnStage | None
-    future: Future[Any] = field(default_factory=Future[Any])
+    future: Future[Any]
 
 
 def _close_all(judges: dict[str, Remote], owner: int, closed: threading.Event) -> None:

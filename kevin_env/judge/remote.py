@@ -1,18 +1,17 @@
-"""The client's end of one judge process. Imports no torch."""
+"""The connector to one judge process. Imports no torch."""
 
 import os
 import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any
 
 from kevin_env.candidate.wire import Channel, Late, TooLong, WireError
-from kevin_env.judge.api import DeviceInfo, Facts, JudgeError, OnStage, Options, Pace
-from kevin_env.problem import Problem, ProblemError
+from kevin_env.judge.api import DeviceInfo, JudgeError, OnStage, Pace
+from kevin_env.judge.protocol import Answer, Request, fail
 
 STEADY = {
     # threads that spin after their work would disturb the next process that is timed
@@ -62,8 +61,7 @@ class Remote:
         )
         theirs.close()
         self._channel = Channel(ours)
-        self._waiting: dict[int, tuple[Future[Any], Any, OnStage | None]] = {}
-        self._number = 0
+        self._waiting: dict[str, tuple[Future[Answer], OnStage | None]] = {}
         self._lock = threading.Lock()
         self._ready: Future[DeviceInfo] = Future()
         self.alive = True
@@ -80,30 +78,30 @@ class Remote:
         """
         return self._ready.result()
 
-    def ask(
-        self, request: dict[str, Any], future: Future[Any], read: Any, on_stage: OnStage | None
-    ) -> None:
-        """Sends a request; `read` converts its answer to the future's result.
+    def ask(self, request: Request, on_stage: OnStage | None = None) -> Future[Answer]:
+        """Sends a request.
 
-        Cancelling the future cancels the judgement.
-
-        Raises:
-            JudgeGone: if the process is gone; also from `future`.
+        Raises (from the future):
+            JudgeGone: if the process is gone.
             JudgeError: if the request is too long.
         """
+        number, future = request["id"], Future[Answer]()
         with self._lock:
-            self._number += 1
-            number = self._number
-            self._waiting[number] = (future, read, on_stage)
+            self._waiting[number] = (future, on_stage)
         try:
-            self._send({"id": number, **request})
+            self._send(request)
         except WireError as error:
-            if self._waiting.pop(number, None) is None:  # the future has failed already
-                return
-            if isinstance(error, TooLong):
-                raise JudgeError(f"too long to be judged: {error}") from error
-            raise JudgeGone("the judge process is gone") from error
-        future.add_done_callback(lambda done: self._cancel(number) if done.cancelled() else None)
+            if self._waiting.pop(number, None) is not None:  # else the future has failed already
+                long = isinstance(error, TooLong)
+                text = f"too long to be judged: {error}"
+                fail(future, JudgeError(text) if long else JudgeGone("the judge process is gone"))
+        return future
+
+    def cancel(self, number: str) -> None:
+        """Ends the judgement of a request, which then fails with `JudgeError`."""
+        if number in self._waiting:
+            with suppress(WireError):  # the judge is gone
+                self._send({"cancel": number})
 
     def close(self) -> None:
         """Ends the process."""
@@ -156,37 +154,15 @@ class Remote:
         with self._lock:
             self._channel.send(message)
 
-    def _cancel(self, number: int) -> None:
-        with suppress(WireError):  # the judge is gone
-            self._send({"cancel": number})
-
     def _deliver(self, answer: dict[str, Any]) -> None:
-        if "stage" in answer:
-            future, _, on_stage = self._waiting[answer["id"]]
-            if on_stage is not None and not future.cancelled():
-                with suppress(Exception):  # a failing display must not affect the verdict
-                    on_stage(answer["stage"])
+        if "stage" not in answer:
+            future, _ = self._waiting.pop(answer["id"])
+            future.set_result(answer)
             return
-        future, read, _ = self._waiting.pop(answer["id"])
-        if "problem_error" in answer:
-            fail(future, ProblemError(answer["problem_error"]))
-        elif "judge_error" in answer:
-            error = JudgeError(answer["judge_error"])
-            if "trace" in answer:
-                error.add_note(answer["trace"])
-            fail(future, error)
-        else:
-            self._finish(future, read, answer)
-
-    @staticmethod
-    def _finish(future: Future[Any], read: Any, answer: dict[str, Any]) -> None:
-        try:
-            value = read(answer)
-        except Exception as error:
-            fail(future, JudgeError(f"an answer of the judge could not be read: {error}"))
-        else:
-            if wanted(future):
-                future.set_result(value)
+        _, on_stage = self._waiting[answer["id"]]
+        if on_stage is not None:
+            with suppress(Exception):  # a failing display must not affect the verdict
+                on_stage(answer["stage"])
 
     def _fail(self, error: JudgeError) -> None:
         self.alive = False
@@ -195,35 +171,5 @@ class Remote:
         with suppress(OSError):
             self._channel.sock.shutdown(socket.SHUT_RDWR)  # so that later requests fail
         while self._waiting:
-            _, (future, _, _) = self._waiting.popitem()
+            _, (future, _) = self._waiting.popitem()
             fail(future, error)
-
-
-def fail(future: Future[Any], error: BaseException) -> None:
-    """Fails a future, unless it was cancelled."""
-    if wanted(future):
-        future.set_exception(error)
-
-
-def wanted(future: Future[Any]) -> bool:
-    """Whether a result may be set; the future cannot be cancelled afterwards. Call once."""
-    return future.running() or future.set_running_or_notify_cancel()
-
-
-class KnownFacts:
-    """The facts of problems that a pool has asked for; those that failed are asked for again."""
-
-    def __init__(self) -> None:
-        self._facts: dict[tuple[str, str, str, str], Future[Facts]] = {}
-        self._lock = threading.Lock()
-
-    def of(
-        self, problem: Problem, options: Options, ask: Callable[[], Future[Facts]]
-    ) -> Future[Facts]:
-        """Those of a problem on a choice of devices."""
-        key = (problem.id, problem.sha256, options.device, options.inputs)
-        with self._lock:
-            known = self._facts.get(key)
-            if known is None or (known.done() and known.exception() is not None):
-                known = self._facts[key] = ask()
-        return known

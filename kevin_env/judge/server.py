@@ -11,17 +11,17 @@ import socket
 import sys
 import threading
 import time
-import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from kevin_env.candidate.wire import Channel, Closed, TooLong
-from kevin_env.judge.api import JudgeError, Options, Pace, Submission
-from kevin_env.judge.lint.report import Limits
+from kevin_env.judge.api import Facts, JudgeError, Judgement, Options, Pace, Submission
+from kevin_env.judge.lint.report import Limits, LintReport
+from kevin_env.judge.protocol import Request, answer_of
 from kevin_env.judge.sandbox.system import have_descriptors
 from kevin_env.judge.workers.launcher import ForkServer
-from kevin_env.problem import Problem, ProblemError
+from kevin_env.problem import Problem
 
 if TYPE_CHECKING:
     from kevin_env.judge.job import Cancellation
@@ -69,8 +69,8 @@ class Server:
         self._lock = threading.Lock()
         self._places = threading.Semaphore(THREADS + DESCRIBERS)
         self._alone = threading.Lock()
-        self._wanted: dict[int, Cancellation] = {}
-        """By the numbers of the requests that are not answered yet."""
+        self._wanted: dict[str, Cancellation] = {}
+        """By the IDs of the requests that are not answered yet."""
 
     def serve(self) -> None:
         """Answers requests until the client hangs up or the device fails."""
@@ -125,10 +125,11 @@ class Server:
         elif (wanted := self._wanted.get(message["cancel"])) is not None:
             wanted.cancel()
 
-    def _answer(self, judge: "Judge", request: dict[str, Any]) -> None:
+    def _answer(self, judge: "Judge", request: Request) -> None:
         alone, number = request["alone"], request["id"]
         with self._taking_place(alone):
-            answer, trouble = self._answer_of(judge, request), judge.trouble()
+            answer = answer_of(lambda: self._perform(judge, request, self._wanted[number]))
+            trouble = judge.trouble()
             if trouble and not alone:  # any request in progress may be the cause
                 self._hang_up(trouble)
                 return
@@ -154,20 +155,9 @@ class Server:
                 held.enter_context(self._places)
             yield
 
-    def _answer_of(self, judge: "Judge", request: dict[str, Any]) -> dict[str, Any]:
-        try:
-            return self._perform(judge, request, self._wanted[request["id"]])
-        except ProblemError as error:
-            return {"problem_error": str(error)}
-        except JudgeError as error:
-            return {"judge_error": str(error)}
-        except BaseException as error:  # the boundary of a judgement: a failure of the judge
-            text = "".join(traceback.format_exception(error))
-            return {"judge_error": f"{type(error).__name__}: {error}", "trace": text}
-
     def _perform(
-        self, judge: "Judge", request: dict[str, Any], wanted: "Cancellation"
-    ) -> dict[str, Any]:
+        self, judge: "Judge", request: Request, wanted: "Cancellation"
+    ) -> Facts | LintReport | Judgement:
         from kevin_env.judge.probe.ncu_session import foresee
 
         wanted.require_wanted()
@@ -178,23 +168,19 @@ class Server:
             from kevin_env.judge.inputs.facts import find_facts
 
             with judge.bench.lease.shared():
-                facts = find_facts(problem, judge.device, judge.info, options)
-            return {"facts": facts.model_dump()}
+                return find_facts(problem, judge.device, judge.info, options)
         if request["do"] == "lint":
             from kevin_env.judge.lint.examine import examine
 
-            report = examine(
-                judge.bench, problem, options, Limits.model_validate(request["limits"])
-            )
-            return {"report": report.model_dump()}
-        judgement = judge.judge(
+            limits = Limits.model_validate(request["limits"])
+            return examine(judge.bench, problem, options, limits)
+        return judge.judge(
             problem,
             Submission.model_validate(request["submission"]),
             options,
             lambda stage: self._send({"id": request["id"], "stage": stage}),
             wanted,
         )
-        return {"judgement": judgement.model_dump()}
 
     def _send(self, message: dict[str, Any]) -> None:
         with self._lock, contextlib.suppress(Closed):  # `serve` ends when the client is gone

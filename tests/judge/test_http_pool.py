@@ -115,7 +115,7 @@ def test_a_busy_server_lets_clients_wait(serve: Serve) -> None:
 def test_a_request_that_is_sent_again_starts_nothing_twice(serve: Serve) -> None:
     held = Held()
     client, _ = serve(ScriptedPool(held))
-    body = {"problem": PROBLEM.model_dump(), "options": OPTIONS.model_dump()}
+    body = {"do": "judge", "problem": PROBLEM.model_dump(), "options": OPTIONS.model_dump()}
     for _ in range(3):
         assert client._ask("PUT", "requests/a", body | {"submission": CODE.model_dump()})[0] == 202
     held.go.set()

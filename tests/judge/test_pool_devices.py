@@ -12,7 +12,9 @@ from pydantic import ValidationError
 from kevin_env.judge import JudgeError, Judgement, Options, Submission
 from kevin_env.judge.api import DeviceInfo, OnStage, Pace, Sandbox, Seconds, device_names
 from kevin_env.judge.pool import REST, TRIES, Balance, LocalPool
-from kevin_env.judge.remote import JudgeGone, Remote, fail
+from kevin_env.judge.protocol import Answer as RequestAnswer
+from kevin_env.judge.protocol import Request
+from kevin_env.judge.remote import JudgeGone, Remote
 from kevin_env.judge.scripted import SCRIPTED_GPU
 from kevin_env.outcome import FormatError
 from kevin_env.problem import Problem, ProblemError
@@ -57,19 +59,21 @@ class Double(Remote):
             raise self.start
         return SCRIPTED_GPU.model_copy(update={"device": self.device, "name": self.name})
 
-    def ask(
-        self, request: dict[str, Any], future: Future[Any], read: Any, on_stage: OnStage | None
-    ) -> None:
+    def ask(self, request: Request, on_stage: OnStage | None = None) -> Future[RequestAnswer]:
+        future: Future[RequestAnswer] = Future()
         error = self.answer(self, request)
         if error is not None:
             self.alive = not isinstance(error, JudgeGone)
-            fail(future, error)
-            return
+            future.set_exception(error)
+            return future
         judgement = Judgement(
             outcome=OUTCOME, seconds=Seconds(), device=self.info, sandbox=PROTECTED, secret="0"
         )
-        future.set_running_or_notify_cancel()
-        future.set_result(read({"judgement": judgement.model_dump()}))
+        future.set_result({"judgement": judgement.model_dump(mode="json")})
+        return future
+
+    def cancel(self, number: str) -> None:
+        pass
 
     def close(self) -> None:
         self.alive = False

@@ -1,0 +1,172 @@
+"""Requests to judges and their answers, whatever carries them. Imports no torch.
+
+A request and its answer are JSON objects. A connector carries them: to a judge process
+(`LocalPool`), to a judge server (`HttpPool`) or to Ray actors (`RayPool`). The ID of a request
+decides: sent again, it has the same one, and at most one answer counts.
+"""
+
+import asyncio
+import threading
+import traceback
+import uuid
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, Self
+
+from kevin_env.judge.api import (
+    Facts,
+    JudgeError,
+    Judgement,
+    JudgePool,
+    OnStage,
+    Options,
+    Submission,
+)
+from kevin_env.judge.lint.report import Limits, LintReport
+from kevin_env.problem import Problem, ProblemError
+
+Request = dict[str, Any]
+"""`id`, `do` (`judge`, `describe`, `lint`), `problem`, `options`, and `submission` or `limits`."""
+Answer = dict[str, Any]
+"""`judgement`, `facts`, `report`, `problem_error`, or `judge_error` and perhaps `trace`."""
+_VALUES = {"judgement": Judgement, "facts": Facts, "report": LintReport}
+
+
+class RequestPool(ABC):
+    """A `JudgePool` that sends requests to judges elsewhere.
+
+    Close it, or use it as a context manager.
+    """
+
+    def __init__(self) -> None:
+        self._facts: dict[tuple[str, str, str, str], Future[Facts]] = {}
+        self._facts_lock = threading.Lock()
+
+    def submit(
+        self,
+        problem: Problem,
+        submission: Submission,
+        options: Options,
+        on_stage: OnStage | None = None,
+    ) -> Future[Judgement]:
+        """See `JudgePool.submit`."""
+        more = {"submission": submission.model_dump()}
+        return self._asked("judge", problem, options, on_stage, **more)
+
+    def describe(self, problem: Problem, options: Options) -> Future[Facts]:
+        """See `Describer.describe`. Cached by problem and choice of devices."""
+        key = (problem.id, problem.sha256, options.device, options.inputs)
+        with self._facts_lock:
+            known = self._facts.get(key)
+            if known is None or (known.done() and known.exception() is not None):
+                known = self._facts[key] = self._asked("describe", problem, options)
+        return known
+
+    def lint(
+        self, problem: Problem, options: Options, limits: Limits | None = None
+    ) -> Future[LintReport]:
+        """Whether the problem is fit for training on a device. A failing reference is a finding.
+
+        Raises (from the future):
+            JudgeError: if the judge fails or the device does not exist.
+        """
+        limits = limits or Limits()
+        return self._asked("lint", problem, options, limits=limits.model_dump())
+
+    async def judge(self, problem: Problem, submission: Submission, options: Options) -> Judgement:
+        """`submit` for an event loop."""
+        return await asyncio.wrap_future(self.submit(problem, submission, options))
+
+    @abstractmethod
+    def close(self) -> None:
+        """See `JudgePool.close`."""
+
+    def __deepcopy__(self, memo: object) -> Self:
+        """Returns itself: Gymnasium copies an environment's arguments, and a pool is a handle."""
+        return self
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _asked(
+        self,
+        do: str,
+        problem: Problem,
+        options: Options,
+        on_stage: OnStage | None = None,
+        **more: Any,
+    ) -> Future[Any]:
+        known = {"problem": problem.model_dump(), "options": options.model_dump()}
+        future: Future[Any] = Future()
+        if do == "describe":  # several callers may share it, so none may cancel it
+            future.set_running_or_notify_cancel()
+        self._send({"id": uuid.uuid4().hex, "do": do, **known, **more}, future, on_stage)
+        return future
+
+    @abstractmethod
+    def _send(self, request: Request, future: Future[Any], on_stage: OnStage | None) -> None:
+        """Starts a request whose value is set in the future. Never blocks, never raises."""
+
+
+def perform(pool: JudgePool, request: Request, on_stage: OnStage | None) -> Future[Any]:
+    """Passes a request on to another pool.
+
+    Raises:
+        KeyError, ValidationError: if it is malformed.
+    """
+    problem = Problem.model_validate(request["problem"])
+    options = Options.model_validate(request["options"])
+    if request["do"] == "describe":
+        return pool.describe(problem, options)
+    return pool.submit(problem, Submission.model_validate(request["submission"]), options, on_stage)
+
+
+def answer_of(value: Callable[[], Facts | LintReport | Judgement]) -> Answer:
+    """The answer with a value, or with the error that it raises."""
+    try:
+        found = value()
+    except ProblemError as error:
+        return {"problem_error": str(error)}
+    except JudgeError as error:
+        return {"judge_error": str(error)}
+    except BaseException as error:  # the boundary of a judgement: a failure of the judge
+        text = "".join(traceback.format_exception(error))
+        return {"judge_error": f"{type(error).__name__}: {error}", "trace": text}
+    key = next(key for key, kind in _VALUES.items() if isinstance(found, kind))
+    return {key: found.model_dump(mode="json")}
+
+
+def value_of(answer: Answer) -> Any:
+    """The value of an answer.
+
+    Raises:
+        ProblemError, JudgeError: if the answer is one, or cannot be read.
+    """
+    if "problem_error" in answer:
+        raise ProblemError(answer["problem_error"])
+    if "judge_error" in answer:
+        error = JudgeError(answer["judge_error"])
+        if "trace" in answer:
+            error.add_note(answer["trace"])
+        raise error
+    try:
+        key = next(key for key in _VALUES if key in answer)
+        return _VALUES[key].model_validate(answer[key])
+    except (StopIteration, ValueError) as error:
+        text = f"an answer of the judge could not be read: {type(error).__name__}: {error}"
+        raise JudgeError(text) from error
+
+
+def fail(future: Future[Any], error: BaseException) -> None:
+    """Fails a future, unless it was cancelled."""
+    if wanted(future):
+        future.set_exception(error)
+
+
+def wanted(future: Future[Any]) -> bool:
+    """Whether a result may be set; the future cannot be cancelled afterwards. Call once."""
+    return future.running() or future.set_running_or_notify_cancel()
