@@ -65,20 +65,23 @@ class Links(GpuHandshake):
     Attributes:
         chains: The players of each and how many links each of them had.
         late: How often calls of a player are not queued in time, by its name.
+        fitting: How many links of it are always queued in time, by its name.
     """
 
     def __init__(
-        self, seconds: Seconds, late: dict[str, int] | None = None, writing: float = 0.0
-    ) -> None:
-        self.seconds, self.late = seconds, late or {}
+        self, seconds: Seconds, late: dict[str, int] | None = None, writing: float = 0.0,
+        fitting: dict[str, int] | None = None,
+    ) -> None:  # fmt: skip
+        self.seconds, self.late, self.fitting = seconds, late or {}, fitting or {}
         self.writing = {"submission": writing}
         self.chains: list[dict[str, int]] = []
 
     def chain(self, calls: Any, timeout: Any) -> list[list[Answer]] | None:
         names = [player.worker.name for player, _ in calls]
         assert len({*names}) == len(names)
-        for (player, _), name in zip(calls, names, strict=True):
-            player.late = player.late + 1 if self.late.get(name, 0) > 0 else 0
+        for (player, sets), name in zip(calls, names, strict=True):
+            late = self.late.get(name, 0) > 0 or len(sets) > self.fitting.get(name, LINKS + 1)
+            player.late = player.late + 1 if late else 0
             self.late[name] = self.late.get(name, 0) - 1
         if any(player.late for player, _ in calls):
             return None
@@ -263,6 +266,17 @@ def test_a_reference_that_its_host_drives_is_timed_against_the_same_constant() -
     outcome = Chains(session).outcome()
     assert outcome.speedup == pytest.approx(2.0) and outcome.queued
     assert {"reference by its host": 1} in handshake.chains and {"null": 1} in handshake.chains
+
+
+@pytest.mark.parametrize("name", ["submission", "reference"])
+def test_links_that_do_not_fit_into_the_launch_queue_together_are_queued_one_by_one(
+    name: str,
+) -> None:
+    handshake = Links(links(500 * US, 1000 * US), fitting={name: 5})
+    outcome = Chains(Scripted(PACE, handshake)).outcome()
+    assert outcome.speedup == pytest.approx(2.0) and outcome.queued
+    assert handshake.chains.count({name: 1}) >= LINKS
+    assert not any("by its host" in each for chain in handshake.chains for each in chain)
 
 
 def test_where_the_judges_own_calls_are_late_nothing_is_timed() -> None:

@@ -227,14 +227,14 @@ class Chains:
         sets, place = session.sets_of(side.player, count), session.draw.randrange(count + 1)
         if own:
             sets.insert(place, session.supply.untimed())
-        single = side.single or side.player.host_driven or count == 1
+        mixed = not (side.single or side.player.host_driven or count == 1)
+        chain = self._own_chain if own else self._chain_of_partners
         answers, null = list[Answer](), list[Answer]()
-        for few in [[drawn] for drawn in sets] if single else [sets]:
-            found = (
-                self._own_chain(few, not single)
-                if own
-                else self._chain_of_partners(side.player, few, not single)
-            )
+        for few in [sets] if mixed else [[drawn] for drawn in sets]:
+            found = chain(few, mixed)
+            if found is None:
+                side.single, side.player.late = True, 0
+                return self._chain(side, count)
             answers += found[0]
             null += found[1]
         for answer, drawn in zip(answers, sets, strict=True) if own else ():
@@ -242,14 +242,18 @@ class Chains:
         constants = [answer.seconds - self._known for answer in null]
         return (answers[:place] + answers[place + 1 :] if own else answers), constants
 
-    def _own_chain(self, sets: list[Drawn], mixed: bool) -> tuple[list[Answer], list[Answer]]:
+    def _own_chain(
+        self, sets: list[Drawn], mixed: bool
+    ) -> tuple[list[Answer], list[Answer]] | None:
         """Links of the submission, mixed with the null model's as the reference's are.
 
         A link depends by up to 2.5 us on which process had the device before it.
+
+        Returns: None if the submission's mixed links do not fit into its launch queue.
         """
         session, player, null = self._session, self._own.player, self._session.null
-        while null.late < TRIES:
-            rows = [(player, sets)] + ([(null, session.sets_of(null, len(sets)))] if mixed else [])
+        rows = [(player, sets)] + ([(null, session.sets_of(null, len(sets)))] if mixed else [])
+        for _ in range(TRIES):
             with awake(player.worker), awake(null.worker):
                 if player.host_driven:
                     drive = partial(self._handshake.host_driven, player)
@@ -258,16 +262,20 @@ class Chains:
                     ], []
                 if found := session.run.within_limits(sets, partial(self._handshake.chain, rows)):
                     return found[0], found[1] if mixed else []
+            if mixed and player.late:
+                return None
         raise JudgeError(BUSY)
 
     def _chain_of_partners(
-        self, player: Player, sets: list[Drawn], mixed: bool
-    ) -> tuple[list[Answer], list[Answer]]:  # fmt: skip
+        self, sets: list[Drawn], mixed: bool
+    ) -> tuple[list[Answer], list[Answer]] | None:
         """Links of the reference and the null model: in one chain, or if not mixed in random order.
 
         A reference whose queue disturbs itself would also delay the null model's links.
+
+        Returns: None if the reference's mixed links do not fit into its launch queue.
         """
-        session, null = self._session, self._session.null
+        session, player, null = self._session, self._reference.player, self._session.null
         other = null, session.sets_of(null, max(len(sets), NULL_LINKS) if mixed else 1)
         found: dict[int, list[Answer]] = {}
         with as_judge_error(), awake(player.worker), awake(null.worker):
@@ -276,16 +284,20 @@ class Chains:
                 if mixed
                 else session.draw.sample([[(player, sets)], [other]], 2)
             ):
-                found |= zip([id(each) for each, _ in rows], self._trusted(rows), strict=True)
+                if (answers := self._trusted(rows)) is None:
+                    return None
+                found |= zip([id(each) for each, _ in rows], answers, strict=True)
         return found[id(player)], found[id(null)]
 
-    def _trusted(self, rows: list[tuple[Player, list[Drawn]]]) -> list[list[Answer]]:
+    def _trusted(self, rows: list[tuple[Player, list[Drawn]]]) -> list[list[Answer]] | None:
+        (player, sets), *others = rows
         for _ in range(TRIES):
-            (player, sets), *others = rows
-            if player.host_driven and player is self._reference.player and not others:
+            if player.host_driven and player is self._reference.player:
                 return [[self._handshake.host_driven(player, each, WARM_SECONDS) for each in sets]]
             if found := self._handshake.chain(rows, WARM_SECONDS):
                 return found
+            if others and player.late:
+                return None
         raise JudgeError(BUSY)
 
 
