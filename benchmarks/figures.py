@@ -67,6 +67,11 @@ class Result:
         """A count and its total, such as `0 of 158`."""
         return f"{self[name]:g} of {self.n(name)}"
 
+    def by_step(self, name: str) -> list[float]:
+        """A figure of each step of a training that has it."""
+        found = [f"step {number:03}: {name}" for number in range(1, len(self.rows))]
+        return [self[each] for each in found if each in self.rows]
+
     def beginning(self, prefix: str) -> dict[str, Row]:
         """The rows whose names begin so, by the rest of their names."""
         return {
@@ -117,7 +122,7 @@ def flow(text: str) -> str:
     """Paragraphs and list items in lines of 100 columns; tables and titles as they are."""
     parts = re.split(r"(\n\n|\n(?=- ))", re.sub(r"\n{3,}", "\n\n", text.strip()))
     for place in range(0, len(parts), 2):
-        if parts[place][0] not in "|#<":
+        if parts[place][0] not in "|#<`":
             indent = "  " if parts[place].startswith("- ") else ""
             whole = re.sub("`[^`]*`", lambda code: code[0].replace(" ", "\0"), parts[place])
             parts[place] = textwrap.fill(
@@ -138,7 +143,7 @@ def render(template: str) -> str:
     environment.filters |= {"seconds": seconds, "percent": percent, "megabytes": megabytes}
     environment.tests["only_memory"] = only_memory
     results = {file.stem: Result(file) for file in sorted((FOLDER / "results").glob("*.json"))}
-    helpers = {"largest": largest, "median": statistics.median}
+    helpers = {"largest": largest, "median": statistics.median, "mean": statistics.fmean}
     return flow(environment.get_template(template).render(R=results, **helpers))
 
 

@@ -75,13 +75,13 @@ class Results:
     """
 
     def __init__(self, file: Path | None, device: str, versions: dict[str, str]) -> None:
-        self._file, self._device, self._versions = file, device, versions
+        self._file, self.device, self._versions = file, device, versions
         self._rows = known_rows(file, versions)
 
     def put(self, *rows: Row) -> None:
         """Puts rows in the place of those of their names."""
         self._rows |= {row["name"]: row for row in rows}
-        write_result(self._file, self._device, self._versions, self._rows.values())
+        write_result(self._file, self.device, self._versions, self._rows.values())
 
     def tell(self, *rows: Row) -> None:
         """As `put`, and prints them."""

@@ -3,7 +3,8 @@
 Names follow kernel-rl's groups, and are the same where they mean the same. Of a batch:
 
     Reward, RewardComponents   scores and returns of turns, and mean of the score's components
-    Kernel, Counts             outcomes of the turns, as shares and as numbers
+    Kernel, Counts             outcomes of the turns, as shares and as numbers; `NotOkayRate` is
+                               Kevin's sign of instability: reasoning that does not begin "Okay"
     MultiTurn                  trajectories: solved, best speedup, improved; and each turn
     PerLevel/LevelN            the most important of these by level
     Batch, Timing              size of the batch, and seconds of each stage of judging
@@ -50,6 +51,9 @@ def batch_scalars(
         raise ValueError("there is nothing to log: no episode has a turn")
     values = dict(_rewards(episodes, turns))
     values |= {f"Kernel/{name}": value for name, value in _kernels(turns)}
+    values["Kernel/RepeatedRate"] = share(
+        again for each in episodes for again in _repeated(each.turns)
+    )
     values |= {f"MultiTurn/{name}": value for name, value in _multi_turn(episodes)}
     values |= {f"Counts/{name}": value for name, value in _counts(turns)}
     values |= {f"Batch/{name}": value for name, value in _batch(episodes, turns)}
@@ -114,8 +118,18 @@ def _kernels(turns: Sequence[Turn]) -> Named:
         yield f"{name.capitalize()}Rate", share(map(counts, turns))
     yield "FailureRate", share(turn.category != "correct" for turn in turns)
     yield "TruncatedRate", share(turn.truncated for turn in turns)
+    if thoughts := [turn.reasoning for turn in turns if turn.reasoning]:
+        yield "NotOkayRate", share(not text.startswith("Okay") for text in thoughts)
     if speedups := _speedups(turns):
         yield "MeanSpeedup", fmean(speedups)
+
+
+def _repeated(turns: Sequence[Turn]) -> Iterator[bool]:
+    """For each turn of an episode, whether an earlier one submitted the same code."""
+    seen = set[bytes]()
+    for turn in turns:
+        yield turn.meaning in seen
+        seen |= {turn.meaning} if turn.meaning else set()
 
 
 def _multi_turn(episodes: Sequence[Trajectory]) -> Named:

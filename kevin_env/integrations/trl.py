@@ -7,6 +7,7 @@ plays by tool calls, with one growing chat and one reward per episode.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +18,7 @@ from kevin_env.advantage import training_samples
 from kevin_env.context import build_messages
 from kevin_env.episode import Episode, EpisodeError
 from kevin_env.integrations.judging import process_pool, submit, submit_all, token_counter
+from kevin_env.integrations.run_log import BatchLog
 from kevin_env.judge.api import JudgeError, JudgePool
 from kevin_env.outcome import FormatError
 from kevin_env.policies.thinking import make_reply
@@ -140,6 +142,8 @@ class TurnRollouts:
         settings: how episodes are played; `max_turns` is n. `context_tokens` are tokens of the
             policy, and must leave room for `max_completion_length` in the model's context.
         recorder: writes the episodes to a trajectory file, with name and step as their model.
+        log: gets all episodes of each batch, with the seconds of `generate` and `judge`. TRL's own
+            figures go to what `report_to` names.
 
     Raises:
         ProblemError: if a problem is unknown.
@@ -152,12 +156,13 @@ class TurnRollouts:
         pool: JudgePool | str | None = None,
         settings: Settings | None = None,
         recorder: Recorder | None = None,
+        log: BatchLog | None = None,
     ) -> None:
         self.settings = settings or Settings()
         self._source = problem_source(problems)
         known = () if isinstance(self._source, ProblemSource) else self._source
         self._known: dict[str, Problem] = {problem.id: problem for problem in known}
-        self._pool, self._recorder = pool, recorder
+        self._pool, self._recorder, self._log = pool, recorder, log
 
     def dataset(self) -> Dataset | IterableDataset:
         """The `train_dataset`: the problems by ID, which the rollouts replace by prompts.
@@ -190,6 +195,8 @@ class TurnRollouts:
             )
         if training:
             self._tell(episodes)
+        if self._log is not None:
+            _log(self._log, episodes, rounds, trainer)
         return _rows(episodes, rounds)
 
     def _require_whole(self, prompts: Sequence[str], group: int) -> None:
@@ -272,10 +279,14 @@ class _Round:
     prompt_ids: list[list[int]]
     completion_ids: list[list[int]]
     logprobs: list[list[float]] | None
+    generate: float
+    judge: float
+    """Seconds."""
 
 
 def _play(episodes: Sequence[Episode], trainer: Any) -> _Round:
     """Takes one turn in all episodes, including ended ones, so that batches have the same shape."""
+    began = time.perf_counter()
     chats = [[message.model_dump() for message in episode.messages] for episode in episodes]
     prompt_ids = trainer.processing_class.apply_chat_template(
         chats,
@@ -291,9 +302,11 @@ def _play(episodes: Sequence[Episode], trainer: Any) -> _Round:
     replies = {
         episode: _reply(prompt, ids, trainer) for episode, prompt, ids in asked if not episode.done
     }
+    generated = time.perf_counter()
     for episode in submit_all(replies):
         episode.finish("judge_error")
-    return _Round(prompt_ids, completion_ids, logprobs)
+    judged = time.perf_counter()
+    return _Round(prompt_ids, completion_ids, logprobs, generated - began, judged - generated)
 
 
 def _reply(prompt_ids: list[int], completion_ids: list[int], trainer: Any) -> Reply:
@@ -306,6 +319,21 @@ def _reply(prompt_ids: list[int], completion_ids: list[int], trainer: Any) -> Re
     return make_reply(
         opened + decode(completion_ids, skip_special_tokens=True), truncated=cut, usage=usage
     )
+
+
+def _log(
+    log: BatchLog, episodes: Sequence[Episode], rounds: Sequence[_Round], trainer: Any
+) -> None:
+    """Logs the episodes of all processes in the main one."""
+    from accelerate.utils import gather_object
+
+    played = gather_object([episode.trajectory for episode in episodes if episode.turns])
+    timing = {
+        "generate": sum(each.generate for each in rounds),
+        "judge": sum(each.judge for each in rounds),
+    }
+    if played and trainer.accelerator.is_main_process:
+        log.log_batch(trainer.state.global_step, played, timing=timing)
 
 
 def _rows(episodes: Sequence[Episode], rounds: Sequence[_Round]) -> dict[str, list[Any] | None]:

@@ -15,6 +15,7 @@ from kevin_env.advantage import TurnSample
 from kevin_env.app.evaluate.metrics import measure
 from kevin_env.integrations.scalars import batch_distributions, batch_scalars, run_scalars
 from kevin_env.integrations.tensorboard import TensorBoardLogger
+from kevin_env.judge import Submission
 from kevin_env.judge.api import Seconds
 from kevin_env.outcome import Incorrect
 from kevin_env.record import ProblemRef, Usage
@@ -136,6 +137,20 @@ def test_multi_turn_group_by_hand() -> None:
     assert values["MultiTurn/Turn2/HackRate"] == 1 / 2
     assert values["MultiTurn/Turn1/RewardMean"] == pytest.approx(1.3 / 3)
     assert values["MultiTurn/Turn1/DiscountedMean"] == pytest.approx((0.92 + 1.3) / 3)
+
+
+def test_signs_of_instability_by_hand() -> None:
+    thoughts = ["Okay, a loop.", "Okay.", "ok ok ok", None]
+    turns = [
+        turn(number).model_copy(update={"reasoning": text, "submission": Submission(code=code)})
+        for number, text, code in zip(
+            range(1, 5), thoughts, ("a", "b", "a # again", "c"), strict=True
+        )
+    ]
+    values = batch_scalars([trajectory(*turns), trajectory(turns[2])])
+    assert values["Kernel/NotOkayRate"] == 2 / 4  # of those with reasoning
+    assert values["Kernel/RepeatedRate"] == 1 / 5
+    assert "Kernel/NotOkayRate" not in batch_scalars([trajectory(turns[3])])
 
 
 def test_what_a_batch_says_nothing_of_is_left_out() -> None:

@@ -158,6 +158,23 @@ def test_each_turn_is_a_row_with_the_prompt_that_was_sent(tmp_path) -> None:
     assert {each.model for each in episodes_in(tmp_path)} == {"policy@0"}
 
 
+def test_batches_are_logged_with_the_seconds_of_generation_and_judging(tmp_path) -> None:
+    logged = []
+    log: Any = SimpleNamespace(log_batch=lambda *batch, **more: logged.append((*batch, more)))
+    rollouts = TurnRollouts(
+        problem_file(tmp_path),
+        pool=ScriptedPool(judged),
+        settings=Settings(max_turns=2),
+        log=log,
+    )
+    trainer = trainer_of(Scripted, rollouts, tmp_path, num_generations=4)
+    trainer.script = [("wrong", "plain"), ("fast", "slow")]
+    trainer.train()
+    [(step, episodes, more)] = logged
+    assert (step, [len(each.turns) for each in episodes]) == (0, [2, 2])
+    assert more["timing"]["generate"] >= 0 and more["timing"]["judge"] > 0
+
+
 def test_replies_are_parted_from_reasoning_and_known_to_be_cut_off(tmp_path) -> None:
     """Also where the chat template opens the reasoning."""
     said = [f"Hm.</think>\n{reply('fast')}", f"Perhaps so:\n{reply('plain')}"]
