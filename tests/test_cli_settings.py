@@ -78,7 +78,7 @@ def settings_of(command: str, words: list[str], monkeypatch: pytest.MonkeyPatch)
             *words,
         ]
     else:
-        server = pytest.importorskip("kevin_env.integrations.openenv.server")
+        server = pytest.importorskip("kevin_env.integrations.openenv.server.app")
 
         def make_app(pool: Any, settings: Settings, **more: Any) -> None:
             seen.append(settings)

@@ -44,8 +44,8 @@ def serve(
     from kevin_env.selection import find_problems
 
     try:
-        from kevin_env.integrations.openenv import server as openenv
-        from kevin_env.integrations.openenv.tasks import ServerLimits
+        from kevin_env.integrations.openenv.server import app as openenv
+        from kevin_env.integrations.openenv.server.tasks import ServerLimits
     except ImportError as error:
         raise BadInput(str(error)) from error
     load_env_file()

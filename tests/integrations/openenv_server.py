@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from kevin_env.integrations.openenv.server import listen, make_app, make_server
-from kevin_env.integrations.openenv.tasks import ServerLimits
+from kevin_env.integrations.openenv.server.app import listen, make_app, make_server
+from kevin_env.integrations.openenv.server.tasks import ServerLimits
 from kevin_env.judge.api import JudgePool
 
 

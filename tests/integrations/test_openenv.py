@@ -22,7 +22,7 @@ from openenv_server import serving
 from pydantic import BaseModel, ConfigDict
 
 from kevin_env.integrations.openenv import KernelAction, KevinAction, KevinEnv, kernrl_env
-from kevin_env.integrations.openenv.tasks import ResetRequest, ServerLimits, Tasks
+from kevin_env.integrations.openenv.server.tasks import ResetRequest, ServerLimits, Tasks
 from kevin_env.judge import JudgeError, ScriptedPool
 from kevin_env.outcome import CompileError
 from kevin_env.problem import list_problems
@@ -295,7 +295,7 @@ def test_a_step_that_takes_too_long_has_not_happened() -> None:
 
 
 def test_a_pool_can_be_made_to_require_the_sandbox() -> None:
-    from kevin_env.integrations.openenv.server import RequireSandbox
+    from kevin_env.integrations.openenv.server.app import RequireSandbox
     from kevin_env.judge.api import Options, Submission
     from kevin_env.problem import load_problem
 

@@ -22,8 +22,8 @@ from websockets.typing import Origin
 
 from kevin_env.episode import Episode, EpisodeError
 from kevin_env.integrations.openenv import KevinAction, KevinEnv
-from kevin_env.integrations.openenv.environment import KevinEnvironment
-from kevin_env.integrations.openenv.tasks import ServerLimits, Tasks
+from kevin_env.integrations.openenv.server.environment import KevinEnvironment
+from kevin_env.integrations.openenv.server.tasks import ServerLimits, Tasks
 from kevin_env.judge import Judgement, Options, ScriptedPool, Submission
 from kevin_env.judge.api import OnStage
 from kevin_env.problem import Problem, list_problems

@@ -32,8 +32,8 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from kevin_env.cli import app
-from kevin_env.integrations.openenv.environment import DESCRIPTION, NAME, reward_range
-from kevin_env.integrations.openenv.tasks import ServerLimits
+from kevin_env.integrations.openenv.server.environment import DESCRIPTION, NAME, reward_range
+from kevin_env.integrations.openenv.server.tasks import ServerLimits
 from kevin_env.judge import ScriptedPool
 from kevin_env.rules import check_rules
 from kevin_env.settings import Settings

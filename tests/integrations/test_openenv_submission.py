@@ -5,7 +5,7 @@ import pytest
 pytest.importorskip("openenv")
 
 from kevin_env.extract import Extracted, extract
-from kevin_env.integrations.openenv.environment import as_reply
+from kevin_env.integrations.openenv.server.environment import as_reply
 from kevin_env.outcome import CompileError, FormatError
 from kevin_env.rules import check_rules
 

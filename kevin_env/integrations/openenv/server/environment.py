@@ -16,7 +16,7 @@ from openenv.core.env_server.types import EnvironmentMetadata
 
 from kevin_env.episode import Episode, EpisodeError
 from kevin_env.integrations.openenv.client import MOST, KevinAction, KevinObservation, KevinState
-from kevin_env.integrations.openenv.tasks import LEFT, ResetRequest, ServerLimits, Tasks
+from kevin_env.integrations.openenv.server.tasks import LEFT, ResetRequest, ServerLimits, Tasks
 from kevin_env.judge.api import DeviceInfo, JudgePool
 from kevin_env.outcome import CompileError, Incorrect, Outcome, speedup_of
 from kevin_env.parsing import parse

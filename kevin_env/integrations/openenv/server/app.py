@@ -17,8 +17,8 @@ from starlette.routing import Route
 
 from kevin_env.episode import EpisodeError
 from kevin_env.integrations.openenv.client import KevinAction, KevinObservation, KevinState
-from kevin_env.integrations.openenv.environment import NAME, KevinEnvironment
-from kevin_env.integrations.openenv.tasks import ServerLimits, SocketMiddleware, Tasks
+from kevin_env.integrations.openenv.server.environment import NAME, KevinEnvironment
+from kevin_env.integrations.openenv.server.tasks import ServerLimits, SocketMiddleware, Tasks
 from kevin_env.judge.api import (
     Facts,
     JudgeError,
