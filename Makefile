@@ -37,11 +37,13 @@ test-all: $(STAMP)
 
 # Trainers with conflicting pins, each tested in its own environment, without what they need only to
 # train (vLLM, flash-attn). NEMO_GYM and PRIME_RL, if given, are checkouts of what is on no index.
-FRAMEWORKS := skyrl skyrl_trainer tinker trl verifiers verl \
+FRAMEWORKS := openenv skyrl skyrl_trainer tinker trl verifiers verl \
 	$(if $(NEMO_GYM),nemo_gym) $(if $(PRIME_RL),prime_rl)
 PACKAGES_nemo_gym := . aiohttp 'anthropic<=0.109.2' devtools fastapi httpx hydra-core itsdangerous \
 	'mcp<2' 'openai<=2.7.2' orjson pandas psutil pydot python-multipart 'ray[default]' uvicorn uvloop wandb yappi
 PATH_nemo_gym = $(NEMO_GYM)
+PACKAGES_openenv := .[openenv] hatchling
+TESTS_openenv := tests/integrations/test_openenv*.py
 PACKAGES_prime_rl := .[verifiers]
 PATH_prime_rl = $(PRIME_RL)/packages/prime-rl-configs/src
 PACKAGES_skyrl := .[skyrl]
@@ -58,7 +60,7 @@ integration-%: $(STAMP)
 	$(PYTHON) -m venv $(VENV)/integrations/$*
 	$(VENV)/integrations/$*/bin/python -m pip install --quiet --disable-pip-version-check \
 		$$(grep -E '^(torch|triton|pytest.*)==' constraints.txt) -e $(PACKAGES_$*)
-	PYTHONPATH=$(PATH_$*) $(VENV)/integrations/$*/bin/python -m pytest tests/integrations/test_$*.py
+	PYTHONPATH=$(PATH_$*) $(VENV)/integrations/$*/bin/python -m pytest $(or $(TESTS_$*),tests/integrations/test_$*.py)
 
 fmt: $(STAMP)
 	$(BIN)/ruff check --fix .

@@ -95,9 +95,12 @@ def test_commands_and_options_exist(page: Path) -> None:
 def test_code_of_frameworks_is_quoted_from_examples() -> None:
     files = [each for each in (ROOT / "examples").iterdir() if each.suffix in (".py", ".toml")]
     texts = [re.sub(r"^ +", "", file.read_text(encoding="utf-8"), flags=re.M) for file in files]
-    page = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```\w+\n(.*?)```", page[page.index("## TRL") :], re.DOTALL)
-    assert len(blocks) >= 3
+    training, openenv = (
+        (ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("training.md", "openenv.md")
+    )
+    pages = training[training.index("## TRL") :] + openenv
+    blocks = re.findall(r"```\w+\n(.*?)```", pages, re.DOTALL)
+    assert len(blocks) >= 5
     for block in blocks:
         assert any(re.sub(r"^ +", "", block, flags=re.M) in text for text in texts), block
 

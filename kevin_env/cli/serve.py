@@ -45,7 +45,7 @@ def serve(
 
     try:
         from kevin_env.integrations.openenv.server import app as openenv
-        from kevin_env.integrations.openenv.server.tasks import ServerLimits
+        from kevin_env.integrations.openenv.server.sessions import ServerLimits
     except ImportError as error:
         raise BadInput(str(error)) from error
     load_env_file()

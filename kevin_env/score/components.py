@@ -114,7 +114,6 @@ class WeightedSum:
 
 _MILESTONE = 1.05
 """CUDA Agent's: more than 5 % faster."""
-_SLOWEST = -0.2
 _SHORT_CODE, _LONG_CODE = 125, 2000
 _LONG_THOUGHT, _LONGEST_THOUGHT, _THOUGHT_FLOOR, _NO_THOUGHT = 500, 1000, 0.7, 0.5
 
@@ -178,8 +177,8 @@ def _kernrl(scored: Scored) -> float:
         return -0.25 if _compile(scored) else -0.5
     speedup = speedup_of(scored.outcome)
     if speedup is None:
-        return _SLOWEST
-    return speedup - 1.0 if speedup > 1.0 else max(0.5 * (speedup - 1.0), _SLOWEST)
+        return 0.0
+    return speedup - 1.0 if speedup > 1.0 else 0.5 * (speedup - 1.0)
 
 
 def _length(scored: Scored) -> float:
@@ -243,8 +242,8 @@ KERNRL = Component(
 )
 """-0.5 if it did not build, -0.25 if it was not correct, else speedup - 1, halved below 0, up to 2.
 
-The minimum for a correct kernel is -0.2: kernrl itself pays a kernel of less than half the
-reference's speed less than a wrong one. An implausible time is paid like the slowest.
+As in kernrl, a correct kernel of less than half the reference's speed is paid less than a wrong
+one, and a correct kernel without a speedup 0.
 """
 LENGTH = Component(
     "length",

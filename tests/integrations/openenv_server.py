@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from kevin_env.integrations.openenv.server.app import listen, make_app, make_server
-from kevin_env.integrations.openenv.server.tasks import ServerLimits
+from kevin_env.integrations.openenv.server.sessions import ServerLimits
 from kevin_env.judge.api import JudgePool
 
 

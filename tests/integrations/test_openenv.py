@@ -2,9 +2,11 @@
 loopback port.
 """
 
+import json
 import random
+import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import closing
 from pathlib import Path
@@ -15,19 +17,22 @@ import pytest
 pytest.importorskip("openenv")
 
 import requests
-from docs_code import code_block
 from episodes import KERNEL, REPLY, SOURCE, WRONG, another, correct, problem_file
 from openenv.core.generic_client import GenericEnvClient
 from openenv_server import serving
 from pydantic import BaseModel, ConfigDict
+from stub_server import Answer, serve
+from tiny_model import load_example
 
-from kevin_env.integrations.openenv import KernelAction, KevinAction, KevinEnv, kernrl_env
-from kevin_env.integrations.openenv.server.tasks import ResetRequest, ServerLimits, Tasks
+from kevin_env.integrations.openenv import KernelAction, KernelEnv, kernrl_env
+from kevin_env.integrations.openenv.server.sessions import ServerLimits
+from kevin_env.integrations.openenv.server.tasks import ResetRequest, Tasks
 from kevin_env.judge import JudgeError, ScriptedPool
 from kevin_env.outcome import CompileError
 from kevin_env.problem import list_problems
 from kevin_env.score import discounted_returns
 from kevin_env.selection import find_problems, split
+from kevin_env.settings import Settings
 
 LINK = CompileError(kind="link", message="No such library.", details="ld: cannot find -lfast")
 
@@ -51,7 +56,7 @@ def url() -> Iterator[str]:
 def test_the_fields_of_kernrl_and_ours_on_the_wire(url: str) -> None:
     with GenericEnvClient(base_url=url).sync() as env:
         first = env.reset(problem_id="L1_23_Softmax")
-        assert (first.reward, first.done) == (None, False)
+        assert (first.reward, first.done) == (0.0, False)
         told = first.observation
         assert (
             told["problem_id"] == "L1_23_Softmax" and told["turn"] == 0 and told["max_turns"] == 4
@@ -62,6 +67,7 @@ def test_the_fields_of_kernrl_and_ours_on_the_wire(url: str) -> None:
             told["messages"][-1]["role"] == "user" and "ModelNew" in told["messages"][-1]["content"]
         )
         assert (told["category"], told["correctness_pass"], told["feedback"]) == (None, None, "")
+        assert told["compilation_success"]
 
         broken = env.step({"code": another(7)}).observation
         assert (broken["category"], broken["kind"], broken["compilation_success"]) == (
@@ -85,6 +91,7 @@ def test_the_fields_of_kernrl_and_ours_on_the_wire(url: str) -> None:
         assert (right.observation["correctness_pass"], right.observation["speedup"]) == (True, 2.0)
         assert right.observation["speedup_interval"] == [1.8, 2.2]
         assert (right.reward, right.done, right.observation["turn"]) == (2.3, False, 3)
+        assert right.observation["metadata"] == {"step": 3, "solved": True}
         state = env.state()
         assert {
             "problem_id": "L1_23_Softmax",
@@ -130,16 +137,31 @@ def test_kernrls_own_client_can_read_what_comes(url: str) -> None:
 
 def test_code_written_for_kernrl_runs_with_one_import_changed(url: str) -> None:
     with kernrl_env(base_url=url) as client:
-        result = client.reset(problem_id="L1_23_Softmax")
+        result = client.reset(problem_id="23_Softmax")
+        assert result.observation.problem_id == "L1_23_Softmax"
         result = client.step(KernelAction(code=KERNEL.replace("class ModelNew", "class Model")))
         assert result.observation.correctness_pass and result.observation.speedup == 1.0
         assert client.state().best_speedup == 1.0 and not client.state().solved
 
 
+def test_rewards_and_the_end_of_an_episode_can_be_those_of_kernrl() -> None:
+    settings = Settings(score="kernrl", max_turns=10, stop_on=1.05, rules="open", pay_repeats=True)
+    outcomes = [correct(0.5), correct(0.25), WRONG, correct(1.5)]
+    with (
+        closing(ScriptedPool(outcomes)) as pool,
+        serving(pool, settings=settings) as url,
+        kernrl_env(base_url=url) as env,
+    ):
+        env.reset(problem_id="L1_23_Softmax")
+        steps = [env.step(KernelAction(code=another(turn))) for turn in range(4)]
+    assert [step.reward for step in steps] == pytest.approx([-0.25, -0.375, -0.25, 0.5])
+    assert [step.done for step in steps] == [False, False, False, True]
+
+
 def test_scores_and_returns_are_of_each_turn_and_clipped(url: str) -> None:
-    with KevinEnv(base_url=url) as env:
+    with KernelEnv(base_url=url) as env:
         env.reset(problem_id="L1_26_GELU_")
-        results = [env.step(KevinAction(code=another(number))) for number in (8, 50, 2, 7)]
+        results = [env.step(KernelAction(code=another(number))) for number in (8, 50, 2, 7)]
     rewards = [result.reward for result in results]
     assert rewards == [0.0, 10.3, 2.3, 0.0]
     assert results[1].observation.speedup == 50.0
@@ -151,11 +173,11 @@ def test_scores_and_returns_are_of_each_turn_and_clipped(url: str) -> None:
 
 
 def test_a_seed_draws_the_problem_and_an_id_is_kept(url: str) -> None:
-    with KevinEnv(base_url=url) as env:
+    with KernelEnv(base_url=url) as env:
         drawn = [env.reset(seed=seed).observation.problem_id for seed in (3, 4, 3, 5, 6)]
         assert drawn[0] == drawn[2] and len(set(drawn)) > 2
         assert env.reset(seed=0, episode_id="mine: 1").observation.turn == 0
-        env.step(KevinAction(code=REPLY))
+        env.step(KernelAction(code=REPLY))
         assert (env.state().episode_id, env.state().step_count) == ("mine: 1", 1)
         env.reset(seed=0)
         assert env.state().episode_id not in (None, "mine: 1") and env.state().step_count == 0
@@ -194,11 +216,12 @@ def test_nothing_that_is_asked_for_is_passed_over_in_silence(url: str, tmp_path:
         "an index needs a split": {"index": 1},
         "not both": {"problem_id": "L1_23_Softmax", "split": "L1"},
         "did you mean L1_23_Softmax": {"problem_id": "L1_23_softmax"},
+        "did you mean L1_2_Standard_matrix_multiplication_, L1_23": {"problem_id": "L1_2"},
         "unknown problem": {"problem_id": file.path},
     }
-    with KevinEnv(base_url=url) as env:
+    with KernelEnv(base_url=url) as env:
         env.reset(problem_id="L1_23_Softmax")
-        env.step(KevinAction(code=REPLY))
+        env.step(KernelAction(code=REPLY))
         for words, options in refused.items():
             with pytest.raises(RuntimeError, match=words):
                 env.reset(**options)
@@ -206,31 +229,33 @@ def test_nothing_that_is_asked_for_is_passed_over_in_silence(url: str, tmp_path:
 
 
 def test_calls_out_of_order_are_told(url: str) -> None:
-    with KevinEnv(base_url=url) as env:
+    with KernelEnv(base_url=url) as env:
         with pytest.raises(RuntimeError, match="send reset first"):
-            env.step(KevinAction(code=REPLY))
+            env.step(KernelAction(code=REPLY))
         assert env.state().episode_id is None
         env.reset(seed=0)
-        while not env.step(KevinAction(code=REPLY)).done:
+        while not env.step(KernelAction(code=REPLY)).done:
             pass
         with pytest.raises(RuntimeError, match="ended after turn 4"):
-            env.step(KevinAction(code=REPLY))
+            env.step(KernelAction(code=REPLY))
     answer = requests.post(f"{url}/step", json={"action": {"code": REPLY}})
     assert answer.status_code == 409 and "/ws" in answer.json()["detail"]
-    assert requests.post(f"{url}/reset", json={"problem_id": "L1_23"}).status_code == 400
+    assert requests.post(f"{url}/reset", json={"problem_id": "L1_2"}).status_code == 400
 
 
 def test_a_judge_that_fails_takes_no_turn(url: str) -> None:
-    with KevinEnv(base_url=url) as env:
+    with KernelEnv(base_url=url) as env:
         env.reset(seed=0)
         with pytest.raises(RuntimeError, match="the judge is out"):
-            env.step(KevinAction(code=another(9)))
+            env.step(KernelAction(code=another(9)))
         assert env.state().step_count == 0
-        assert env.step(KevinAction(code=another(2))).observation.turn == 1
+        assert env.step(KernelAction(code=another(2))).observation.turn == 1
 
 
 def test_tasks_are_listed_by_split(url: str) -> None:
-    splits = {each["name"]: each["type"] for each in requests.get(f"{url}/kevin_env/splits").json()}
+    splits = {
+        each["name"]: each["type"] for each in requests.get(f"{url}/kernel_env/splits").json()
+    }
     assert (
         splits["train"] == "train"
         and splits["held_out"] == "test"
@@ -238,7 +263,7 @@ def test_tasks_are_listed_by_split(url: str) -> None:
     )
 
     def ask(what: str, **words: Any) -> Any:
-        return requests.post(f"{url}/kevin_env/{what}", json=words)
+        return requests.post(f"{url}/kernel_env/{what}", json=words)
 
     sides = split(list_problems())
     for side in ("train", "held_out"):
@@ -252,7 +277,7 @@ def test_tasks_are_listed_by_split(url: str) -> None:
     assert one == tasks[2]
     assert ask("task", split="held_out", index=-1).status_code == 400
     assert ask("tasks", split="nonsense").status_code == 400
-    with KevinEnv(base_url=url) as env:
+    with KernelEnv(base_url=url) as env:
         assert env.reset(split="held_out", index=2).observation.problem_id == one["id"]
 
 
@@ -261,12 +286,12 @@ def test_only_what_is_served_can_be_had(tmp_path: Path) -> None:
     with (
         closing(ScriptedPool(answer)) as pool,
         serving(pool, problems=[own]) as url,
-        KevinEnv(base_url=url) as env,
+        KernelEnv(base_url=url) as env,
     ):
         assert env.reset().observation.reference_code == SOURCE
         with pytest.raises(RuntimeError, match="unknown problem 'L1_23_Softmax'"):
             env.reset(problem_id="L1_23_Softmax")
-        assert [each["name"] for each in requests.get(f"{url}/kevin_env/splits").json()] == ["all"]
+        assert [each["name"] for each in requests.get(f"{url}/kernel_env/splits").json()] == ["all"]
 
 
 def test_a_step_that_takes_too_long_has_not_happened() -> None:
@@ -280,17 +305,17 @@ def test_a_step_that_takes_too_long_has_not_happened() -> None:
     with (
         closing(ScriptedPool(slow)) as pool,
         serving(pool, limits) as url,
-        KevinEnv(base_url=url) as env,
+        KernelEnv(base_url=url) as env,
     ):
         told = env.reset(seed=0).observation
         assert (told.step_timeout_s, told.idle_timeout_s) == (0.3, 77)
         with pytest.raises(
             RuntimeError, match=r"not judged within 0\.3 s; the same action may be sent again"
         ):
-            env.step(KevinAction(code=REPLY))
+            env.step(KernelAction(code=REPLY))
         assert (env.state().step_count, env.state().step_timeout_s) == (0, 0.3)
         free.set()
-        assert env.step(KevinAction(code=REPLY)).observation.turn == 1
+        assert env.step(KernelAction(code=REPLY)).observation.turn == 1
         assert len(pool.submissions) == 2
 
 
@@ -322,15 +347,53 @@ def test_the_web_interface_works(monkeypatch: pytest.MonkeyPatch) -> None:
         assert (step["reward"], step["observation"]["speedup"]) == (2.3, 2.0)
 
 
-def test_the_samples_of_the_page_are_prompts_as_sent_with_their_returns(url: str) -> None:
-    replies = iter([another(8), another(2), REPLY, another(3)] * 2)
-    names: dict[str, Any] = {"KevinAction": KevinAction, "my_model": lambda messages: next(replies)}
-    exec(code_block("openenv.md", "def samples("), names)
-    with KevinEnv(base_url=url) as env:
-        found = list(names["samples"](env, "train", 2))
-    assert len(found) == 8
-    scores = [0.0, 2.3, 1.3, 3.3]
-    assert [value for _, value in found] == pytest.approx([*discounted_returns(scores, 0.4)] * 2)
-    assert found[0][0][0] == found[4][0][0], "the episodes of a group begin with the same prompt"
-    assert "512 of 1024 elements differ." in found[1][0][0][-1]["content"]
-    assert [reply for (_, reply), _ in found[:2]] == [another(8), another(2)]
+def completion(**message: Any) -> Answer:
+    """A response of a chat endpoint that does not stream."""
+    choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", **message}}
+    body = {"id": "1", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice]}
+    return Answer(raw=json.dumps(body).encode())
+
+
+def call(name: str, **arguments: Any) -> Answer:
+    function = {"name": name, "arguments": json.dumps(arguments)}
+    return completion(
+        content=None, tool_calls=[{"id": name, "type": "function", "function": function}]
+    )
+
+
+@pytest.fixture
+def example(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], url: str
+) -> Callable[..., list[str]]:
+    """Runs the example against a server, with what a model answers; returns the printed lines."""
+
+    def run(answers: list[Answer], *words: str) -> list[str]:
+        monkeypatch.setenv("OPENAI_API_KEY", "none")
+        with serve(*answers) as stub:
+            argv = ["openenv_client.py", "m", "--base-url", stub.url, "--server", url, *words]
+            monkeypatch.setattr(sys, "argv", argv)
+            load_example("openenv_client").main()
+        return capsys.readouterr().out.splitlines()
+
+    return run
+
+
+def test_the_example_plays_by_messages(example: Callable[..., list[str]]) -> None:
+    replies = [another(8), another(2), REPLY, another(3)]
+    returns = discounted_returns([0.0, 2.3, 1.3, 3.3], 0.4)
+    expected = [f"turn {turn}: return {value:.2f}" for turn, value in enumerate(returns, 1)]
+    assert example([completion(content=reply) for reply in replies]) == expected
+
+
+def test_the_example_plays_by_tools(example: Callable[..., list[str]]) -> None:
+    answers = [
+        call("get_problem"),
+        call("submit_kernel", code=another(8)),
+        call("submit_kernel"),  # without code, which costs no turn
+        call("submit_kernel", code=another(2)),
+        completion(content="Done."),
+    ]
+    assert example(answers, "--tools") == [
+        "turn 1: correctness, reward 0.00",
+        "turn 2: correct, reward 2.30",
+    ]

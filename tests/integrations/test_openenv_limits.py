@@ -21,9 +21,10 @@ from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Origin
 
 from kevin_env.episode import Episode, EpisodeError
-from kevin_env.integrations.openenv import KevinAction, KevinEnv
-from kevin_env.integrations.openenv.server.environment import KevinEnvironment
-from kevin_env.integrations.openenv.server.tasks import ServerLimits, Tasks
+from kevin_env.integrations.openenv import KernelAction, KernelEnv
+from kevin_env.integrations.openenv.server.environment import KernelEnvironment
+from kevin_env.integrations.openenv.server.sessions import ServerLimits
+from kevin_env.integrations.openenv.server.tasks import Tasks
 from kevin_env.judge import Judgement, Options, ScriptedPool, Submission
 from kevin_env.judge.api import OnStage
 from kevin_env.problem import Problem, list_problems
@@ -64,15 +65,15 @@ def fits(url: str) -> bool:
 
 def test_one_session_too_many_is_told_so_and_the_others_go_on(pool: ScriptedPool) -> None:
     with serving(pool, ServerLimits(sessions=2)) as url:
-        with KevinEnv(base_url=url) as one, KevinEnv(base_url=url) as two:
+        with KernelEnv(base_url=url) as one, KernelEnv(base_url=url) as two:
             for env in (one, two):
                 env.reset(seed=0)
             with pytest.raises(RuntimeError, match="CAPACITY_REACHED"):
-                KevinEnv(base_url=url).reset(seed=2)
+                KernelEnv(base_url=url).reset(seed=2)
             assert (
-                one.step(KevinAction(code=REPLY)).reward
+                one.step(KernelAction(code=REPLY)).reward
                 == 1.3
-                == two.step(KevinAction(code=REPLY)).reward
+                == two.step(KernelAction(code=REPLY)).reward
             )
         until(lambda: fits(url))
 
@@ -144,14 +145,14 @@ def test_a_server_that_is_stopped_waits_for_nobody(capfd: pytest.CaptureFixture[
 
 
 def test_a_session_that_was_ended_begins_nothing_any_more(pool: ScriptedPool) -> None:
-    environment = KevinEnvironment(pool, Tasks(list_problems(1), {}), Settings(), ServerLimits())
+    environment = KernelEnvironment(pool, Tasks(list_problems(1), {}), Settings(), ServerLimits())
     environment.reset(seed=0)
     assert environment.state.problem_id is not None
     environment.close()
     assert environment.state.problem_id is None
     for call in (
         lambda: environment.reset(seed=0),
-        lambda: environment.step(KevinAction(code=REPLY)),
+        lambda: environment.step(KernelAction(code=REPLY)),
     ):
         with pytest.raises(EpisodeError, match="this session is over; connect again"):
             call()
@@ -167,11 +168,11 @@ def test_a_silent_session_is_ended(pool: ScriptedPool) -> None:
                 client.recv(timeout=60)
             assert time.monotonic() - start >= 0.9
         until(lambda: episodes() == before)
-        with KevinEnv(base_url=url) as env:
+        with KernelEnv(base_url=url) as env:
             env.reset(seed=0)
             until(lambda: episodes() == before)
             with pytest.raises(RuntimeError, match="send reset first"):
-                env.step(KevinAction(code=REPLY))
+                env.step(KernelAction(code=REPLY))
 
 
 def test_the_time_of_a_step_is_no_silence() -> None:
@@ -183,21 +184,10 @@ def test_the_time_of_a_step_is_no_silence() -> None:
     with (
         closing(ScriptedPool(slow)) as pool,
         serving(pool, limits) as url,
-        KevinEnv(base_url=url) as env,
+        KernelEnv(base_url=url) as env,
     ):
         env.reset(seed=0)
-        assert env.step(KevinAction(code=REPLY)).observation.turn == 1
-
-
-def test_no_session_opens_without_a_socket(pool: ScriptedPool) -> None:
-    with serving(pool, SMALL) as url:
-        create = {"jsonrpc": "2.0", "id": 1, "method": "openenv/session/create"}
-        for _ in range(2):
-            assert (
-                "no MCP tools"
-                in requests.post(f"{url}/mcp", json=create).json()["error"]["message"]
-            )
-        assert fits(url)
+        assert env.step(KernelAction(code=REPLY)).observation.turn == 1
 
 
 def test_pages_of_other_origins_are_refused(pool: ScriptedPool) -> None:
@@ -210,6 +200,8 @@ def test_pages_of_other_origins_are_refused(pool: ScriptedPool) -> None:
                     legacy=True,
                     origin=Origin(origin),
                 )
+            answer = requests.post(f"{url}/mcp", data="{}", headers={"Origin": origin})
+            assert answer.status_code == 403
         with connect(
             f"{url.replace('http', 'ws')}/ws", proxy=None, legacy=True, origin=Origin(url)
         ) as client:
@@ -224,7 +216,7 @@ def test_messages_have_a_size(pool: ScriptedPool) -> None:
                 tell(client, "step", code="x" * 5000)
             assert client.close_code == 1009
         body = json.dumps({"action": {"code": "x" * 5000}}).encode()
-        for path in ("step", "reset", "kevin_env/tasks"):
+        for path in ("step", "reset", "kernel_env/tasks"):
             assert requests.post(f"{url}/{path}", data=body).status_code == 413
             assert (
                 requests.post(f"{url}/{path}", data=iter([body[:3000], body[3000:]])).status_code
@@ -235,10 +227,10 @@ def test_messages_have_a_size(pool: ScriptedPool) -> None:
 
 @pytest.mark.parametrize("words", ["{", "[" * 2000, '{"type": "jump"}'])
 def test_nonsense_harms_nobody_else(pool: ScriptedPool, words: str) -> None:
-    with serving(pool, ServerLimits(sessions=2)) as url, KevinEnv(base_url=url) as env:
+    with serving(pool, ServerLimits(sessions=2)) as url, KernelEnv(base_url=url) as env:
         env.reset(seed=0)
         with socket_to(url) as client:
             client.send(words)
             assert json.loads(client.recv(timeout=20))["type"] == "error"
-        assert env.step(KevinAction(code=REPLY)).reward == 1.3
+        assert env.step(KernelAction(code=REPLY)).reward == 1.3
         until(lambda: fits(url))

@@ -12,7 +12,7 @@ pytest.importorskip("openenv")
 from episodes import another, correct
 from openenv_server import serving
 
-from kevin_env.integrations.openenv import KevinAction, KevinEnv, KevinObservation
+from kevin_env.integrations.openenv import KernelAction, KernelEnv, KernelObservation
 from kevin_env.judge import ScriptedPool
 from kevin_env.problem import problem_paths
 
@@ -48,19 +48,19 @@ class Judges:
         return correct(1 + number / 100)
 
 
-async def play(url: str, session: int) -> list[KevinObservation]:
-    async with KevinEnv(base_url=url) as env:
+async def play(url: str, session: int) -> list[KernelObservation]:
+    async with KernelEnv(base_url=url) as env:
         result = await env.reset(problem_id=IDS[session], episode_id=f"session {session}")
         seen = [result.observation]
         for turn in range(TURNS):
-            result = await env.step(KevinAction(code=another(10 * session + turn)))
+            result = await env.step(KernelAction(code=another(10 * session + turn)))
             seen.append(result.observation)
             assert (await env.state()).episode_id == f"session {session}"
         assert result.done
         return seen
 
 
-async def play_all(url: str) -> list[list[KevinObservation]]:
+async def play_all(url: str) -> list[list[KernelObservation]]:
     return await asyncio.gather(*(play(url, session) for session in range(SESSIONS)))
 
 

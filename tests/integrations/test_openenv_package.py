@@ -33,7 +33,7 @@ from typer.testing import CliRunner
 
 from kevin_env.cli import app
 from kevin_env.integrations.openenv.server.environment import DESCRIPTION, NAME, reward_range
-from kevin_env.integrations.openenv.server.tasks import ServerLimits
+from kevin_env.integrations.openenv.server.sessions import ServerLimits
 from kevin_env.judge import ScriptedPool
 from kevin_env.rules import check_rules
 from kevin_env.settings import Settings
@@ -115,15 +115,25 @@ def test_the_manifest_says_what_is_so() -> None:
     assert (MANIFEST["name"], MANIFEST["description"]) == (NAME, DESCRIPTION)
     own = tomllib.loads((FOLDER / "pyproject.toml").read_text())["project"]
     assert MANIFEST["version"] == own["version"] == metadata.version("kevin-env")
+    assert own["name"] == f"openenv-{NAME.replace('_', '-')}"  # AutoEnv derives it from the Space
     module, _, name = MANIFEST["app"].partition(":")
     asgi = getattr(import_module(module), name)
-    assert "/kevin_env/splits" in str(asgi.openapi()["paths"]).replace("{env_name}", NAME)
+    assert "/kernel_env/splits" in str(asgi.openapi()["paths"]).replace("{env_name}", NAME)
     with pytest.raises(AttributeError):
         import_module(module).nothing  # noqa: B018
     assert (
         Settings().max_turns * ServerLimits().step_timeout
         <= validation["resources"]["episode_timeout_s"]
     )
+
+
+def test_the_hardware_of_the_space_fits_the_problems() -> None:
+    card = (FOLDER / "README.md").read_text()
+    measured = json.loads((ROOT / "benchmarks" / "results" / "lint.h200.json").read_text())["rows"]
+    most = max(row["peak_bytes"] for row in measured if row["name"].startswith("ours/"))
+    assert f"largest problem takes {most / 1e9:.1f} GB" in card
+    suggested = re.search(r"^suggested_hardware: (\S+)$", card, re.MULTILINE)
+    assert suggested and f"--hardware {suggested.group(1)}`" in card
 
 
 def instructions(dockerfile: str) -> list[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import logging
 import socket
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -10,15 +11,21 @@ from typing import Any
 import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
 from openenv.core.env_server.http_server import create_app
 from openenv.core.env_server.types import ConcurrencyConfig
 from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 from starlette.routing import Route
 
 from kevin_env.episode import EpisodeError
-from kevin_env.integrations.openenv.client import KevinAction, KevinObservation, KevinState
-from kevin_env.integrations.openenv.server.environment import NAME, KevinEnvironment
-from kevin_env.integrations.openenv.server.tasks import ServerLimits, SocketMiddleware, Tasks
+from kevin_env.integrations.openenv.models import KernelAction, KernelObservation, KernelState
+from kevin_env.integrations.openenv.server.environment import NAME, KernelEnvironment
+from kevin_env.integrations.openenv.server.sessions import (
+    HttpSessions,
+    ServerLimits,
+    SocketMiddleware,
+)
+from kevin_env.integrations.openenv.server.tasks import Tasks
 from kevin_env.judge.api import (
     Facts,
     JudgeError,
@@ -51,18 +58,21 @@ def make_app(
         problems: the problems to offer; by default all of ours.
         limits: limits of sessions, messages and times.
     """
+    # Or it prints a traceback whenever a tool is called wrongly; the client gets the error.
+    logging.getLogger("fastmcp").setLevel(logging.CRITICAL)
     limits = limits or ServerLimits()
     tasks = Tasks(tuple(list_problems() if problems is None else problems), our_sides())
     app = create_app(
-        functools.partial(KevinEnvironment, pool, tasks, settings or Settings(), limits),
-        KevinAction,
-        KevinObservation,
+        functools.partial(KernelEnvironment, pool, tasks, settings or Settings(), limits),
+        KernelAction,
+        KernelObservation,
         env_name=NAME,
-        state_cls=KevinState,
+        state_cls=KernelState,
         concurrency_config=ConcurrencyConfig(max_concurrent_envs=limits.sessions),
     )
-    # OpenEnv's own route opens sessions that no WebSocket ends.
-    app.router.routes.insert(0, Route("/mcp", _refuse_mcp, methods=["POST"]))
+    (mcp,) = [each for each in app.routes if isinstance(each, APIRoute) and each.path == "/mcp"]
+    sessions = HttpSessions(mcp.endpoint, limits.attach_timeout)
+    app.router.routes.insert(0, Route("/mcp", sessions.post, methods=["POST"]))
     app.add_middleware(SocketMiddleware, seconds=limits.idle_timeout)
     app.add_middleware(RequestBodyLimitMiddleware, max_body_size=limits.message_bytes)
     for kind in _STATUS:
@@ -142,11 +152,6 @@ def listen(host: str, port: int) -> socket.socket:
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     return socket.create_server((host, port), family=family, backlog=1024)
-
-
-async def _refuse_mcp(_: Request) -> JSONResponse:
-    error = {"code": -32601, "message": "there are no MCP tools; play over the WebSocket /ws"}
-    return JSONResponse({"jsonrpc": "2.0", "id": None, "error": error})
 
 
 def _refuse(_: Request, error: Exception) -> JSONResponse:

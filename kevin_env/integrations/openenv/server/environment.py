@@ -11,12 +11,14 @@ from concurrent.futures import Future
 from importlib import metadata, resources
 from typing import Any
 
-from openenv.core.env_server.interfaces import Environment
-from openenv.core.env_server.types import EnvironmentMetadata
+from fastmcp import FastMCP
+from openenv.core.env_server.mcp_environment import MCPEnvironment
+from openenv.core.env_server.types import Action, EnvironmentMetadata, Observation
 
 from kevin_env.episode import Episode, EpisodeError
-from kevin_env.integrations.openenv.client import MOST, KevinAction, KevinObservation, KevinState
-from kevin_env.integrations.openenv.server.tasks import LEFT, ResetRequest, ServerLimits, Tasks
+from kevin_env.integrations.openenv.models import KernelAction, KernelObservation, KernelState
+from kevin_env.integrations.openenv.server.sessions import LEFT, ServerLimits
+from kevin_env.integrations.openenv.server.tasks import ResetRequest, Tasks
 from kevin_env.judge.api import DeviceInfo, JudgePool
 from kevin_env.outcome import CompileError, Incorrect, Outcome, speedup_of
 from kevin_env.parsing import parse
@@ -24,21 +26,23 @@ from kevin_env.record import Turn
 from kevin_env.score import Score, WeightedSum, discounted_returns, resolve_score
 from kevin_env.settings import Settings
 
-NAME = "kevin_env"
+NAME = "kernel_env"
 DESCRIPTION = (
     "Rewrite a PyTorch module as a GPU kernel over several turns, "
     "judged outside the kernel's own process."
 )
-
-
+MOST = 10.3
+"""Upper end of a reward without one: with the default score, ten times as fast."""
 _SOLVED = 1.05
 """kernrl's: from this speedup on a problem counts as solved."""
+_TASK = {"problem_id", "problem_description", "reference_code", "gpu_info", "messages"}
+"""Fields of an observation that `get_problem` returns, and `submit_kernel` does not."""
 
 
-class KevinEnvironment(Environment[KevinAction, KevinObservation, KevinState]):
+class KernelEnvironment(MCPEnvironment):
     """One session: one episode at a time, judged by a pool that all sessions share.
 
-    Nothing starts before the first `reset`.
+    Nothing starts before the first `reset`, or `get_problem` of the MCP tools.
 
     Args:
         pool: the judges; the caller closes them.
@@ -52,7 +56,10 @@ class KevinEnvironment(Environment[KevinAction, KevinObservation, KevinState]):
     def __init__(
         self, pool: JudgePool, tasks: Tasks, settings: Settings, limits: ServerLimits
     ) -> None:
-        super().__init__()
+        tools = FastMCP(NAME)
+        for tool in (self.list_problems, self.get_problem, self.submit_kernel):
+            tools.tool(tool)
+        super().__init__(tools)
         self._pool, self._tasks, self._settings, self._limits = pool, tasks, settings, limits
         self._range = reward_range(settings.score)
         self._random = random.Random()
@@ -64,7 +71,7 @@ class KevinEnvironment(Environment[KevinAction, KevinObservation, KevinState]):
 
     def reset(
         self, seed: int | None = None, episode_id: str | None = None, **kwargs: Any
-    ) -> KevinObservation:
+    ) -> KernelObservation:
         """Starts an episode and drops the one before, unless this fails.
 
         Args:
@@ -91,10 +98,15 @@ class KevinEnvironment(Environment[KevinAction, KevinObservation, KevinState]):
         self._episode = episode
         return self._observe(episode)
 
-    def step(
-        self, action: KevinAction, timeout_s: float | None = None, **kwargs: Any
-    ) -> KevinObservation:
-        """Takes one turn.
+    def _step_impl(
+        self, action: Action, timeout_s: float | None = None, **kwargs: Any
+    ) -> Observation:
+        return asyncio.run(self.step_async(action, timeout_s))
+
+    async def step_async(
+        self, action: Action, timeout_s: float | None = None, **kwargs: Any
+    ) -> Observation:
+        """Takes one turn. Judging is cancelled if the client or the session is gone.
 
         Raises:
             EpisodeError: before `reset` and after the end of an episode.
@@ -102,13 +114,12 @@ class KevinEnvironment(Environment[KevinAction, KevinObservation, KevinState]):
                 happened then.
             JudgeError: if the judge fails. Neither has it then.
         """
-        return asyncio.run(self.step_async(action, timeout_s))
-
-    async def step_async(
-        self, action: KevinAction, timeout_s: float | None = None, **kwargs: Any
-    ) -> KevinObservation:
-        """`step` for the server. Judging is cancelled if the client or the session is gone."""
-        judging = self._judging = await asyncio.to_thread(self._begin, action)
+        if not isinstance(action, KernelAction):
+            return await super().step_async(action, timeout_s, **kwargs)
+        episode = self._require_episode()
+        judging = self._judging = await asyncio.to_thread(
+            lambda: episode.submit_later(as_reply(action.code))
+        )
         budget = min(self._limits.step_timeout, timeout_s or self._limits.step_timeout)
         turn, leaving = (
             asyncio.wrap_future(judging),
@@ -120,12 +131,46 @@ class KevinEnvironment(Environment[KevinAction, KevinObservation, KevinState]):
         leaving.cancel()
         if turn not in done and judging.cancel():
             raise TimeoutError(f"not judged within {budget:g} s; the same action may be sent again")
-        return self._observe(self._require_episode(), await turn)
+        self._require_open()
+        return self._observe(episode, await turn)
+
+    def list_problems(self, split: str = "train") -> list[dict[str, Any]]:
+        """The problems that can be chosen.
+
+        Args:
+            split: `train`, `held_out`, `all`, or a level such as `L1`.
+        """
+        return self.list_tasks(split)
+
+    async def get_problem(self, problem_id: str | None = None) -> dict[str, Any]:
+        """The task: a PyTorch module to rewrite as a GPU kernel. Starts the episode if none runs.
+
+        Args:
+            problem_id: The problem to start with; by default one is drawn. Once the episode runs,
+                there is no other.
+        """
+        episode = self._episode
+        if episode is None:
+            observation = await asyncio.to_thread(self.reset, problem_id=problem_id)
+        elif problem_id in (None, episode.problem.id):
+            observation = self._observe(episode)
+        else:
+            raise EpisodeError(f"the problem of this episode is {episode.problem.id}")
+        return observation.model_dump(mode="json", include={*_TASK, "turn", "max_turns"})
+
+    async def submit_kernel(self, code: str) -> dict[str, Any]:
+        """Compiles, checks and times a kernel, and returns the outcome. Uses up one turn.
+
+        Args:
+            code: One complete Python file that defines `ModelNew`.
+        """
+        observation = await self.step_async(KernelAction(code=code))
+        return observation.model_dump(mode="json", exclude=_TASK)
 
     @property
-    def state(self) -> KevinState:
+    def state(self) -> KernelState:
         """Where the episode stands; without one, what holds for all."""
-        state = KevinState(
+        state = KernelState(
             max_turns=self._settings.max_turns,
             reward_range=self._range,
             step_timeout_s=self._limits.step_timeout,
@@ -134,7 +179,7 @@ class KevinEnvironment(Environment[KevinAction, KevinObservation, KevinState]):
         episode = self._episode
         if episode is not None:
             scores, returns = self._paid(episode)
-            best = max((turn.speedup or 0.0 for turn in episode.turns), default=0.0)
+            best = _best(episode)
             state.episode_id, state.problem_id = self._episode_id, episode.problem.id
             state.step_count = state.turn = len(scores)
             state.turn_scores, state.returns = scores, returns
@@ -153,6 +198,7 @@ class KevinEnvironment(Environment[KevinAction, KevinObservation, KevinState]):
 
     def close(self) -> None:
         """Ends the session: drops the episode, cancels judging, and refuses further requests."""
+        super().close()
         self._closed = True
         self._episode = None
         if self._judging is not None:
@@ -190,15 +236,12 @@ class KevinEnvironment(Environment[KevinAction, KevinObservation, KevinState]):
         """Task API: tasks from `start` up to `stop`, exclusive."""
         return self._tasks.rows(split)[start:stop]
 
-    def _begin(self, action: KevinAction) -> Future[Turn]:
-        return self._require_episode().submit_later(as_reply(action.code))
-
-    def _observe(self, episode: Episode, turn: Turn | None = None) -> KevinObservation:
+    def _observe(self, episode: Episode, turn: Turn | None = None) -> KernelObservation:
         scores, returns = self._paid(episode)
         problem = episode.problem
-        return KevinObservation(
+        return KernelObservation(
             done=episode.done,
-            reward=scores[-1] if turn else None,
+            reward=scores[-1] if turn else 0.0,
             problem_id=problem.id,
             problem_description=problem.statement or problem.name,
             reference_code=problem.source,
@@ -211,7 +254,8 @@ class KevinEnvironment(Environment[KevinAction, KevinObservation, KevinState]):
             reward_range=self._range,
             step_timeout_s=self._limits.step_timeout,
             idle_timeout_s=self._limits.idle_timeout,
-            **(_verdict(turn) if turn else {}),
+            metadata={"step": turn.turn, "solved": _best(episode) > _SOLVED} if turn else {},
+            **_verdict(turn),
         )
 
     def _paid(self, episode: Episode) -> tuple[list[float], list[float]]:
@@ -230,7 +274,8 @@ class KevinEnvironment(Environment[KevinAction, KevinObservation, KevinState]):
         self._require_open()
         if self._episode is None:
             raise EpisodeError(
-                "there is no episode; send reset first, over the same WebSocket (/ws)"
+                "there is no episode; send reset first, over the same WebSocket (/ws), "
+                "or call get_problem"
             )
         return self._episode
 
@@ -245,8 +290,14 @@ def reward_range(score: str | Score) -> tuple[float, float]:
     return low, high if math.isfinite(high) else MOST
 
 
-def _verdict(turn: Turn) -> dict[str, Any]:
-    """The fields of an observation that describe the outcome."""
+def _best(episode: Episode) -> float:
+    return max((turn.speedup or 0.0 for turn in episode.turns), default=0.0)
+
+
+def _verdict(turn: Turn | None) -> dict[str, Any]:
+    """The fields of an observation that describe the outcome; after a reset, kernrl's."""
+    if turn is None:
+        return {"compilation_success": True}
     outcome = turn.outcome
     built = outcome.category in ("runtime", "correctness", "correct")
     return {

@@ -1,18 +1,12 @@
 """Which problems a server offers, by id and by split and index, and how one of them is chosen."""
 
-import asyncio
 import difflib
 import random
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Self
-from urllib.parse import urlsplit
 
 from pydantic import Field, ValidationError
-from starlette.datastructures import Headers
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kevin_env.outcome import Frozen
 from kevin_env.problem import Problem, ProblemError
@@ -126,79 +120,11 @@ class Tasks:
         return problems[request.index]
 
     def _named(self, id: str) -> Problem:
+        """The problem with this id, or the only one whose id contains it."""
         known = {problem.id: problem for problem in self.problems}
-        if id not in known:
-            near = difflib.get_close_matches(id[:100], known, n=3, cutoff=0.4)
-            hint = f"did you mean {', '.join(near)}?" if near else "the task API lists them"
-            raise ProblemError(f"unknown problem {id[:100]!r}; {hint}")
-        return known[id]
-
-
-LEFT: ContextVar[asyncio.Event] = ContextVar("LEFT")
-"""Set once the client of the WebSocket at hand has left."""
-
-
-class ServerLimits(Frozen):
-    """The limits of one server. Times in seconds, sizes in bytes."""
-
-    sessions: int = Field(default=32, ge=1)
-    """Limit of concurrent sessions; further clients get an error."""
-    step_timeout: float = Field(default=900.0, gt=0)
-    """Limit of one step, waiting for the device included. A longer step fails, without a turn."""
-    idle_timeout: float = Field(default=1800.0, gt=0)
-    """Limit of a session's silence."""
-    message_bytes: int = Field(default=1 << 20, ge=1024)
-    """Of one message, and of the body of one request."""
-
-
-class SocketMiddleware:
-    """ASGI middleware for WebSockets: checks origins and ends idle sessions.
-
-    Silence of `seconds` is a disconnect; the time of a step does not count. Browsers from pages of
-    another origin are refused, or any page could run code on the user's server.
-    """
-
-    def __init__(self, app: ASGIApp, seconds: float) -> None:
-        self.app = app
-        self.seconds = seconds
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """As ASGI has it."""
-        messages: asyncio.Queue[Message] = asyncio.Queue(1)
-        left = asyncio.Event()
-
-        async def read() -> None:
-            while (message := await receive())["type"] != "websocket.disconnect":
-                await messages.put(message)
-            left.set()
-            await messages.put(message)
-
-        async def next_message() -> Message:
-            try:
-                return await asyncio.wait_for(messages.get(), self.seconds)
-            except TimeoutError:
-                return {"type": "websocket.disconnect", "code": 1001}
-
-        async def answer(message: Message) -> None:
-            # OpenEnv would try again to tell the client that it could not be told; the next receive
-            # tells that it left.
-            with suppress(OSError):
-                await send(message)
-
-        if scope["type"] != "websocket":
-            await self.app(scope, receive, send)
-        elif _from_elsewhere(Headers(scope=scope)):
-            await send({"type": "websocket.close", "code": 1008})
-        else:
-            LEFT.set(left)
-            reading = asyncio.ensure_future(read())
-            try:
-                await self.app(scope, next_message, answer)
-            finally:
-                reading.cancel()
-
-
-def _from_elsewhere(headers: Headers) -> bool:
-    """Whether a page of another host asks; clients that are no browsers name no origin."""
-    origin = headers.get("origin")
-    return origin is not None and urlsplit(origin).netloc != headers.get("host")
+        found = [id] if id in known else [each for each in known if id in each]
+        if len(found) == 1:
+            return known[found[0]]
+        near = found[:3] or difflib.get_close_matches(id[:100], known, n=3, cutoff=0.4)
+        hint = f"did you mean {', '.join(near)}?" if near else "the task API lists them"
+        raise ProblemError(f"unknown problem {id[:100]!r}; {hint}")

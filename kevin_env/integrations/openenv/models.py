@@ -1,0 +1,86 @@
+"""The messages of the environment. Needs only openenv."""
+
+from typing import ClassVar
+
+from openenv.core.env_server.types import Action, Observation, State
+from pydantic import ConfigDict, Field
+
+
+class KernelAction(Action):
+    """One answer of the policy."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(use_attribute_docstrings=True)
+
+    code: str
+    """The reply as the model wrote it, or a Python file alone with a class `ModelNew` or `Model`.
+    """
+
+
+class KernelObservation(Observation):
+    """The task, the outcome of the last turn, and the chat to send next.
+
+    `reward` is the turn's score, clipped to `reward_range`. Names and values are kernrl's where it
+    has them: after a reset `reward` is 0 and `compilation_success` True, and after a step
+    `metadata` has `step` and `solved`.
+    """
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="ignore", use_attribute_docstrings=True)
+
+    problem_id: str
+    problem_description: str
+    """The computation, with formula and shapes."""
+    reference_code: str
+    """The PyTorch reference."""
+    gpu_info: str
+    """The device, a CPU too."""
+    messages: list[dict[str, str]]
+    """The whole chat to be sent to a model for the next turn: each with `role` and `content`."""
+    turn: int
+    """How many turns have been taken."""
+    max_turns: int
+    turn_scores: list[float]
+    """The reward of each turn so far."""
+    returns: list[float]
+    """The discounted return of each turn so far; final when the episode is done."""
+    feedback: str = ""
+    """The feedback on the last turn."""
+    category: str | None = None
+    """The outcome of the last turn, None after a reset; `kind` is more specific."""
+    kind: str | None = None
+    compilation_success: bool = False
+    compilation_error: str | None = None
+    """Also what kept a reply from being compiled: no code in it, or code against the rules."""
+    correctness_pass: bool | None = None
+    """None when it was never run."""
+    max_diff: float | None = None
+    """The largest absolute error of an output that is wrong."""
+    speedup: float | None = None
+    """For a correct kernel, unless its time was too noisy."""
+    speedup_interval: tuple[float, float] | None = None
+    """95 % confidence interval of `speedup`."""
+    reward_range: tuple[float, float]
+    """With the server's default score, what `openenv.yaml` declares."""
+    step_timeout_s: float
+    """The longest that the server takes over one step, waiting for the device included."""
+    idle_timeout_s: float
+    """How long the server waits for the next message before it ends the session."""
+
+
+class KernelState(State):
+    """Where the session's episode stands."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(use_attribute_docstrings=True)
+
+    problem_id: str | None = None
+    turn: int = 0
+    """How many turns have been taken; the same as `step_count`."""
+    max_turns: int
+    best_speedup: float = 0.0
+    """The best of the turns so far; 0 when there is none."""
+    solved: bool = False
+    """Whether a correct kernel was more than 5 % faster than the reference, as in kernrl."""
+    turn_scores: list[float] = Field(default_factory=list[float])
+    returns: list[float] = Field(default_factory=list[float])
+    reward_range: tuple[float, float]
+    step_timeout_s: float
+    idle_timeout_s: float

@@ -1,0 +1,129 @@
+"""Sessions: their limits, and that each lasts only as long as its client's WebSocket."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from contextvars import ContextVar
+from typing import Any
+from urllib.parse import urlsplit
+
+from pydantic import Field
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from kevin_env.outcome import Frozen
+
+LEFT: ContextVar[asyncio.Event] = ContextVar("LEFT")
+"""Set once the client of the WebSocket at hand has left."""
+
+
+class ServerLimits(Frozen):
+    """The limits of one server. Times in seconds, sizes in bytes."""
+
+    sessions: int = Field(default=32, ge=1)
+    """Limit of concurrent sessions; further clients get an error."""
+    step_timeout: float = Field(default=900.0, gt=0)
+    """Limit of one step, waiting for the device included. A longer step fails, without a turn."""
+    idle_timeout: float = Field(default=1800.0, gt=0)
+    """Limit of a session's silence."""
+    attach_timeout: float = Field(default=30.0, gt=0)
+    """Until a session that was created by HTTP must have a WebSocket."""
+    message_bytes: int = Field(default=1 << 20, ge=1024)
+    """Of one message, and of the body of one request."""
+
+
+class SocketMiddleware:
+    """ASGI middleware for WebSockets: checks origins and ends idle sessions.
+
+    Silence of `seconds` is a disconnect; the time of a step does not count. Nor does a WebSocket
+    that keeps up a session created by HTTP, whose client calls tools by HTTP. Browsers from pages
+    of another origin are refused, or any page could run code on the user's server.
+    """
+
+    def __init__(self, app: ASGIApp, seconds: float) -> None:
+        self.app = app
+        self.seconds = seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """As ASGI has it."""
+        messages: asyncio.Queue[Message] = asyncio.Queue(1)
+        left = asyncio.Event()
+
+        async def read() -> None:
+            while (message := await receive())["type"] != "websocket.disconnect":
+                await messages.put(message)
+            left.set()
+            await messages.put(message)
+
+        seconds = None if b"session_id=" in scope.get("query_string", b"") else self.seconds
+
+        async def next_message() -> Message:
+            try:
+                return await asyncio.wait_for(messages.get(), seconds)
+            except TimeoutError:
+                return {"type": "websocket.disconnect", "code": 1001}
+
+        async def answer(message: Message) -> None:
+            # OpenEnv would try again to tell the client that it could not be told; the next receive
+            # tells that it left.
+            with suppress(OSError):
+                await send(message)
+
+        if scope["type"] != "websocket":
+            await self.app(scope, receive, send)
+        elif _from_elsewhere(Headers(scope=scope)):
+            await send({"type": "websocket.close", "code": 1008})
+        else:
+            LEFT.set(left)
+            reading = asyncio.ensure_future(read())
+            try:
+                await self.app(scope, next_message, answer)
+            finally:
+                reading.cancel()
+
+
+def _from_elsewhere(headers: Headers) -> bool:
+    """Whether a page of another host asks; clients that are no browsers name no origin."""
+    origin = headers.get("origin")
+    return origin is not None and urlsplit(origin).netloc != headers.get("host")
+
+
+class HttpSessions:
+    """The route `POST /mcp`: OpenEnv's own, but that no session is left without a WebSocket.
+
+    OpenEnv's MCP client creates a session by HTTP and then attaches a WebSocket to it. After
+    `seconds` the session is closed, which OpenEnv postpones until an attached WebSocket is gone.
+
+    Args:
+        handle: OpenEnv's handler of the route.
+        seconds: until a session must have a WebSocket.
+    """
+
+    def __init__(self, handle: Callable[[Request], Awaitable[Any]], seconds: float) -> None:
+        self._handle, self._seconds = handle, seconds
+        self._closing: set[asyncio.Task[None]] = set()
+
+    async def post(self, request: Request) -> Response:
+        """Answers a JSON-RPC request."""
+        if _from_elsewhere(request.headers):
+            return Response(status_code=403)
+        answer = await self._handle(request)
+        session = (answer.get("result") or {}).get("session_id")
+        if session is not None and "closed" not in answer["result"]:
+            task = asyncio.create_task(self._close(session))
+            self._closing.add(task)
+            task.add_done_callback(self._closing.discard)
+        return JSONResponse(answer)
+
+    async def _close(self, session: str) -> None:
+        await asyncio.sleep(self._seconds)
+        rpc = {"jsonrpc": "2.0", "method": "openenv/session/close"}
+        body = json.dumps(rpc | {"params": {"session_id": session}}).encode()
+
+        async def receive() -> Message:
+            return {"type": "http.request", "body": body}
+
+        await self._handle(Request({"type": "http", "method": "POST", "headers": []}, receive))
