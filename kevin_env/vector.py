@@ -157,6 +157,15 @@ class KevinVectorEnv(VectorEnv[Texts, Texts, NDArray[Any]]):
         ended = np.array([ended for _, _, ended, _, _ in steps], dtype=np.bool_)
         return tuple(self._observations), scores, ended, np.zeros_like(ended), infos
 
+    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Calls the method of this name of each environment, as Gymnasium's `SyncVectorEnv`."""
+        values = self.get_attr(name)
+        return tuple(each(*args, **kwargs) if callable(each) else each for each in values)
+
+    def get_attr(self, name: str) -> tuple[Any, ...]:
+        """The attribute of this name of each environment."""
+        return tuple(env.get_wrapper_attr(name) for env in self.envs)
+
     def render(self) -> tuple[str | None, ...]:
         """As `KevinEnv.render`, for each."""
         return tuple(env.render() for env in self.envs)

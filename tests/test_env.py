@@ -317,6 +317,16 @@ def test_conversations_side_by_side_are_not_mixed_up() -> None:
     envs.close()
 
 
+def test_attributes_and_methods_of_each_can_be_had() -> None:
+    envs = vector(num_envs=2)
+    envs.reset()
+    assert [episode.turns for episode in envs.get_attr("episode")] == [(), ()]
+    assert envs.call("has_wrapper_attr", "episode") == (True, True)
+    with pytest.raises(AttributeError, match="nonsense"):
+        envs.call("nonsense")
+    envs.close()
+
+
 def test_those_that_ended_are_reset_and_the_others_go_on() -> None:
     envs = vector(stop_on="correct")
     envs.reset()

@@ -344,12 +344,16 @@ def _rows(episodes: Sequence[Episode], rounds: Sequence[_Round]) -> dict[str, li
     ]
     order = [(at, number) for at in range(len(episodes)) for number in range(len(rounds))]
     samples = [known[at].get(number) for at, number in order]
-    completion_ids = [rounds[number].completion_ids[at] for at, number in order]
+    # TRL logs and pads completions that do not count, too: of these, one token is left.
+    places = [(*place, None if sample else 1) for place, sample in zip(order, samples, strict=True)]
+    completion_ids = [rounds[number].completion_ids[at][:end] for at, number, end in places]
     logprobs = [each.logprobs for each in rounds if each.logprobs is not None]
     return {
         "prompt_ids": [rounds[number].prompt_ids[at] for at, number in order],
         "completion_ids": completion_ids,
-        "logprobs": [logprobs[number][at] for at, number in order] if logprobs else None,
+        "logprobs": [logprobs[number][at][:end] for at, number, end in places]
+        if logprobs
+        else None,
         "env_mask": [
             [int(sample is not None)] * len(ids)
             for sample, ids in zip(samples, completion_ids, strict=True)

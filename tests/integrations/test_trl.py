@@ -57,6 +57,14 @@ class Scripted(trl.GRPOTrainer):
         return [[each] for each in ids], [[-0.5] for _ in ids]
 
 
+class Twice(Scripted):
+    """Says everything twice."""
+
+    def _generate_single_turn(self, *asked, **more):
+        ids, logprobs = super()._generate_single_turn(*asked, **more)
+        return [2 * each for each in ids], [2 * each for each in logprobs]
+
+
 def trainer_of(
     kind: type,
     rollouts: TurnRollouts,
@@ -198,12 +206,14 @@ def test_replies_are_parted_from_reasoning_and_known_to_be_cut_off(tmp_path) -> 
 
 def test_turns_that_an_episode_did_not_have_count_for_nothing(tmp_path) -> None:
     rollouts = rollouts_of(tmp_path, max_turns=2, stop_on="correct")
-    trainer = trainer_of(Scripted, rollouts, tmp_path, num_generations=4)
+    trainer = trainer_of(Twice, rollouts, tmp_path, num_generations=4)
     trainer.script = [("plain", "wrong"), ("fast", "plain")]
     trainer.train()
     # Returns 1.3, nothing, 0.52 and 1.3: their mean is 1.04.
     assert trained_on(trainer) == pytest.approx([0.26, 0, -0.52, 0.26], abs=1e-6)
     assert trainer.state.log_history[0]["completions/min_length"] == 0
+    logged = [text.count("class ModelNew") for text in trainer._logs["completion"]]
+    assert logged == [2, 1, 2, 2]  # of the turn that was not, one token
 
 
 def test_an_episode_whose_judge_failed_twice_counts_for_nothing(tmp_path) -> None:
