@@ -37,7 +37,7 @@ test-all: $(STAMP)
 
 # Trainers with conflicting pins, each tested in its own environment, without what they need only to
 # train (vLLM, flash-attn). NEMO_GYM and PRIME_RL, if given, are checkouts of what is on no index.
-FRAMEWORKS := openenv skyrl skyrl_trainer tinker trl verifiers verl \
+FRAMEWORKS := openenv skyrl skyrl_trainer tinker trl verifiers verl wandb \
 	$(if $(NEMO_GYM),nemo_gym) $(if $(PRIME_RL),prime_rl)
 PACKAGES_nemo_gym := . aiohttp 'anthropic<=0.109.2' devtools fastapi httpx hydra-core itsdangerous \
 	'mcp<2' 'openai<=2.7.2' orjson pandas psutil pydot python-multipart 'ray[default]' uvicorn uvloop wandb yappi
@@ -52,6 +52,7 @@ PACKAGES_skyrl_trainer := .[skyrl] skyrl==0.3.0 accelerate aiohttp fastapi func_
 PACKAGES_tinker := .[tinker]
 PACKAGES_trl := .[trl]
 PACKAGES_verifiers := .[verifiers]
+PACKAGES_wandb := .[wandb]
 PACKAGES_verl := . verl==0.9.1 cachetools fastapi pyarrow uvicorn
 
 integrations: $(FRAMEWORKS:%=integration-%)

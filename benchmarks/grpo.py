@@ -13,12 +13,10 @@ run goes on from its last checkpoint when it is started again with the same `--o
 
 import argparse
 import contextlib
-import statistics
 import subprocess
 import sys
 import threading
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -30,12 +28,10 @@ from kernel_mixture import HELD_OUT, problem_names, source
 from resultfile import Results, device_name, plain_row
 from warm_start import Sizes, WarmStart
 
-from kevin_env.advantage import returns_of
-from kevin_env.integrations.scalars import batch_scalars
+from kevin_env.integrations.run_log import RunLogger
 from kevin_env.integrations.trl import TurnRollouts, turn_return
 from kevin_env.judge.http_pool import HttpPool
 from kevin_env.problem import Problem, parse_problem
-from kevin_env.record import Trajectory
 from kevin_env.recorder import Recorder
 from kevin_env.settings import Settings
 
@@ -46,10 +42,14 @@ METRICS = {
     "speedup of correct": ("Kernel/MeanSpeedup", "times"),
     "best speedup of an episode": ("MultiTurn/BestSpeedupMean", "times"),
     "score": ("Reward/Mean", "score"),
+    "deviation of returns": ("Reward/GroupStdDev", "score"),
     "not okay": ("Kernel/NotOkayRate", "share"),
+    "repetition": ("Kernel/RepetitionRate", "share"),
     "repeated code": ("Kernel/RepeatedRate", "share"),
     "rules broken": ("Kernel/HackRate", "share"),
     "cut off": ("Kernel/TruncatedRate", "share"),
+    "generate": ("Timing/Generate", "s"),
+    "judge": ("Timing/Judge", "s"),
 }
 """Scalar and unit of each figure of a step."""
 
@@ -141,44 +141,32 @@ def write_problems(folder: Path, names: Sequence[str]) -> dict[str, Problem]:
 
 
 @dataclass
-class StepRows:
-    """A `BatchLog` that writes rows: of the held-out problems, or of each batch."""
+class StepRows(RunLogger):
+    """Writes rows: of the held-out problems, or of each batch."""
 
     results: Results
     name: Callable[[int], str]
     ended: float = field(default_factory=time.monotonic)
     """When the last batch was done."""
 
-    def log_batch(
-        self, step: int, episodes: Sequence[Trajectory], *,
-        timing: Mapping[str, float] | None = None, **_: Any,
-    ) -> None:  # fmt: skip
-        values, turns = batch_scalars(episodes), [turn for each in episodes for turn in each.turns]
-        judged, name = sum(turn.seconds.total > 0 for turn in turns), self.name(step)
-        now, timing = time.monotonic(), timing or {}
-        known = {title: each for title, each in METRICS.items() if each[0] in values}
-        rows = [
-            plain_row(f"{name}: {title}", values[key], unit, len(turns))
-            for title, (key, unit) in known.items()
-        ]
-        rows += [plain_row(f"{name}: {each}", timing[each], "s", len(turns)) for each in timing]
-        rows += [
-            plain_row(f"{name}: deviation of returns", _deviation(episodes), "score", len(turns)),
-            plain_row(f"{name}: judged turns", judged / timing["judge"], "turns/s", judged),
-            plain_row(f"{name}: whole step", now - self.ended, "s", len(turns)),
-        ]
+    def write(self, step: int, scalars: Mapping[str, float], _: Mapping[str, Any]) -> None:
+        now, name, turns = time.monotonic(), self.name(step), int(scalars["Batch/TotalSteps"])
+        judged, seconds = int(scalars["Counts/Judged"]), scalars["Timing/Judge"]
+        known = {title: each for title, each in METRICS.items() if each[0] in scalars}
+        self.results.put(
+            *(
+                plain_row(f"{name}: {title}", scalars[key], unit, turns)
+                for title, (key, unit) in known.items()
+            ),
+            plain_row(f"{name}: judged turns", judged / seconds, "turns/s", judged),
+            plain_row(f"{name}: whole step", now - self.ended, "s", turns),
+        )
         self.ended = now
-        self.results.put(*rows)
-        shown = ", ".join(f"{title} {values[key]:.2f}" for title, (key, _) in known.items())
-        print(f"{name}: {shown}, {judged / timing['judge']:.1f} judged/s", flush=True)
+        shown = ", ".join(f"{title} {scalars[key]:.2f}" for title, (key, _) in known.items())
+        print(f"{name}: {shown}, {judged / seconds:.1f} judged/s", flush=True)
 
-
-def _deviation(episodes: Sequence[Trajectory]) -> float:
-    """The mean over problems of the standard deviation of returns."""
-    groups: defaultdict[str, list[float]] = defaultdict(list)
-    for each in episodes:
-        groups[each.problem.id] += returns_of(each)
-    return statistics.fmean(map(statistics.pstdev, groups.values()))
+    def close(self) -> None:
+        pass
 
 
 class Training:

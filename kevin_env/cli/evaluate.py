@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kevin_env.app.evaluate.config import EvalConfig
     from kevin_env.app.evaluate.folder import RunFolder
     from kevin_env.app.evaluate.metrics import RunMetrics
-    from kevin_env.integrations.tensorboard import RunLog
+    from kevin_env.integrations.run_log import EpisodeFollower, RunLogger
     from kevin_env.problem import Problem
 
 
@@ -50,6 +50,10 @@ Tensorboard = Annotated[
     bool,
     typer.Option("--tensorboard", help="Log to RUN/tensorboard; needs the extra tensorboard."),
 ]
+Wandb = Annotated[
+    str | None,
+    typer.Option(metavar="PROJECT", help="Log to Weights & Biases; needs the extra wandb."),
+]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Print the configuration and play nothing.")
 ]
@@ -69,6 +73,7 @@ def evaluate(
     resume: Resume = None,
     recorded: Recorded = None,
     tensorboard: Tensorboard = False,
+    wandb: Wandb = None,
     dry_run: DryRun = False,
     plain: Plain = False,
     as_json: AsJson = False,
@@ -90,6 +95,7 @@ def evaluate(
         "samples": samples,
         "out": str(out) if out else None,
         "tensorboard": tensorboard or None,
+        "wandb": wandb,
     }
     flags |= {f"settings.{name}": value for name, value in settings.items()}
     console = make_console(plain, "stderr")
@@ -100,7 +106,7 @@ def evaluate(
     load_env_file()
     chosen, found = _read(config, resume, override or [], flags)
     require_examples(chosen.settings)
-    _require_tensorboard(chosen)
+    _require_loggers(chosen)
     if dry_run:
         _outline(chosen, found, as_json)
         return
@@ -157,32 +163,43 @@ def _evaluate(
     return ended.metrics, ended.code
 
 
-def _require_tensorboard(config: "EvalConfig") -> None:
-    """Raises BadInput if TensorBoard is not installed, before anything is written."""
+def _require_loggers(config: "EvalConfig") -> None:
+    """Raises BadInput if TensorBoard or wandb is not installed, before anything is written."""
     from kevin_env.app.errors import BadInput
     from kevin_env.integrations.tensorboard import require_tensorboard
+    from kevin_env.integrations.wandb import require_wandb
 
     try:
         if config.tensorboard:
             require_tensorboard()
+        if config.wandb:
+            require_wandb()
     except ImportError as error:
         raise BadInput(str(error)) from error
 
 
 def _run_log(
     config: "EvalConfig", problems: "tuple[Problem, ...]", folder: "RunFolder"
-) -> "AbstractContextManager[RunLog | None]":
-    """Logs the run for TensorBoard. The folder must be locked and begun."""
+) -> "AbstractContextManager[EpisodeFollower | None]":
+    """Logs the run to TensorBoard and wandb. The folder must be locked and begun."""
     from kevin_env.app.errors import BadInput
     from kevin_env.app.evaluate.session import outline
-    from kevin_env.integrations.tensorboard import RunLog
+    from kevin_env.integrations.run_log import EpisodeFollower
+    from kevin_env.integrations.tensorboard import TensorBoardLogger
+    from kevin_env.integrations.wandb import WandbLogger
 
-    if not config.tensorboard:
-        return nullcontext()
+    loggers: list[RunLogger] = []
     try:
-        return closing(RunLog(folder.trajectories_file, outline(config, problems)["episodes"]))
+        if config.tensorboard:
+            loggers.append(TensorBoardLogger(folder.path / "tensorboard", resume=True))
+        if config.wandb:
+            loggers.append(WandbLogger(config.wandb, folder=folder.path, resume=True))
     except OSError as error:
-        raise BadInput(f"cannot write for TensorBoard to {folder.path}: {error}") from error
+        raise BadInput(f"cannot log {folder.path}: {error}") from error
+    if not loggers:
+        return nullcontext()
+    episodes = outline(config, problems)["episodes"]
+    return closing(EpisodeFollower(folder.trajectories_file, episodes, loggers))
 
 
 def _figures(

@@ -1,13 +1,41 @@
-"""The interface of what records a training run by batch, such as `TensorBoardLogger`."""
+"""The interface of what logs a training run or an evaluation by step, and `EpisodeFollower`.
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+`TensorBoardLogger` and `WandbLogger` implement it:
 
+    with TensorBoardLogger("runs/kevin") as logger:
+        for step, episodes in enumerate(batches):
+            logger.log_batch(step, episodes, advantages=..., timing={"train": 12.5},
+                             optimizer={"learning_rate": 2e-6})
+        logger.log_run(step, measure(held_out))
+"""
+
+import re
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from kevin_env.app.evaluate.figures import RunMetrics
+from kevin_env.app.evaluate.search import AGAIN
+from kevin_env.integrations.scalars import batch_distributions, batch_scalars, run_scalars
 from kevin_env.record import Trajectory
+from kevin_env.recorder import read_line
 
 
-class BatchLog(Protocol):
-    """Gets the episodes of every batch."""
+class RunLogger(ABC):
+    """Logs by step. An implementation provides `write` and `close`."""
+
+    @abstractmethod
+    def write(
+        self, step: int, scalars: Mapping[str, float], distributions: Mapping[str, Sequence[float]]
+    ) -> None:
+        """Writes numbers, and values for histograms, by name. They need not be finite."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Ends the log. Closing twice is fine."""
 
     def log_batch(
         self,
@@ -32,4 +60,91 @@ class BatchLog(Protocol):
         Raises:
             ValueError: if no episode has a turn.
         """
-        ...
+        scalars = batch_scalars(episodes, advantages)
+        scalars |= {f"Timing/{_camel(name)}": value for name, value in (timing or {}).items()}
+        scalars |= {f"Optimizer/{_camel(name)}": value for name, value in (optimizer or {}).items()}
+        if progress is not None:
+            scalars["Progress/CompletionFraction"] = progress
+        self.write(step, scalars, batch_distributions(episodes, advantages))
+
+    def log_run(self, step: int, metrics: RunMetrics) -> None:
+        """Logs the figures of an evaluation.
+
+        Args:
+            step: after how many batches it was run; 0 for a model that is not trained.
+            metrics: its figures.
+        """
+        self.write(step, run_scalars(metrics), {})
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class EpisodeFollower:
+    """Logs the episodes of a trajectory file as they end. Thread-safe.
+
+    Each episode is a batch, as in `RunLogger.log_batch`, whose step is its number in the file, from
+    1; the order never changes, so that a resumed run continues. Episodes to be resumed wait, and
+    those that a beam search pruned are left out.
+
+    Args:
+        trajectories: the file.
+        episodes: expected number of episodes.
+        loggers: closed by `close`.
+    """
+
+    def __init__(self, trajectories: Path, episodes: int, loggers: Sequence[RunLogger]) -> None:
+        self._file, self._episodes, self._loggers = trajectories, episodes, loggers
+        self._read = self._lines = self._step = 0
+        self._lock = threading.Lock()
+
+    def follow(self) -> None:
+        """Logs the episodes that have ended since it was last called."""
+        with self._lock:
+            for episode in self._new():
+                self._step += 1
+                for logger in self._loggers if episode.turns else ():
+                    logger.log_batch(self._step, [episode], progress=self._step / self._episodes)
+
+    def conclude(self, metrics: RunMetrics) -> None:
+        """Logs the figures of all that there is."""
+        self.follow()
+        with self._lock:
+            for logger in self._loggers:
+                logger.log_run(self._step, metrics)
+
+    def close(self) -> None:
+        """Ends the logs."""
+        for logger in self._loggers:
+            logger.close()
+
+    def _new(self) -> Iterator[Trajectory]:
+        """Episodes of new lines; a half-written line waits for the next call."""
+        if not self._file.exists():
+            return
+        with self._file.open("rb") as file:
+            file.seek(self._read)
+            for line in file:
+                if not line.endswith(b"\n"):
+                    return
+                self._read += len(line)
+                self._lines += 1
+                found = read_line(self._file, self._lines, line)
+                if isinstance(found, Trajectory) and found.stop_reason not in _NOT_ENDED:
+                    yield found
+
+
+_NOT_ENDED = frozenset({*AGAIN, "pruned"})
+
+
+def _camel(name: str) -> str:
+    """`learning_rate` as `LearningRate`."""
+    return "".join(part[:1].upper() + part[1:] for part in re.split(r"[_\s]+", name))

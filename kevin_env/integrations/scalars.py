@@ -3,20 +3,24 @@
 Names follow kernel-rl's groups, and are the same where they mean the same. Of a batch:
 
     Reward, RewardComponents   scores and returns of turns, and mean of the score's components
-    Kernel, Counts             outcomes of the turns, as shares and as numbers; `NotOkayRate` is
-                               Kevin's sign of instability: reasoning that does not begin "Okay"
+    Kernel, Counts             outcomes of the turns, as shares and as numbers
     MultiTurn                  trajectories: solved, best speedup, improved; and each turn
     PerLevel/LevelN            the most important of these by level
     Batch, Timing              size of the batch, and seconds of each stage of judging
     Advantage                  of the training samples
 
+Signs of an instable training are `Kernel/NotOkayRate`, reasoning that does not begin with "Okay"
+(Kevin's), `Kernel/RepetitionRate`, replies that end in a loop, `Kernel/RepeatedRate`, code that the
+episode had before, and `Reward/GroupStdDev`, the spread of returns within a problem, near 0.
+
 Of a run: `Eval`, its metrics without intervals.
 """
 
 import math
+import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from statistics import fmean
+from statistics import fmean, pstdev
 
 from kevin_env.advantage import returns_of, settings_of
 from kevin_env.app.evaluate.figures import Baseline, Figure, GroupMetrics, RunMetrics
@@ -89,6 +93,10 @@ def _rewards(episodes: Sequence[Trajectory], turns: Sequence[Turn]) -> Named:
         yield f"Reward/{name}", value
     for name, value in _spread([value for each in episodes for value in returns_of(each)]):
         yield f"Reward/Discounted{name}", value
+    groups: defaultdict[str, list[float]] = defaultdict(list)
+    for episode in episodes:
+        groups[episode.problem.id] += returns_of(episode)
+    yield "Reward/GroupStdDev", fmean(map(pstdev, groups.values()))
     paid: defaultdict[str, list[float]] = defaultdict(list)
     for episode in episodes:
         for turn in episode.turns:
@@ -118,10 +126,17 @@ def _kernels(turns: Sequence[Turn]) -> Named:
         yield f"{name.capitalize()}Rate", share(map(counts, turns))
     yield "FailureRate", share(turn.category != "correct" for turn in turns)
     yield "TruncatedRate", share(turn.truncated for turn in turns)
+    yield "RepetitionRate", share(map(_is_loop, turns))
     if thoughts := [turn.reasoning for turn in turns if turn.reasoning]:
         yield "NotOkayRate", share(not text.startswith("Okay") for text in thoughts)
     if speedups := _speedups(turns):
         yield "MeanSpeedup", fmean(speedups)
+
+
+def _is_loop(turn: Turn) -> bool:
+    """Whether the reply ends in a loop: kernels compress to a fourth, not to a tenth."""
+    end = f"{turn.reasoning or ''}{turn.reply}"[-2000:].encode()
+    return len(end) >= 500 and 10 * len(zlib.compress(end)) < len(end)
 
 
 def _repeated(turns: Sequence[Turn]) -> Iterator[bool]:
@@ -157,6 +172,7 @@ def _multi_turn(episodes: Sequence[Trajectory]) -> Named:
 def _counts(turns: Sequence[Turn]) -> Named:
     for name, counts in RATES.items():
         yield name.capitalize(), sum(map(counts, turns))
+    yield "Judged", sum(turn.seconds.total > 0 for turn in turns)
     for category, number in sorted(Counter(turn.category for turn in turns).items()):
         yield f"Category/{category}", number
 

@@ -18,7 +18,7 @@ from kevin_env.advantage import training_samples
 from kevin_env.context import build_messages
 from kevin_env.episode import Episode, EpisodeError
 from kevin_env.integrations.judging import process_pool, submit, submit_all, token_counter
-from kevin_env.integrations.run_log import BatchLog
+from kevin_env.integrations.run_log import RunLogger
 from kevin_env.judge.api import JudgeError, JudgePool
 from kevin_env.outcome import FormatError
 from kevin_env.policies.thinking import make_reply
@@ -156,7 +156,7 @@ class TurnRollouts:
         pool: JudgePool | str | None = None,
         settings: Settings | None = None,
         recorder: Recorder | None = None,
-        log: BatchLog | None = None,
+        log: RunLogger | None = None,
     ) -> None:
         self.settings = settings or Settings()
         self._source = problem_source(problems)
@@ -322,7 +322,7 @@ def _reply(prompt_ids: list[int], completion_ids: list[int], trainer: Any) -> Re
 
 
 def _log(
-    log: BatchLog, episodes: Sequence[Episode], rounds: Sequence[_Round], trainer: Any
+    log: RunLogger, episodes: Sequence[Episode], rounds: Sequence[_Round], trainer: Any
 ) -> None:
     """Logs the episodes of all processes in the main one."""
     from accelerate.utils import gather_object

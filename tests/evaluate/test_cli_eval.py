@@ -382,10 +382,29 @@ def test_an_episode_that_failed_is_a_point_when_it_has_been_taken_up(tmp_path: P
     assert points(out)["Reward/Mean"] == [1]
 
 
-def test_without_tensorboard_it_is_one_clear_line_before_anything_is_written(
+@pytest.mark.parametrize(
+    ("option", "module", "name"),
+    [
+        (["--tensorboard"], "tensorboard.summary.writer.event_file_writer", "TensorBoard"),
+        (["--wandb", "kevin"], "wandb", "wandb"),
+    ],
+)
+def test_without_its_logger_it_is_one_clear_line_before_anything_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: list[str], module: str, name: str
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    code, said, err = call(config_file(tmp_path), "--out", tmp_path / "run", *option)
+    assert (code, said, (tmp_path / "run").exists()) == (2, "", False)
+    assert err == f"kevin-env: {name} is not installed: pip install 'kevin-env[{name.lower()}]'"
+
+
+def test_a_run_is_logged_to_wandb_and_resumed_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "tensorboard.summary.writer.event_file_writer", None)
-    code, said, err = call(config_file(tmp_path), "--out", tmp_path / "run", "--tensorboard")
-    assert (code, said, (tmp_path / "run").exists()) == (2, "", False)
-    assert err == "kevin-env: TensorBoard is not installed: pip install 'kevin-env[tensorboard]'"
+    pytest.importorskip("wandb", reason="wandb is not installed: pip install 'kevin-env[wandb]'")
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    out = tmp_path / "run"
+    assert call(config_file(tmp_path), "--out", out, "--samples", "1", "--wandb", "kevin")[0] == 0
+    assert call("--resume", out)[0] == 0
+    runs = [each.name.rpartition("-")[2] for each in out.glob("wandb/offline-run-*")]
+    assert len(runs) == 2 and len(set(runs)) == 1

@@ -109,6 +109,8 @@ class EvalConfig(Frozen):
     """What speedups are reported against; `compile` takes one more judgement per problem."""
     tensorboard: bool = False
     """Whether to log episodes and figures to the folder `tensorboard` of the run."""
+    wandb: str = ""
+    """The project of Weights & Biases to log them to."""
     out: Place | None = None
     """The run folder. Not written to `config.toml`, so that the file starts a new run."""
 

@@ -30,7 +30,7 @@ from kevin_env.selection import find_problems
 
 _MAY_CHANGE = (
     "problems", "samples", "concurrency", "requests_per_minute", "prices", "baselines",
-    "tensorboard",
+    "tensorboard", "wandb",
 )  # fmt: skip
 _MAY_CHANGE_OF_POLICY = ("base_url", "timeout")
 
