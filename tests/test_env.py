@@ -318,7 +318,7 @@ def test_conversations_side_by_side_are_not_mixed_up() -> None:
 
 
 def test_attributes_and_methods_of_each_can_be_had() -> None:
-    envs = vector(num_envs=2)
+    envs: Any = vector(num_envs=2)
     envs.reset()
     assert [episode.turns for episode in envs.get_attr("episode")] == [(), ()]
     assert envs.call("has_wrapper_attr", "episode") == (True, True)
