@@ -125,8 +125,8 @@ class KevinEnv(gymnasium.Env[str, str]):
             alone or by `held_out`. `reset(options={"problem": ...})` overrides it once. A
             `Curriculum` or `MixedDifficulty` of `kevin_env.curriculum` draws with its own seed and
             gets the outcomes of each episode.
-        pool: the judges, which the caller closes, or the URL of a judge server. By default the
-            environment starts judges for this machine's devices and closes them itself.
+        pool: the judges, which the caller closes, the URL of a judge server, or `ray`. By default
+            the environment starts judges for this machine's devices and closes them itself.
         render_mode: `"ansi"` (`render` returns the turns as a table), `"human"` (prints it after
             each turn) or None.
         **settings: the fields of `kevin_env.settings.Settings`, such as `max_turns` and `device`.

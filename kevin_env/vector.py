@@ -35,7 +35,7 @@ def make_vec(
     Args:
         num_envs: number of conversations.
         problem: as for `KevinEnv`, read once for all.
-        pool: the judges of all, or the URL of a judge server; by default one pool for this
+        pool: the judges of all, the URL of a judge server, or `ray`; by default one pool for this
             machine's devices. One that is not given as such is closed with the environment.
         autoreset_mode: `Disabled`: call `reset(options={"reset_mask": ...})` for ended
             ones. `SameStep`: a conversation that ends restarts in the same step. Next-step

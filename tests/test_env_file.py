@@ -32,7 +32,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """
 
     @contextmanager
-    def open_pool(device: str) -> Iterator[ScriptedPool]:
+    def open_pool(device: str, pool: str | None = None) -> Iterator[ScriptedPool]:
         with closing(ScriptedPool([correct(2.0)] * 8)) as pool:
             yield pool
 

@@ -10,8 +10,8 @@ from kevin_env.app.errors import BadInput
 from kevin_env.app.evaluate.config import read_values
 from kevin_env.context import load_counter
 from kevin_env.judge.api import JudgeError, device_names
-from kevin_env.judge.http_pool import POOL, HttpPool
-from kevin_env.judge.pool import LocalPool
+from kevin_env.judge.http_pool import POOL, named_pool
+from kevin_env.judge.protocol import RequestPool
 from kevin_env.policies.base import Policy, PolicyError
 from kevin_env.policies.human import HumanPolicy
 from kevin_env.policies.openai import OpenAIPolicy
@@ -21,25 +21,23 @@ from kevin_env.settings import Settings
 
 
 @contextmanager
-def open_pool(device: str) -> Iterator[LocalPool | HttpPool]:
-    """The judges of this machine or of `KEVIN_ENV_POOL`, closed at the end of the block.
+def open_pool(device: str, pool: str | None = None) -> Iterator[RequestPool]:
+    """A pool by its name, see `named_pool`, closed at the end of the block.
 
     Raises:
-        BadInput: if `device` names a GPU that does not exist, or the variable no server.
+        BadInput: if there is no such pool, or it does not have a GPU that `device` names.
     """
-    url = os.environ.get(POOL)
     try:
-        opened = HttpPool(url) if url else LocalPool()
+        opened = named_pool(pool)
     except ValueError as error:
-        raise BadInput(f"{POOL}: {error}") from error
-    with opened as pool:
+        raise BadInput(f"{'--pool' if pool else POOL}: {error}") from error
+    with opened as judges:
         if device.startswith("cuda"):
             try:
-                for name in device_names(device):
-                    pool.device(name)
+                judges.devices(device)
             except JudgeError as error:
                 raise BadInput(str(error)) from error
-        yield pool
+        yield judges
 
 
 def read_settings(overrides: Sequence[str] | None = None, /, **values: Any) -> Settings:
@@ -66,14 +64,16 @@ def read_settings(overrides: Sequence[str] | None = None, /, **values: Any) -> S
     return settings
 
 
-def require_available(settings: Settings) -> None:
-    """Checks that this machine has what an episode needs, so that errors are reported at once.
+def require_available(settings: Settings, pool: str | None = None) -> None:
+    """Checks that there is what an episode needs, so that errors are reported at once.
 
     Raises:
         BadInput: if CUDA kernels are asked for and would be judged on a CPU.
         RetrievalError: as `require_examples`.
     """
-    if settings.language == "cuda" and device_names(settings.device) == ("cpu",):
+    elsewhere = bool(pool or os.environ.get(POOL))
+    devices = (settings.device,) if elsewhere else device_names(settings.device)
+    if settings.language == "cuda" and devices == ("cpu",):
         raise BadInput("CUDA kernels need a GPU, and the device is the CPU: give --language cpp")
     require_examples(settings)
 

@@ -54,6 +54,12 @@ Wandb = Annotated[
     str | None,
     typer.Option(metavar="PROJECT", help="Log to Weights & Biases; needs the extra wandb."),
 ]
+Pool = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL|ray", help="Judges elsewhere; by default $KEVIN_ENV_POOL or this machine."
+    ),
+]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Print the configuration and play nothing.")
 ]
@@ -74,6 +80,7 @@ def evaluate(
     recorded: Recorded = None,
     tensorboard: Tensorboard = False,
     wandb: Wandb = None,
+    pool: Pool = None,
     dry_run: DryRun = False,
     plain: Plain = False,
     as_json: AsJson = False,
@@ -110,7 +117,7 @@ def evaluate(
     if dry_run:
         _outline(chosen, found, as_json)
         return
-    metrics, code = _evaluate(chosen, found, console)
+    metrics, code = _evaluate(chosen, found, console, pool)
     _print(metrics, plain, as_json)
     raise typer.Exit(code)
 
@@ -147,19 +154,22 @@ def _outline(config: "EvalConfig", problems: "tuple[Problem, ...]", as_json: boo
 
 
 def _evaluate(
-    config: "EvalConfig", problems: "tuple[Problem, ...]", console: "Console"
+    config: "EvalConfig",
+    problems: "tuple[Problem, ...]",
+    console: "Console",
+    pool: str | None,
 ) -> "tuple[RunMetrics | None, int]":
     from kevin_env.app.arguments import open_pool, require_available
     from kevin_env.app.evaluate.folder import RunFolder
     from kevin_env.app.evaluate.players import make_player
     from kevin_env.app.evaluate.session import evaluate
 
-    require_available(config.settings)
+    require_available(config.settings, pool)
     player = make_player(config, problems)
     folder = RunFolder(config.out or Path())
     open_log = functools.partial(_run_log, config, problems, folder)
-    with folder.locked(), open_pool(config.settings.device) as pool:
-        ended = evaluate(config, problems, pool, player, console, open_log)
+    with folder.locked(), open_pool(config.settings.device, pool) as judges:
+        ended = evaluate(config, problems, judges, player, console, open_log)
     return ended.metrics, ended.code
 
 

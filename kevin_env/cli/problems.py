@@ -84,12 +84,12 @@ def lint_problems(
     from kevin_env.app.linting import exit_code, lint, show_lint
     from kevin_env.app.screen import make_console
     from kevin_env.judge.api import Options
-    from kevin_env.judge.http_pool import HttpPool
+    from kevin_env.judge.pool import LocalPool
 
     chosen = read_settings(**settings)
     named = named_problems(names or [], level)
     with open_pool(chosen.device) as pool:
-        if isinstance(pool, HttpPool):
+        if not isinstance(pool, LocalPool):
             raise BadInput("problems are linted on this machine: unset KEVIN_ENV_POOL")
         options = Options(device=chosen.device, inputs=chosen.inputs)
         linted = list(lint(named, pool, options, make_console(stream="stderr")))

@@ -25,7 +25,7 @@ from kevin_env.problem import ProblemError
 TOKEN = "KEVIN_ENV_JUDGE_TOKEN"
 """The environment variable with the token of the server."""
 POOL = "KEVIN_ENV_POOL"
-"""The environment variable with the URL of the server to use in place of this machine's devices."""
+"""The environment variable with the name of the pool to use in place of this machine's devices."""
 VERSION = "v1"
 """Of the protocol; the first part of every path."""
 POLL_SECONDS = 20.0
@@ -56,7 +56,7 @@ class HttpPool(RequestPool):
     def __init__(self, url: str, token: str | None = None, patience: float = PATIENCE) -> None:
         parts = urllib.parse.urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.query:
-            raise ValueError(f"pool is {url!r}; give a URL such as http://127.0.0.1:8001")
+            raise ValueError(f"pool is {url!r}; give a URL such as http://127.0.0.1:8001, or ray")
         super().__init__()
         self.url = url.rstrip("/")
         self._token = os.environ.get(TOKEN, "") if token is None else token
@@ -204,26 +204,41 @@ class HttpPool(RequestPool):
 
 
 def connect(pool: JudgePool | str | None) -> JudgePool:
-    """A pool as it is, or the judge server of a URL.
-
-    None stands for the server that `KEVIN_ENV_POOL` names, or the judges of this machine.
+    """A pool as it is, or that of a name, see `named_pool`.
 
     Raises:
         ValueError: if it is none of these.
     """
-    pool = pool if pool is not None else os.environ.get(POOL) or None
-    if pool is None:
-        from kevin_env.judge.pool import LocalPool
-
-        return LocalPool()
-    if isinstance(pool, str):
-        return HttpPool(pool)
+    if pool is None or isinstance(pool, str):
+        return named_pool(pool)
     if isinstance(pool, type) or not isinstance(pool, JudgePool):
         raise ValueError(
             f"pool is {pool!r}; give a pool such as kevin_env.judge.pool.LocalPool(), the URL of a"
-            " judge server, or None"
+            " judge server, 'ray', or None"
         )
     return pool
+
+
+def named_pool(name: str | None) -> RequestPool:
+    """The judge server of a URL, or for `ray`, also with settings, the judges of a Ray cluster.
+
+    None stands for the pool that `KEVIN_ENV_POOL` names, or the judges of this machine.
+
+    Raises:
+        ValueError: if there is no such pool.
+    """
+    name = name or os.environ.get(POOL)
+    if not name:
+        from kevin_env.judge.pool import LocalPool
+
+        return LocalPool()
+    if name.partition("?")[0] != "ray":
+        return HttpPool(name)
+    try:
+        from kevin_env.judge.ray_pool import RayPool, RaySettings
+    except ImportError as error:
+        raise ValueError(f"{error}: pip install 'kevin-env[ray]'") from error
+    return RayPool(RaySettings.of(name))
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

@@ -15,6 +15,7 @@ from concurrent.futures import Future
 from typing import Any, Self
 
 from kevin_env.judge.api import (
+    DeviceInfo,
     Facts,
     JudgeError,
     Judgement,
@@ -22,6 +23,7 @@ from kevin_env.judge.api import (
     OnStage,
     Options,
     Submission,
+    device_names,
 )
 from kevin_env.judge.lint.report import Limits, LintReport
 from kevin_env.problem import Problem, ProblemError
@@ -77,6 +79,19 @@ class RequestPool(ABC):
     async def judge(self, problem: Problem, submission: Submission, options: Options) -> Judgement:
         """`submit` for an event loop."""
         return await asyncio.wrap_future(self.submit(problem, submission, options))
+
+    @abstractmethod
+    def device(self, name: str = "auto") -> DeviceInfo:
+        """What the judge knows about a device.
+
+        Raises:
+            JudgeError: if there is none of that name.
+        """
+
+    def devices(self, choice: str) -> tuple[DeviceInfo, ...]:
+        """As `device`, of each that a choice names."""
+        names = ("auto",) if choice == "auto" else device_names(choice)
+        return tuple(map(self.device, names))
 
     @abstractmethod
     def close(self) -> None:

@@ -33,7 +33,7 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> None:
     """A scripted judge instead of this machine's, and no endpoint."""
 
     @contextmanager
-    def open_pool(device: str) -> Iterator[ScriptedPool]:
+    def open_pool(device: str, pool: str | None) -> Iterator[ScriptedPool]:
         with closing(ScriptedPool(by_number)) as pool:
             yield pool
 
