@@ -1,14 +1,21 @@
 """A server for tests: in a thread, on a loopback port, made as `kevin-env serve` makes it."""
 
+import json
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
 from typing import Any
+
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import ClientConnection, connect
 
 from kevin_env.integrations.openenv.server.app import listen, make_app, make_server
 from kevin_env.integrations.openenv.server.sessions import ServerLimits
-from kevin_env.judge.api import JudgePool
+from kevin_env.judge import Judgement, Options, ScriptedPool, Submission
+from kevin_env.judge.api import JudgePool, OnStage
+from kevin_env.problem import Problem
 
 
 @contextmanager
@@ -37,3 +44,35 @@ def until(happened: Callable[[], Any], seconds: float = 60.0) -> None:
     while not happened():
         assert time.monotonic() < end, "it did not happen"
         time.sleep(0.05)
+
+
+def socket_to(url: str, path: str = "ws") -> ClientConnection:
+    """A WebSocket without OpenEnv's client."""
+    return connect(f"{url.replace('http', 'ws')}/{path}", proxy=None, legacy=True)
+
+
+def fits(url: str) -> bool:
+    """Whether the server has room for one more session."""
+    with socket_to(url) as client:
+        # One too many gets an error and is closed, perhaps before it has sent anything.
+        with suppress(ConnectionClosed):
+            client.send('{"type": "state"}')
+        return json.loads(client.recv(timeout=20))["type"] == "state"
+
+
+class Endless(ScriptedPool):
+    """Never comes to a verdict."""
+
+    def __init__(self) -> None:
+        super().__init__([])
+        self.judging: list[Future[Judgement]] = []
+
+    def submit(
+        self,
+        problem: Problem,
+        submission: Submission,
+        options: Options,
+        on_stage: OnStage | None = None,
+    ) -> Future[Judgement]:
+        self.judging.append(Future())
+        return self.judging[-1]

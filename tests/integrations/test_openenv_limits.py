@@ -5,8 +5,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import Future
-from contextlib import closing, suppress
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -15,7 +14,7 @@ pytest.importorskip("openenv")
 
 import requests
 from episodes import REPLY, correct
-from openenv_server import serving, until
+from openenv_server import Endless, fits, serving, socket_to, until
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Origin
@@ -25,9 +24,8 @@ from kevin_env.integrations.openenv import KernelAction, KernelEnv
 from kevin_env.integrations.openenv.server.environment import KernelEnvironment
 from kevin_env.integrations.openenv.server.sessions import ServerLimits
 from kevin_env.integrations.openenv.server.tasks import Tasks
-from kevin_env.judge import Judgement, Options, ScriptedPool, Submission
-from kevin_env.judge.api import OnStage
-from kevin_env.problem import Problem, list_problems
+from kevin_env.judge import ScriptedPool
+from kevin_env.problem import list_problems
 from kevin_env.settings import Settings
 
 SMALL = ServerLimits(sessions=2, idle_timeout=0.5, step_timeout=0.4, message_bytes=4096)
@@ -44,23 +42,9 @@ def episodes() -> int:
     return sum(type(each) is Episode for each in gc.get_referrers(Episode))
 
 
-def socket_to(url: str) -> ClientConnection:
-    return connect(f"{url.replace('http', 'ws')}/ws", proxy=None, legacy=True)
-
-
 def tell(client: ClientConnection, type: str, **data: Any) -> dict[str, Any]:
     client.send(json.dumps({"type": type, "data": data}))
     return json.loads(client.recv(timeout=20))
-
-
-def fits(url: str) -> bool:
-    """Whether the server has room for one more session."""
-    with socket_to(url) as client:
-        with suppress(
-            ConnectionClosed
-        ):  # one too many is told so and closed, perhaps before it has said a word
-            client.send('{"type": "state"}')
-        return json.loads(client.recv(timeout=20))["type"] == "state"
 
 
 def test_one_session_too_many_is_told_so_and_the_others_go_on(pool: ScriptedPool) -> None:
@@ -88,24 +72,6 @@ def test_a_session_that_goes_away_frees_its_episode(pool: ScriptedPool) -> None:
         client.socket.close()  # without a word of farewell
         until(lambda: fits(url))
         until(lambda: episodes() == before)
-
-
-class Endless(ScriptedPool):
-    """Never comes to a verdict."""
-
-    def __init__(self) -> None:
-        super().__init__([])
-        self.judging: list[Future[Judgement]] = []
-
-    def submit(
-        self,
-        problem: Problem,
-        submission: Submission,
-        options: Options,
-        on_stage: OnStage | None = None,
-    ) -> Future[Judgement]:
-        self.judging.append(Future())
-        return self.judging[-1]
 
 
 def test_what_is_judged_for_a_session_that_goes_away_is_cancelled(

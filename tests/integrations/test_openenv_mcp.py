@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -13,10 +14,9 @@ pytest.importorskip("openenv")
 import requests
 from episodes import REPLY, another, correct
 from openenv.core.mcp_client import MCPToolClient
-from openenv_server import serving, until
-from websockets.sync.client import connect
+from openenv_server import Endless, fits, serving, socket_to, until
 
-from kevin_env.integrations.openenv import KernelAction, KernelEnv
+from kevin_env.integrations.openenv import KernelAction
 from kevin_env.integrations.openenv.server.sessions import ServerLimits
 from kevin_env.judge import ScriptedPool
 
@@ -35,17 +35,6 @@ def rpc(method: str, **params: Any) -> dict[str, Any]:
 
 def post(url: str, method: str, **params: Any) -> dict[str, Any]:
     return requests.post(f"{url}/mcp", json=rpc(method, **params)).json()
-
-
-def fits(url: str) -> bool:
-    """Whether a server of one session has room."""
-    try:
-        with KernelEnv(base_url=url) as env:
-            env.state()
-    except RuntimeError as error:
-        assert "CAPACITY_REACHED" in str(error)
-        return False
-    return True
 
 
 def test_tools_and_gym_api_play_one_episode(pool: ScriptedPool) -> None:
@@ -83,7 +72,7 @@ def test_an_agent_needs_no_reset(pool: ScriptedPool, capfd: pytest.CaptureFixtur
 
 def test_a_websocket_of_tools_is_a_session(pool: ScriptedPool) -> None:
     with serving(pool, ServerLimits(sessions=1)) as url:
-        with connect(f"{url.replace('http', 'ws')}/mcp", proxy=None, legacy=True) as client:
+        with socket_to(url, "mcp") as client:
 
             def call(name: str, **arguments: Any) -> Any:
                 client.send(json.dumps(rpc("tools/call", name=name, arguments=arguments)))
@@ -99,7 +88,7 @@ def test_a_session_by_http_lives_as_long_as_its_websocket(pool: ScriptedPool) ->
     limits = ServerLimits(sessions=1, attach_timeout=1.0, idle_timeout=0.5)
     with serving(pool, limits) as url:
         session = post(url, "openenv/session/create")["result"]["session_id"]
-        client = connect(f"{url.replace('http', 'ws')}/ws?session_id={session}", proxy=None)
+        client = socket_to(url, f"ws?session_id={session}")
         time.sleep(2)
         call = {"name": "get_problem", "arguments": {}, "session_id": session}
         assert post(url, "tools/call", **call)["result"]["data"]["turn"] == 0
@@ -113,6 +102,36 @@ def test_a_session_by_http_that_nobody_attaches_to_ends(pool: ScriptedPool) -> N
     with serving(pool, ServerLimits(sessions=1, attach_timeout=0.5)) as url:
         assert "session_id" in post(url, "openenv/session/create")["result"]
         assert not fits(url)
+        until(lambda: fits(url))
+
+
+def test_judging_is_cancelled_when_the_client_of_a_websocket_goes_away() -> None:
+    with closing(Endless()) as pool, serving(pool, ServerLimits(sessions=1)) as url:
+        client = socket_to(url, "mcp")
+        for name, arguments in (("get_problem", {}), ("submit_kernel", {"code": REPLY})):
+            client.send(json.dumps(rpc("tools/call", name=name, arguments=arguments)))
+        until(lambda: pool.judging)
+        client.socket.close()  # without a word of farewell
+        until(pool.judging[0].cancelled)
+        until(lambda: fits(url))
+
+
+def test_judging_is_cancelled_when_the_websocket_of_a_session_by_http_goes_away() -> None:
+    limits = ServerLimits(sessions=1, attach_timeout=1.0)
+    with closing(Endless()) as pool, serving(pool, limits) as url:
+        session = post(url, "openenv/session/create")["result"]["session_id"]
+        client = socket_to(url, f"ws?session_id={session}")
+        call: dict[str, Any] = {"session_id": session, "arguments": {}}
+        post(url, "tools/call", name="get_problem", **call)
+        call["arguments"] = {"code": REPLY}
+        submitting = Thread(
+            target=post, args=(url, "tools/call"), kwargs={"name": "submit_kernel", **call}
+        )
+        submitting.start()
+        until(lambda: pool.judging)
+        client.socket.close()  # without a word of farewell
+        until(pool.judging[0].cancelled)
+        submitting.join(20)
         until(lambda: fits(url))
 
 
