@@ -141,6 +141,16 @@ def test_a_silent_session_is_ended(pool: ScriptedPool) -> None:
                 env.step(KernelAction(code=REPLY))
 
 
+@pytest.mark.parametrize("path", ["ws?session_id=", "mcp?session_id=x", "mcp"])
+def test_no_name_of_a_session_excuses_silence(pool: ScriptedPool, path: str) -> None:
+    with (
+        serving(pool, ServerLimits(idle_timeout=0.5)) as url,
+        socket_to(url, path) as client,
+        pytest.raises(ConnectionClosed),
+    ):
+        client.recv(timeout=20)
+
+
 def test_the_time_of_a_step_is_no_silence() -> None:
     def slow(*_: Any) -> Any:
         time.sleep(1.2)

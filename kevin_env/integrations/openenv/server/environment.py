@@ -34,7 +34,7 @@ DESCRIPTION = (
 MOST = 10.3
 """Upper end of a reward without one: with the default score, ten times as fast."""
 _SOLVED = 1.05
-"""kernrl's: from this speedup on a problem counts as solved."""
+"""As in kernrl, a problem is solved with a speedup above this."""
 _TASK = {"problem_id", "problem_description", "reference_code", "gpu_info", "messages"}
 """Fields of an observation that `get_problem` returns, and `submit_kernel` does not."""
 
@@ -110,9 +110,8 @@ class KernelEnvironment(MCPEnvironment):
 
         Raises:
             EpisodeError: before `reset` and after the end of an episode.
-            TimeoutError: if it takes longer than the limit, or than `timeout_s`. The turn has not
-                happened then.
-            JudgeError: if the judge fails. Neither has it then.
+            TimeoutError: if it takes longer than the limit or `timeout_s`; no turn is used up.
+            JudgeError: if the judge fails; no turn is used up.
         """
         if not isinstance(action, KernelAction):
             return await super().step_async(action, timeout_s, **kwargs)
@@ -135,7 +134,7 @@ class KernelEnvironment(MCPEnvironment):
         return self._observe(episode, await turn)
 
     def list_problems(self, split: str = "train") -> list[dict[str, Any]]:
-        """The problems that can be chosen.
+        """Lists the problems that `get_problem` can start with.
 
         Args:
             split: `train`, `held_out`, `all`, or a level such as `L1`.
@@ -143,11 +142,11 @@ class KernelEnvironment(MCPEnvironment):
         return self.list_tasks(split)
 
     async def get_problem(self, problem_id: str | None = None) -> dict[str, Any]:
-        """The task: a PyTorch module to rewrite as a GPU kernel. Starts the episode if none runs.
+        """The task: a PyTorch module to rewrite as a GPU kernel. The first call starts the episode.
 
         Args:
-            problem_id: The problem to start with; by default one is drawn. Once the episode runs,
-                there is no other.
+            problem_id: Which problem to start with; by default one is drawn. It cannot be changed
+                later.
         """
         episode = self._episode
         if episode is None:

@@ -1,4 +1,4 @@
-"""Sessions: their limits, and that each lasts only as long as its client's WebSocket."""
+"""Sessions: their limits. A session lasts as long as the WebSocket of its client."""
 
 import asyncio
 import json
@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from pydantic import Field
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, QueryParams
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from kevin_env.outcome import Frozen
 
 LEFT: ContextVar[asyncio.Event] = ContextVar("LEFT")
-"""Set once the client of the WebSocket at hand has left."""
+"""Set when the client of the current WebSocket has disconnected."""
 
 
 class ServerLimits(Frozen):
@@ -30,7 +30,7 @@ class ServerLimits(Frozen):
     idle_timeout: float = Field(default=1800.0, gt=0)
     """Limit of a session's silence."""
     attach_timeout: float = Field(default=30.0, gt=0)
-    """Until a session that was created by HTTP must have a WebSocket."""
+    """How long a session that was created by HTTP may be without a WebSocket."""
     message_bytes: int = Field(default=1 << 20, ge=1024)
     """Of one message, and of the body of one request."""
 
@@ -38,9 +38,9 @@ class ServerLimits(Frozen):
 class SocketMiddleware:
     """ASGI middleware for WebSockets: checks origins and ends idle sessions.
 
-    Silence of `seconds` is a disconnect; the time of a step does not count. Nor does a WebSocket
-    that keeps up a session created by HTTP, whose client calls tools by HTTP. Browsers from pages
-    of another origin are refused, or any page could run code on the user's server.
+    A client that is silent for `seconds` is disconnected; the time of a step does not count. A
+    WebSocket attached to a session created by HTTP may be silent, since its client calls tools by
+    HTTP. Web pages of another origin are refused, or any page could run code on the server.
     """
 
     def __init__(self, app: ASGIApp, seconds: float) -> None:
@@ -58,7 +58,7 @@ class SocketMiddleware:
             left.set()
             await messages.put(message)
 
-        seconds = None if b"session_id=" in scope.get("query_string", b"") else self.seconds
+        seconds = None if _is_attached(scope) else self.seconds
 
         async def next_message() -> Message:
             try:
@@ -67,8 +67,7 @@ class SocketMiddleware:
                 return {"type": "websocket.disconnect", "code": 1001}
 
         async def answer(message: Message) -> None:
-            # OpenEnv would try again to tell the client that it could not be told; the next receive
-            # tells that it left.
+            # OpenEnv would try to send the error of sending; the next receive ends the session.
             with suppress(OSError):
                 await send(message)
 
@@ -86,20 +85,27 @@ class SocketMiddleware:
 
 
 def _from_elsewhere(headers: Headers) -> bool:
-    """Whether a page of another host asks; clients that are no browsers name no origin."""
+    """Whether a request is from a web page of another host; only browsers send an origin."""
     origin = headers.get("origin")
     return origin is not None and urlsplit(origin).netloc != headers.get("host")
 
 
-class HttpSessions:
-    """The route `POST /mcp`: OpenEnv's own, but that no session is left without a WebSocket.
+def _is_attached(scope: Scope) -> bool:
+    """Whether a WebSocket is for a session that was created by HTTP."""
+    named = QueryParams(scope.get("query_string", b"")).get("session_id")
+    return bool(named) and scope["path"].endswith("/ws")
 
-    OpenEnv's MCP client creates a session by HTTP and then attaches a WebSocket to it. After
-    `seconds` the session is closed, which OpenEnv postpones until an attached WebSocket is gone.
+
+class HttpSessions:
+    """OpenEnv's route `POST /mcp`, with a limit for sessions without a WebSocket.
+
+    OpenEnv's MCP client creates a session by HTTP and attaches a WebSocket to it. A request to
+    close the session follows after `seconds`. OpenEnv carries it out at once if no WebSocket is
+    attached, and otherwise when the WebSocket is closed.
 
     Args:
         handle: OpenEnv's handler of the route.
-        seconds: until a session must have a WebSocket.
+        seconds: until the request to close a session.
     """
 
     def __init__(self, handle: Callable[[Request], Awaitable[Any]], seconds: float) -> None:
