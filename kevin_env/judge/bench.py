@@ -3,6 +3,7 @@
 import math
 import threading
 import time
+from collections import defaultdict
 from contextlib import suppress
 from functools import cached_property
 
@@ -11,6 +12,7 @@ import torch
 from kevin_env.judge.api import PACES, DeviceInfo, Pace
 from kevin_env.judge.candidates import WarmPool
 from kevin_env.judge.capacity import SUBMISSION, capacity_of, host_memory, machine_of
+from kevin_env.judge.compare.check import Allowed
 from kevin_env.judge.device import free_memory, gpus_of_host, identity
 from kevin_env.judge.inputs.cases import CaseProperties, ShapeSpecs, largest_call
 from kevin_env.judge.lease import Lease
@@ -43,6 +45,8 @@ class ProblemCache:
     def __init__(self, lease: Lease, ceilings: CeilingStore) -> None:
         self.properties: dict[tuple[str, str, str], CaseProperties] = {}
         """By `properties_key`."""
+        self.tolerances: defaultdict[tuple[str, str, str], Allowed] = defaultdict(dict)
+        """By `properties_key`: those of input sets for which an answer was right."""
         self.shapes = ShapeSpecs(lease)
         self.rooflines = Rooflines(lease, ceilings)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 GIB = 1 << 30
 CONTEXT = 3 * GIB // 4
 """Device memory of a process with a CUDA context and nothing else: 720 MB on an H200."""
-PARTNERS, MOST_PARTNERS = 3, 8
+PARTNERS, MOST_PARTNERS = 3, 10
 """Number of baseline processes (`kevin_env.judge.workers.baselines`), and on a GPU with much
 memory.
 """
@@ -84,7 +84,7 @@ def capacity_of(machine: Machine) -> Capacity:
     if machine.device_memory is None:
         return Capacity(max(slots, 1), max(slots, 1), 1)
     contexts = int(machine.device_memory * DEVICE_SHARE / CONTEXT)
-    sessions, baselines = (3, MOST_PARTNERS) if contexts >= ROOMY else (1, PARTNERS)
+    sessions, baselines = (4, MOST_PARTNERS) if contexts >= ROOMY else (1, PARTNERS)
     contexts -= baselines
     spares = max(1, min(MOST_WARM, slots // WARM_SHARE, contexts // WARM_CONTEXTS))
     slots = max(1, min(slots, contexts - spares))

@@ -22,6 +22,7 @@ from kevin_env.judge.crowding import (
 )
 from kevin_env.judge.device import StallWatch, inform, resolve
 from kevin_env.judge.job import Cancellation, Job, Stopwatch
+from kevin_env.judge.lease import Gathering
 from kevin_env.judge.probe.look import Look, with_profile
 from kevin_env.judge.submission_run import SubmissionRun
 from kevin_env.judge.timing.measure import measure, sets_needed
@@ -86,6 +87,7 @@ class Judge:
         self._on_device = threading.Semaphore(self.bench.capacity.on_device)
         # held while a thread acquires several places: two with some each would deadlock
         self._acquiring = threading.Semaphore()
+        self._gathering = Gathering(self.bench.capacity.sessions)
         self._stalls = StallWatch()
         self._clock = clock or self._timed
 
@@ -157,6 +159,7 @@ class Judge:
                 if alone:  # otherwise others may hold what was lacking
                     raise
             finally:
+                self._gathering.remove(run)
                 with job.watch("queue"):  # the submission ends before anything is reported of it
                     run.end()
         again = outcome is None or may_be_environmental(outcome, shot, beside or not lease.idle())
@@ -206,6 +209,7 @@ class Judge:
         every = self.bench.capacity.on_device
         with watch("queue"), asleep(run.worker, wait=False):
             self._take_places(places, watch, every if alone else self.bench.places(run.problem))
+            self._gathering.add(run)
             if alone:
                 self.bench.wait_for_memory(run.worker)
 
@@ -292,6 +296,8 @@ class Judge:
                     if lease.wanted():
                         give_way()
             with watch("queue"), asleep(run.worker, wait=False):
+                self._gathering.wait(run)
+                held.callback(self._gathering.remove, run)
                 held.enter_context(lease.exclusive())
             with watch("time"), ended_on_failure(run):
                 return measure(session)

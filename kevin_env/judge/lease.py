@@ -5,11 +5,15 @@ which times are measured. A holder of the shared lease asks between calls whethe
 is wanted. During a long call it cannot, as kernels on a GPU go on: meanwhile newcomers may share
 the device. Ending contexts needs no lease. File locks implement it, so that a process that dies
 releases it.
+
+Until the device is quiet takes as long as timing a submission, so exclusive leases follow each
+other directly where several are wanted, and `Gathering` has them wanted at the same time.
 """
 
 import fcntl
 import os
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -33,10 +37,13 @@ class Lease:
         self._gate = folder / f"{device}.gate"
         self._long = folder / f"{device}.long"
         self._users = folder / f"{device}.users"
+        self._next = folder / f"{device}.next"
 
     @contextmanager
     def shared(self) -> Iterator[None]:
         """Holds the device together with others."""
+        with _locked(self._next, fcntl.LOCK_EX):  # those that wait for exclusive go first
+            pass
         with _locked(self._gate, fcntl.LOCK_SH):  # closed while anyone waits for exclusive
             lock = _locked(self._file, fcntl.LOCK_SH)
             lock.__enter__()
@@ -77,7 +84,8 @@ class Lease:
     def _taken_alone(self, held: ExitStack) -> bool:
         """Waits until it holds the device alone; False if a long call is in progress."""
         with ExitStack() as trying:
-            trying.enter_context(_locked(self._gate, fcntl.LOCK_EX))
+            with _locked(self._next, fcntl.LOCK_SH):
+                trying.enter_context(_locked(self._gate, fcntl.LOCK_EX))
             while _free(self._long, fcntl.LOCK_EX):
                 with suppress(BlockingIOError):
                     trying.enter_context(_locked(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB))
@@ -85,6 +93,45 @@ class Lease:
                     return True
                 time.sleep(STEP)
         return False
+
+
+GATHERING_SECONDS = 0.3
+"""Seconds a submission waits for others to be timed with."""
+
+
+class Gathering:
+    """Lets submissions that share a device be timed one directly after the other. Thread-safe.
+
+    Args:
+        most: How many are waited for.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._coming: set[object] = set()
+        self._ready: set[object] = set()
+        self._changed = threading.Condition()
+
+    def add(self, one: object) -> None:
+        """Notes that a submission is on the device."""
+        with self._changed:
+            self._coming.add(one)
+
+    def remove(self, one: object) -> None:
+        """Notes that a submission has been timed, or will not be. Several times are allowed."""
+        with self._changed:
+            self._coming.discard(one)
+            self._ready.discard(one)
+            self._changed.notify_all()
+
+    def wait(self, one: object) -> None:
+        """Waits until enough of those on the device are ready to be timed, but not for long."""
+        with self._changed:
+            self._ready.add(one)
+            self._changed.notify_all()
+            self._changed.wait_for(
+                lambda: len(self._ready) >= min(self._most, len(self._coming)), GATHERING_SECONDS
+            )
 
 
 def _free(file: Path, how: int) -> bool:

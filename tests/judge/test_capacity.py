@@ -50,7 +50,7 @@ def test_a_judge_always_works_and_stays_within_its_shares(machine: Machine) -> N
 def test_what_is_scarce_decides() -> None:
     place = 0.6 * 139 * GIB / 8
     assert capacity_of(H200) == Capacity(
-        12, on_device=8, spares=6, sessions=3, baselines=8, place=place
+        12, on_device=8, spares=6, sessions=4, baselines=10, place=place
     )  # cores
     place = 0.6 * 24 * GIB / 6
     assert capacity_of(CONSUMER) == Capacity(

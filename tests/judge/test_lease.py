@@ -12,7 +12,7 @@ from contextlib import ExitStack
 import pytest
 from leasing import taken
 
-from kevin_env.judge.lease import Lease
+from kevin_env.judge.lease import GATHERING_SECONDS, Gathering, Lease
 
 HOLD = """
 import sys, time
@@ -96,6 +96,27 @@ def test_a_waiting_exclusive_lease_is_not_starved(name: str, hold: Hold) -> None
     held(waiting)
 
 
+def test_exclusive_leases_follow_each_other_before_others_share_it(name: str) -> None:
+    order: list[str] = []
+
+    def hold_for_a_moment(how: str) -> None:
+        with getattr(Lease(name), how)():
+            order.append(how)
+            time.sleep(0.05)
+
+    with Lease(name).exclusive():
+        threads = [
+            threading.Thread(target=hold_for_a_moment, args=(how,))
+            for how in ["exclusive"] * 3 + ["shared"] * 5
+        ]
+        for thread in threads:
+            thread.start()
+            time.sleep(0.02)
+    for thread in threads:
+        thread.join()
+    assert order == ["exclusive"] * 3 + ["shared"] * 5
+
+
 def test_a_killed_holder_gives_it_back(name: str, hold: Hold) -> None:
     holder = hold("exclusive")
     held(holder)
@@ -155,3 +176,37 @@ def test_beside_a_long_call_others_share_it_until_the_call_has_ended(name: str) 
         while not lease.wanted():
             assert time.monotonic() < deadline
     assert alone.wait(5)
+
+
+def seconds_of(call: Callable[[], None]) -> float:
+    start = time.monotonic()
+    call()
+    return time.monotonic() - start
+
+
+def test_submissions_gather_until_enough_are_ready() -> None:
+    gathering, done = Gathering(most=2), list[int]()
+    for number in range(3):
+        gathering.add(number)
+
+    def wait(number: int) -> None:
+        gathering.wait(number)
+        done.append(number)
+
+    first = threading.Thread(target=wait, args=(0,))
+    first.start()
+    time.sleep(GATHERING_SECONDS / 4)
+    assert not done
+    assert seconds_of(lambda: gathering.wait(1)) < GATHERING_SECONDS / 2
+    first.join()
+
+
+def test_a_submission_waits_for_no_other_that_is_not_coming_and_never_long() -> None:
+    gathering = Gathering(most=4)
+    gathering.add("first")
+    assert seconds_of(lambda: gathering.wait("first")) < GATHERING_SECONDS / 2
+    gathering.add("other")
+    threading.Timer(GATHERING_SECONDS / 4, gathering.remove, ["other"]).start()
+    assert seconds_of(lambda: gathering.wait("first")) < GATHERING_SECONDS * 0.75
+    gathering.add("other")
+    assert GATHERING_SECONDS * 0.9 < seconds_of(lambda: gathering.wait("first")) < 1.0

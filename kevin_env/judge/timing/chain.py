@@ -168,10 +168,7 @@ class GpuHandshake(Handshake):
         that nothing was timed; `Player.late` counts that.
         """
         with self._released([player for player, _ in calls]):
-            rows = list[_Row]()
-            for player, sets in calls:
-                with trusted(player):
-                    rows.append(self._queued(player, sets, timeout))
+            rows = self._queued(calls, timeout)
             self._note_use([claim for row in rows for claim in row.claims])
             if timed := all(row.claims for row in rows):
                 for row in rows:
@@ -194,23 +191,42 @@ class GpuHandshake(Handshake):
             player.worker.freeze(False)
             player.worker.ask("finish", WARM_SECONDS if player.trusted else timeout)
 
-    def _queued(self, player: Player, sets: Sequence[Drawn], timeout: float | Patience) -> "_Row":
-        """Calls that wait for W, and where their outputs will be; no claims if they were late."""
-        numbers = flags_of(player).numbers(len(sets))
-        links = [
-            Link(self, player, drawn, number) for drawn, number in zip(sets, numbers, strict=True)
-        ]
-        timeout = WARM_SECONDS if player.trusted else timeout
-        self.stage(player, sets[0], timeout)
+    def _queued(
+        self, calls: Sequence[tuple[Player, Sequence[Drawn]]], timeout: float | Patience
+    ) -> "list[_Row]":
+        """Calls that wait for W, queued by all players at the same time."""
+        for player, sets in calls:
+            with trusted(player):
+                self.stage(player, sets[0], WARM_SECONDS if player.trusted else timeout)
+        ordered = list[_Row]()
+        try:
+            for player, sets in calls:
+                numbers = flags_of(player).numbers(len(sets))
+                links = [Link(self, player, *each) for each in zip(sets, numbers, strict=True)]
+                with trusted(player):
+                    player.worker.send(_go(sets, numbers[0]), timeout)
+                ordered.append(_Row(player, links, []))
+            rows = list[_Row]()
+            while ordered:
+                rows.append(self._answered(ordered.pop(0), timeout))
+            return rows
+        except BaseException:
+            for row in ordered:  # other submissions are timed with the judge's own processes
+                if row.player.trusted:
+                    row.player.worker.answer(WARM_SECONDS)
+            raise
 
-        player.worker.send(_go(sets, numbers[0]), timeout)
-        if not player.worker.answers_within(QUEUE_SECONDS):
-            links[-1].open()  # its number does for all
-        answer = player.worker.answer(timeout)
-        player.late = player.late + 1 if links[-1].opened else 0
-        if player.late:
-            return _Row(player, links, [])
-        claims, places = self.claims(player, answer, len(sets))
+    def _answered(self, row: "_Row", timeout: float | Patience) -> "_Row":
+        """The same calls with where their outputs will be; no claims if they were late."""
+        player, links = row.player, row.links
+        with trusted(player):
+            if not player.worker.answers_within(QUEUE_SECONDS):
+                links[-1].open()  # its number does for all
+            answer = player.worker.answer(WARM_SECONDS if player.trusted else timeout)
+            player.late = player.late + 1 if links[-1].opened else 0
+            if player.late:
+                return row
+            claims, places = self.claims(player, answer, len(links))
         for link, placed in zip(links, places, strict=True):
             link.expect(placed)
         return _Row(player, links, claims)
