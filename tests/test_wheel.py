@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -18,6 +19,17 @@ from kevin_env.app.demo import demo_replies
 from kevin_env.problem import data_folder, list_problems
 print(json.dumps([kevin_env.__file__, str(data_folder("prompts")), len(list_problems()), len(demo_replies("cpu"))]))
 """
+
+
+def test_the_package_for_verifiers_needs_what_kevin_env_needs() -> None:
+    package = ROOT / "environments" / "kevin_vf" / "pyproject.toml"
+    ours, theirs = (
+        tomllib.loads(file.read_text())["project"] for file in (ROOT / "pyproject.toml", package)
+    )
+    extra = ours["optional-dependencies"]["verifiers"]
+    assert theirs["dependencies"] == [*ours["dependencies"], *extra]
+    for name in ("version", "license", "requires-python"):
+        assert theirs[name] == ours[name]
 
 
 @pytest.mark.full

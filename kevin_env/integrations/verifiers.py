@@ -1,9 +1,7 @@
 """A taskset and an environment for verifiers 0.4 (`pip install 'kevin-env[verifiers]'`).
 
-verifiers finds them by the name of a module that exports both, such as `kevin_vf.py`:
-
-    from kevin_env.integrations.verifiers import KernelEnv, KernelTaskset
-    __all__ = ["KernelEnv", "KernelTaskset"]
+verifiers finds them by the name of a module that exports both: `kevin_vf`, which the package in
+`environments/kevin_vf` installs.
 
     vf-eval kevin-vf -m MODEL --client.base-url URL --env.taskset.problems L1
         --env.settings.max-turns 4 --no-push
@@ -82,6 +80,8 @@ class KernelEnvConfig(vf.EnvConfig):
     )
     """Who plays. It answers in text, so that nothing of it runs on this machine but the asking."""
     settings: Settings = Settings()
+    pool: str | None = None
+    """URL of a judge server; by default the server that `KEVIN_ENV_POOL` names, or this machine."""
     record: Path | None = None
     """A trajectory file to write."""
 
@@ -90,8 +90,8 @@ class KernelEnv(vf.Env[KernelEnvConfig]):
     """Plays an episode: one run of the agent `policy` a turn."""
 
     def pool(self) -> JudgePool:
-        """The judges of this machine, or of the server that `KEVIN_ENV_POOL` names."""
-        return process_pool()
+        """The judges that the configuration names."""
+        return process_pool(self.config.pool)
 
     async def run(self, task: vf.Task, agents: vf.Agents) -> None:
         """Plays one episode.

@@ -3,6 +3,7 @@
 # pyright: reportMissingImports=false
 # It needs Python 3.12 and is not on the package index.
 
+import sys
 import tomllib
 
 import pytest
@@ -13,6 +14,8 @@ from prime_rl.configs.rl import RLConfig
 from tiny_models import ROOT
 
 from kevin_env.integrations.verifiers import KernelEnvConfig
+
+sys.path.append(str(ROOT / "environments" / "kevin_vf"))
 
 
 def test_prime_rl_takes_the_configuration() -> None:

@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -42,7 +43,7 @@ from kevin_env.record import Trajectory  # noqa: E402
 from kevin_env.recorder import read_trajectories  # noqa: E402
 from kevin_env.settings import Settings  # noqa: E402
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+PACKAGE = Path(__file__).parents[2] / "environments" / "kevin_vf"
 CORRECT = """```python
 import torch
 from torch import nn
@@ -65,7 +66,7 @@ def episodes_in(path: Path) -> list[Trajectory]:
 
 def test_the_command_line_plays_an_episode_that_is_really_judged(tmp_path) -> None:
     path = os.pathsep.join([str(BIN), os.environ["PATH"]])
-    environment = {**os.environ, "PYTHONPATH": str(EXAMPLES), "PATH": path, "KEY": "x"}
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE), "PATH": path, "KEY": "x"}
     with serve(says("<think>Hm.</think>I don't know."), says(CORRECT)) as stub:
         command = [
             *(str(BIN / "vf-eval"), "kevin-vf", "-m", "stub", "--client.base-url", stub.url),
@@ -94,6 +95,32 @@ def test_the_command_line_plays_an_episode_that_is_really_judged(tmp_path) -> No
     assert recorded.model == "stub" and recorded.turns[0].reasoning == "Hm."
     sent = [request["messages"] for request in stub.requests]
     assert sent == [[message.model_dump() for message in turn.messages] for turn in recorded.turns]
+
+
+LOAD = """
+import json, sys
+import kevin_env, verifiers.v1 as vf
+given = {"taskset": {"id": sys.argv[1], "problems": "L1_26_GELU_"}, "pool": "http://127.0.0.1:8001"}
+env = vf.load_environment(vf.env_config_type(sys.argv[1]).model_validate(given))
+tasks = vf.load_taskset(env.config.taskset).load()
+print(json.dumps([kevin_env.__file__, type(env).__name__, env.pool().url, [task.key for task in tasks]]))
+"""
+
+
+@pytest.mark.parametrize("name", ["kevin-vf", "someone/kevin-vf@0.1.0"])
+def test_the_package_of_the_hub_is_loaded_without_a_checkout(tmp_path, name: str) -> None:
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(tmp_path)]
+    subprocess.run([*build, str(PACKAGE)], check=True, capture_output=True)
+    zipfile.ZipFile(next(tmp_path.glob("kevin_vf-*.whl"))).extractall(tmp_path / "site")
+    paths = os.pathsep.join(filter(None, [str(tmp_path / "site"), os.environ.get("PYTHONPATH")]))
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", LOAD, name],
+        env={**os.environ, "PYTHONPATH": paths}, cwd=tmp_path, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    file, kind, url, tasks = json.loads(done.stdout)
+    assert Path(file).is_relative_to(tmp_path / "site")
+    assert (kind, url, tasks) == ("KernelEnv", "http://127.0.0.1:8001", ["L1_26_GELU_"])
 
 
 class Scripted(KernelEnv):
@@ -137,7 +164,7 @@ def played(folder: Path, pool: JudgePool, answers: list[Answer], **settings: Any
 
 @pytest.fixture(autouse=True)
 def _plugin(monkeypatch) -> None:
-    monkeypatch.syspath_prepend(str(EXAMPLES))
+    monkeypatch.syspath_prepend(str(PACKAGE))
     monkeypatch.setenv("PATH", os.environ["PATH"])
     monkeypatch.setenv("KEY", "")
 
