@@ -345,6 +345,10 @@ def test_the_web_interface_works(monkeypatch: pytest.MonkeyPatch) -> None:
         )
         step = requests.post(f"{url}/web/step", json={"action": {"code": another(2)}}).json()
         assert (step["reward"], step["observation"]["speedup"]) == (2.3, 2.0)
+        arguments = {"code": another(3)}
+        action = {"type": "call_tool", "tool_name": "submit_kernel", "arguments": arguments}
+        step = requests.post(f"{url}/web/step", json={"action": action}).json()
+        assert (step["reward"], step["observation"]["result"]["data"]["turn"]) == (3.3, 2)
 
 
 def completion(**message: Any) -> Answer:

@@ -13,6 +13,7 @@ pytest.importorskip("openenv")
 
 import requests
 from episodes import REPLY, another, correct
+from openenv.core.generic_client import GenericEnvClient
 from openenv.core.mcp_client import MCPToolClient
 from openenv_server import Endless, fits, serving, socket_to, until
 
@@ -68,6 +69,18 @@ def test_an_agent_needs_no_reset(pool: ScriptedPool, capfd: pytest.CaptureFixtur
         with pytest.raises(RuntimeError, match="ended after turn 4"):
             env.call_tool("submit_kernel", code=REPLY)
     assert capfd.readouterr().err == ""  # errors are the client's
+
+
+def test_tools_can_be_called_by_steps(pool: ScriptedPool) -> None:
+    with serving(pool) as url, GenericEnvClient(base_url=url).sync() as env:
+        env.reset(problem_id="L1_23_Softmax")
+        listed = env.step({"type": "list_tools"}).observation["tools"]
+        assert {tool["name"] for tool in listed} == TOOLS
+        call = {"type": "call_tool", "tool_name": "submit_kernel", "arguments": {"code": REPLY}}
+        judged = [env.step(call) for _ in range(4)][-1]
+        assert (judged.reward, judged.done) == (0.0, True)  # the same code is paid once
+        error = env.step({**call, "arguments": {}}).observation["error"]
+        assert "code" in error["message"]
 
 
 def test_a_websocket_of_tools_is_a_session(pool: ScriptedPool) -> None:

@@ -1,9 +1,10 @@
 """The messages of the environment. Needs only openenv."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from openenv.core.env_server.mcp_types import CallToolAction, ListToolsAction
 from openenv.core.env_server.types import Action, Observation, State
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, model_validator
 
 
 class KernelAction(Action):
@@ -14,6 +15,18 @@ class KernelAction(Action):
     code: str
     """The reply as the model wrote it, or a Python file alone with a class `ModelNew` or `Model`.
     """
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _or_tools(cls, value: Any, handler: ModelWrapValidatorHandler["KernelAction"]) -> Any:
+        """OpenEnv validates every action of a request by this class, calls of tools included."""
+        match value:
+            case {"type": "call_tool"}:
+                return CallToolAction.model_validate(value)
+            case {"type": "list_tools"}:
+                return ListToolsAction.model_validate(value)
+            case _:
+                return handler(value)
 
 
 class KernelObservation(Observation):

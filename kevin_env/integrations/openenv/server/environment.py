@@ -13,7 +13,9 @@ from typing import Any
 
 from fastmcp import FastMCP
 from openenv.core.env_server.mcp_environment import MCPEnvironment
+from openenv.core.env_server.mcp_types import CallToolObservation
 from openenv.core.env_server.types import Action, EnvironmentMetadata, Observation
+from openenv.core.utils import run_async_safely
 
 from kevin_env.episode import Episode, EpisodeError
 from kevin_env.integrations.openenv.models import KernelAction, KernelObservation, KernelState
@@ -98,15 +100,16 @@ class KernelEnvironment(MCPEnvironment):
         self._episode = episode
         return self._observe(episode)
 
-    def _step_impl(
-        self, action: Action, timeout_s: float | None = None, **kwargs: Any
-    ) -> Observation:
-        return asyncio.run(self.step_async(action, timeout_s))
+    def step(self, action: Action, timeout_s: float | None = None, **kwargs: Any) -> Observation:
+        """`step_async` for threads without an event loop."""
+        return run_async_safely(self.step_async(action, timeout_s))
+
+    _step_impl = step
 
     async def step_async(
         self, action: Action, timeout_s: float | None = None, **kwargs: Any
     ) -> Observation:
-        """Takes one turn. Judging is cancelled if the client or the session is gone.
+        """Takes one turn, or calls a tool. Judging is cancelled if the client is gone.
 
         Raises:
             EpisodeError: before `reset` and after the end of an episode.
@@ -114,16 +117,14 @@ class KernelEnvironment(MCPEnvironment):
             JudgeError: if the judge fails; no turn is used up.
         """
         if not isinstance(action, KernelAction):
-            return await super().step_async(action, timeout_s, **kwargs)
+            return await self._call(action, timeout_s or self._limits.step_timeout)
         episode = self._require_episode()
         judging = self._judging = await asyncio.to_thread(
             lambda: episode.submit_later(as_reply(action.code))
         )
         budget = min(self._limits.step_timeout, timeout_s or self._limits.step_timeout)
-        turn, leaving = (
-            asyncio.wrap_future(judging),
-            asyncio.ensure_future(LEFT.get(asyncio.Event()).wait()),
-        )
+        turn = asyncio.wrap_future(judging)
+        leaving = asyncio.ensure_future(LEFT.get(asyncio.Event()).wait())
         done, _ = await asyncio.wait(
             [turn, leaving], timeout=budget, return_when=asyncio.FIRST_COMPLETED
         )
@@ -234,6 +235,13 @@ class KernelEnvironment(MCPEnvironment):
     ) -> list[dict[str, Any]]:
         """Task API: tasks from `start` up to `stop`, exclusive."""
         return self._tasks.rows(split)[start:stop]
+
+    async def _call(self, action: Action, timeout_s: float) -> Observation:
+        observation = await super().step_async(action, timeout_s)
+        if isinstance(observation, CallToolObservation) and observation.error is None:
+            judged = observation.result.structured_content
+            observation.reward, observation.done = judged.get("reward"), judged.get("done", False)
+        return observation
 
     def _observe(self, episode: Episode, turn: Turn | None = None) -> KernelObservation:
         scores, returns = self._paid(episode)
@@ -384,9 +392,7 @@ def _fenced(code: str) -> str:
 def _parse(code: str) -> ast.Module | None:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # an odd escape in a submission is no message for our user
+            warnings.simplefilter("ignore")  # such as those about escapes in a submission
             return parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
