@@ -37,7 +37,7 @@ def one_pool(pool: LocalPool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands that are called in this process have the session's pool: none starts judges of its
     own.
     """
-    monkeypatch.setattr("kevin_env.app.arguments.LocalPool", lambda: nullcontext(pool))
+    monkeypatch.setattr("kevin_env.app.arguments.named_pool", lambda _: nullcontext(pool))
 
 
 @pytest.fixture(scope="session")

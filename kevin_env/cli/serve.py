@@ -36,7 +36,8 @@ def serve(
 ) -> None:
     """Serve episodes to OpenEnv clients.
 
-    Speaks HTTP and WebSocket until Ctrl-C. Needs the extra openenv.
+    Speaks OpenEnv's protocol and MCP, over HTTP and WebSocket, until Ctrl-C. Needs the extra
+    openenv.
     """
     from kevin_env.app.arguments import open_pool, read_settings, require_available
     from kevin_env.app.env_file import load_env_file
