@@ -226,8 +226,10 @@ class Episode:
         # What can fail comes first, so that the turn is added whole or not at all.
         turns = (*self.turns, turn)
         messages = self._chat_after(turns)
-        if self.recorder:
+        if self.recorder and self._in_record:
             self.recorder.add(self.episode_id, turn)
+        elif self.recorder:
+            self.recorder.begin(self.trajectory.model_copy(update={"turns": turns}))
         self.turns, self._messages = turns, messages
         self._end_if_over()
         return turn
@@ -238,13 +240,21 @@ class Episode:
         elif len(self.turns) >= self.settings.max_turns:
             self._end("max_turns")
 
+    @property
+    def _in_record(self) -> bool:
+        """Whether it is recorded already.
+
+        It is from its first turn on; a sample from its start, since all of a group are resumed.
+        """
+        return bool(self.turns) or self.sample is not None
+
     def _begin_record(self) -> None:
-        if self.recorder:
+        if self.recorder and self._in_record:
             self.recorder.begin(self.trajectory)
 
     def _end(self, reason: StopReason) -> None:
         self.stop_reason = reason
-        if self.recorder:
+        if self.recorder and (self._in_record or reason in ("refused", "context_length")):
             self.recorder.finish(self.trajectory)
 
     def _require_open(self) -> None:

@@ -45,6 +45,8 @@ class Stub:
     keys: list[str] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
     """When each request came."""
+    lists_models: int = 404
+    """The status with which it answers when asked for its models."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def take(self, request: dict[str, Any], key: str) -> Answer:
@@ -121,7 +123,7 @@ def _handler(stub: Stub) -> type[BaseHTTPRequestHandler]:
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            self._send(404, b'{"detail": "Not Found"}', {})
+            self._send(stub.lists_models, b'{"detail": "Not Found"}', {})
 
         def do_POST(self) -> None:
             length = int(self.headers["Content-Length"])

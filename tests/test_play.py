@@ -6,7 +6,7 @@ import pytest
 from episodes import REPLY, WRONG, another, correct, problem_file
 from rich.console import Console
 from rich.text import Text
-from stub_server import Answer, serve
+from stub_server import Answer, delta, serve
 from typer.testing import CliRunner
 
 from kevin_env.app import arguments
@@ -211,17 +211,9 @@ def test_an_episode_is_resumed_on_the_device_of_its_record(
 
     monkeypatch.setattr(arguments, "open_pool", open_pool)
     same = ["--turns", "3", "--rules", "kernel", "--device", "auto"]
-    words = [
-        "play",
-        "--resume",
-        str(unfinished),
-        "--model",
-        "m",
-        "--base-url",
-        "http://127.0.0.1:9/v1",
-        *same,
-    ]
-    assert "no such device" in CliRunner().invoke(app, words).stderr
+    with serve() as stub:
+        words = ["--resume", str(unfinished), "--model", "m", "--base-url", stub.url, *same]
+        assert "no such device" in CliRunner().invoke(app, ["play", *words]).stderr
     assert asked == ["cuda:1"]
 
 
@@ -231,7 +223,8 @@ def test_an_episode_goes_on_at_the_endpoint_of_its_record(
 ) -> None:
     problem, file = problem_file(tmp_path).path, tmp_path / "out.jsonl"
     refusal = Answer(status=400, body={"error": {"message": "not today"}})
-    with serve(refusal) as own, serve(refusal) as other:
+    first = Answer([delta("stop", content="Not yet.")])
+    with serve(first, refusal) as own, serve(refusal) as other:
         monkeypatch.setenv("OPENAI_BASE_URL", other.url)
         secret = own.url.replace("//", "//me:hunter2@") + "?key=1"
         new = ["--problem", problem, "--model", "m", "--base-url", secret, "--device", "cpu"]
@@ -239,11 +232,22 @@ def test_an_episode_goes_on_at_the_endpoint_of_its_record(
             result = CliRunner().invoke(app, ["play", *words])
             assert "not today" in result.stderr and "not today" not in result.stdout
             assert f"kevin-env play --resume {file}" in result.stderr
-        assert (len(own.requests), other.requests) == (2, [])
+        assert (len(own.requests), other.requests) == (3, [])
         assert {each.base_url for each in recorded(tmp_path)} == {own.url}
         assert "hunter2" not in file.read_text()
         CliRunner().invoke(app, ["play", "--resume", str(file), "--base-url", other.url])
         assert len(other.requests) == 1
+
+
+def test_an_endpoint_that_cannot_be_reached_is_tried_before_the_judge_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arguments, "open_pool", None)
+    file = tmp_path / "out.jsonl"
+    words = ["--problem", "L1_23_Softmax", "--base-url", "http://127.0.0.1:9/v1", "--model", "m"]
+    result = CliRunner().invoke(app, ["play", *words, "--out", str(file)])
+    assert (result.exit_code, result.stdout, file.read_text()) == (1, "", "")
+    assert result.stderr.startswith("kevin-env: cannot reach 127.0.0.1:9: check --base-url")
 
 
 def test_an_endpoint_that_was_not_recorded_is_not_guessed(unfinished: Path) -> None:

@@ -82,7 +82,7 @@ def test_it_ends_at_once_while_a_turn_runs(tmp_path: Path, keys: str) -> None:
         screen.press(keys)
         assert screen.end() == 0
         assert "ended: interrupted" in screen.raw
-    assert [(each.turns, each.stop_reason) for each in recorded(tmp_path)] == [((), "interrupted")]
+    assert not (tmp_path / "t.jsonl").exists()  # an episode without a turn is not recorded
 
 
 @pytest.mark.parametrize("samples", [(), ("2",)])

@@ -189,6 +189,20 @@ def test_the_key_is_sent_and_never_shown(status: int, caplog: pytest.LogCaptureF
     assert f"HTTP {status}" in str(caught.value)
 
 
+def test_an_endpoint_is_tried_without_asking_the_model() -> None:
+    with serve() as stub:
+        policy = OpenAIPolicy("m", stub.url, KEY)
+        for stub.lists_models in (200, 403, 404, 500):  # not all endpoints list their models
+            policy.require_endpoint()
+        stub.lists_models = 401
+        with pytest.raises(PolicyError, match="OPENAI_API_KEY") as caught:
+            policy.require_endpoint()
+    assert caught.value.__cause__ is None and caught.value.__context__ is None
+    assert not stub.requests
+    with pytest.raises(PolicyError, match=r"cannot reach 127.0.0.1:9: check --base-url"):
+        OpenAIPolicy("m", "http://127.0.0.1:9/v1", KEY).require_endpoint()
+
+
 def test_a_password_in_the_url_is_not_shown_either() -> None:
     with serve(Answer(status=400, body={"error": "hunter2 is wrong"})) as stub:
         policy = OpenAIPolicy("m", stub.url.replace("127", "me:hunter2@127"))

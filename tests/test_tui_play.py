@@ -155,7 +155,7 @@ def test_leaving_a_running_turn_takes_two_keys(
 ) -> None:
     asked = played(".", until("class ModelNew"), "q", "q")
     assert len(asked) == 2 and "q again stops" in asked[1]
-    assert [(each.turns, each.stop_reason) for each in recorded(tmp_path)] == [((), "interrupted")]
+    assert not [*tmp_path.glob("*.jsonl")]  # an episode without a turn is not recorded
     assert len(played("w", until("max_turns"), "q")) == 1
 
 

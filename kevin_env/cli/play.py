@@ -161,6 +161,7 @@ class _Play:
 
         recorder = Recorder(self.file)
         recorder.require()
+        self._require_endpoint()
         with open_pool(self.settings.device) as pool:
             numbers = [None] if len(starts) == 1 else range(len(starts))
             episodes = [
@@ -177,8 +178,22 @@ class _Play:
         hint = (
             f"play --resume {self.file} goes on" if code else f"replay {self.file} shows it again"
         )
-        typer.echo(f"recorded in {self.file}; kevin-env {hint}", err=True)
+        if any(trajectory.turns for trajectory in begun):
+            typer.echo(f"recorded in {self.file}; kevin-env {hint}", err=True)
         raise typer.Exit(code)
+
+    def _require_endpoint(self) -> None:
+        """Exits before the judge starts if the model cannot be asked."""
+        from kevin_env.app.errors import ENDED_EARLY
+        from kevin_env.policies.base import PolicyError
+        from kevin_env.policies.openai import OpenAIPolicy
+
+        try:
+            if isinstance(self.policy, OpenAIPolicy):
+                self.policy.require_endpoint()
+        except PolicyError as error:
+            typer.echo(f"kevin-env: {error}", err=True)
+            raise typer.Exit(ENDED_EARLY) from error
 
     def _one(self, episode: "Episode") -> "Trajectory":
         from kevin_env.app.play.plain import Narrator, play

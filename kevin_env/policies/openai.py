@@ -99,6 +99,24 @@ class OpenAIPolicy:
             other._parameters = self._parameters | {"seed": self._parameters["seed"] + sample}
         return other
 
+    def require_endpoint(self) -> None:
+        """Checks that the endpoint can be reached and accepts the key.
+
+        Raises:
+            PolicyError: if not. An endpoint that does not list its models, or is slow, passes.
+        """
+        import openai
+
+        failure: PolicyError | None = None
+        try:
+            waits = openai.Timeout(_CONNECT_SECONDS)
+            self._client.with_options(timeout=waits).models.with_raw_response.list()
+        except openai.OpenAIError as error:
+            if isinstance(error, openai.AuthenticationError) or cannot_connect(error.__cause__):
+                failure = self._endpoint.failure(error)
+        if failure:
+            raise failure  # here it has no context, which would hold the request and the key
+
     def reply(self, messages: Sequence[Message], on_text: OnText | None = None) -> Reply:
         """Asks the model.
 
