@@ -25,7 +25,6 @@ EARLIER_CLOCK = {
     "feedback_cost.h200": "2026-11-22",
     "solutions.h200": "2026-11-22",
     "throughput.cpu": "2026-11-23",
-    "throughput.h200": "2026-11-24",
     "throughput.h200x2": "2026-11-22",
     "trl_tiny.h200": "2026-11-22",
     "turn_latency.cpu": "2026-11-23",
