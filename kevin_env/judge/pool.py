@@ -12,10 +12,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from kevin_env.judge.api import DeviceInfo, JudgeError, OnStage, Pace, device_names
+from kevin_env.judge.api import DeviceInfo, JudgeError, OnStage, Options, Pace, device_names
+from kevin_env.judge.lint.report import Limits, LintReport
 from kevin_env.judge.protocol import Answer, Request, RequestPool, fail, value_of, wanted
 from kevin_env.judge.remote import JudgeGone, Remote
-from kevin_env.problem import ProblemError
+from kevin_env.problem import Problem, ProblemError
 
 TRIES = 4
 """A request fails once so many judges have gone away with it; another of their requests may be why.
@@ -56,6 +57,17 @@ class LocalPool(RequestPool):
         self._owner = os.getpid()
         self._closed = threading.Event()
         self._close = weakref.finalize(self, _close_all, self._judges, self._owner, self._closed)
+
+    def lint(
+        self, problem: Problem, options: Options, limits: Limits | None = None
+    ) -> Future[LintReport]:
+        """Whether the problem is fit for training on a device. A failing reference is a finding.
+
+        Raises (from the future):
+            JudgeError: if the judge fails or the device does not exist.
+        """
+        limits = limits or Limits()
+        return self._asked("lint", problem, options, limits=limits.model_dump())
 
     def device(self, name: str = "auto") -> DeviceInfo:
         """What the judge knows about a device; of the first that starts if `name` means several.

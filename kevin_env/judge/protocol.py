@@ -25,7 +25,7 @@ from kevin_env.judge.api import (
     Submission,
     device_names,
 )
-from kevin_env.judge.lint.report import Limits, LintReport
+from kevin_env.judge.lint.report import LintReport
 from kevin_env.problem import Problem, ProblemError
 
 Request = dict[str, Any]
@@ -64,17 +64,6 @@ class RequestPool(ABC):
             if known is None or (known.done() and known.exception() is not None):
                 known = self._facts[key] = self._asked("describe", problem, options)
         return known
-
-    def lint(
-        self, problem: Problem, options: Options, limits: Limits | None = None
-    ) -> Future[LintReport]:
-        """Whether the problem is fit for training on a device. A failing reference is a finding.
-
-        Raises (from the future):
-            JudgeError: if the judge fails or the device does not exist.
-        """
-        limits = limits or Limits()
-        return self._asked("lint", problem, options, limits=limits.model_dump())
 
     async def judge(self, problem: Problem, submission: Submission, options: Options) -> Judgement:
         """`submit` for an event loop."""

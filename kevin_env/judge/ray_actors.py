@@ -58,6 +58,7 @@ class Dispatcher:
     """
 
     def __init__(self, start: Callable[[], Any], count: int) -> None:
+        _undo_niceness()
         self._start, self._count = start, count
         self._judges: list[_Judge] = []
         self._starting = set[asyncio.Task[None]]()
@@ -219,6 +220,7 @@ class JudgeActor:
     ) -> None:
         # Ray sets it to the CPUs that it counts for an actor; a judge uses all
         os.environ.pop("OMP_NUM_THREADS", None)
+        _undo_niceness()
         self._device = device
         self._pool = open_judge(device)
         self._room = room
@@ -327,6 +329,12 @@ async def _watched(answer: Callable[[OnStage], Awaitable[Answer]]) -> AsyncItera
         yield await task
     finally:
         task.cancel()
+
+
+def _undo_niceness() -> None:
+    """Ray starts workers with a niceness of 15, at which other processes disturb times."""
+    with suppress(OSError):  # only root may
+        os.setpriority(os.PRIO_PROCESS, 0, 0)
 
 
 def _room(info: DeviceInfo) -> int:
