@@ -334,7 +334,8 @@ async def _watched(answer: Callable[[OnStage], Awaitable[Answer]]) -> AsyncItera
 def _undo_niceness() -> None:
     """Ray starts workers with a niceness of 15, at which other processes disturb times."""
     with suppress(OSError):  # only root may
-        os.setpriority(os.PRIO_PROCESS, 0, 0)
+        for thread in Path("/proc/self/task").iterdir():
+            os.setpriority(os.PRIO_PROCESS, int(thread.name), 0)
 
 
 def _room(info: DeviceInfo) -> int:
