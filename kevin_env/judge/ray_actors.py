@@ -76,7 +76,7 @@ class Dispatcher:
         Raises:
             JudgeError: if none starts.
         """
-        judge = await self._place(-math.inf, "")
+        judge = await self._place(self._rank(-math.inf), "")
         self._release(judge)
         assert judge.info is not None
         return judge.info
@@ -100,7 +100,7 @@ class Dispatcher:
 
     async def _answer(self, request: Request, priority: int, report: OnStage | None) -> Answer:
         """Asks a judge; if that is lost, another."""
-        rank = -math.inf if request["do"] == "describe" else -priority
+        rank = self._rank(-math.inf if request["do"] == "describe" else -priority)
         lost = None
         for _ in range(TRIES):
             try:
@@ -122,7 +122,10 @@ class Dispatcher:
                 self._release(judge, failed)
         return {"judge_error": f"{TRIES} judges were lost while they had this: {lost}"}
 
-    async def _place(self, rank: float, problem: str) -> _Judge:
+    def _rank(self, rank: float) -> tuple[float, int]:
+        return rank, next(self._numbers)
+
+    async def _place(self, rank: tuple[float, int], problem: str) -> _Judge:
         """Waits for a judge that has room; `_release` it.
 
         Raises:
@@ -134,7 +137,7 @@ class Dispatcher:
                 self._start_later(judge)
         self._require_any()
         place: asyncio.Future[_Judge] = asyncio.get_running_loop().create_future()
-        heapq.heappush(self._waiting, (rank, next(self._numbers), problem, place))
+        heapq.heappush(self._waiting, (*rank, problem, place))
         self._assign()
         try:
             return await place

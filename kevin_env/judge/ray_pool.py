@@ -103,6 +103,8 @@ class RayPool(RequestPool):
         async def ask() -> DeviceInfo:
             return await (await self._dispatcher(name)).device.remote()
 
+        if not self._close.alive:
+            raise JudgeError("the pool is closed")
         try:
             return asyncio.run_coroutine_threadsafe(ask(), self._loop).result()
         except RayTaskError as error:

@@ -15,6 +15,8 @@ from processes import descendants, outlived, wait_for
 
 ray = pytest.importorskip("ray", reason="needs the extra ray")
 
+import yaml  # noqa: E402
+from ray.autoscaler._private.util import prepare_config, validate_config  # noqa: E402
 from ray.cluster_utils import Cluster  # noqa: E402
 from ray.util import list_named_actors  # noqa: E402
 from ray_doubles import Broken, Double, Unlike  # noqa: E402
@@ -192,9 +194,22 @@ def test_a_closed_pool_fails_what_is_open(start: Start) -> None:
     for future in (judging, begin(pool)):
         with pytest.raises(JudgeError, match="the pool is closed"):
             future.result(10)
+    with pytest.raises(JudgeError, match="the pool is closed"):
+        pool.device("cpu")
 
 
 @pytest.mark.parametrize("name", ["ray?judges=0", "ray?gpus=2"])
 def test_settings_that_are_none_are_named(name: str) -> None:
     with pytest.raises(ValueError, match="its settings are judges, accelerator, in_flight"):
         named_pool(name)
+
+
+def test_the_example_clusters_are_valid() -> None:
+    folder = Path(__file__).parents[2] / "examples"
+    config = yaml.safe_load((folder / "ray_cluster.yaml").read_text())
+    validate_config(prepare_config(config))
+    manifest = yaml.safe_load((folder / "ray_kuberay.yaml").read_text())
+    (workers,) = manifest["spec"]["workerGroupSpecs"]
+    (container,) = workers["template"]["spec"]["containers"]
+    assert manifest["kind"] == "RayCluster" and container["image"].startswith("registry.")
+    assert container["resources"]["limits"]["nvidia.com/gpu"] == "1"
