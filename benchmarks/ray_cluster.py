@@ -1,0 +1,281 @@
+"""Judging on a Ray cluster of several node processes on this machine.
+
+`kills`: submissions with known verdicts are judged while nodes are killed at random and replaced.
+Each must get one verdict, its own. `overhead`: what Ray adds to the time of a judgement, beside the
+same submissions in a local pool. `scale`: stub judges that sleep for the time that a GPU takes for
+a judgement; each actor stands for several devices. With 0, a part is skipped and keeps its rows.
+
+    python benchmarks/ray_cluster.py [--kills 1000] [--overhead 200] [--scale 100000] [--json FILE]
+"""
+
+import argparse
+import asyncio
+import contextlib
+import functools
+import json
+import os
+import random
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import Future, wait
+from pathlib import Path
+from typing import Any
+
+import ray
+from ray.cluster_utils import Cluster
+from resultfile import Results, Row, median_row, plain_row
+from rich.progress import track
+
+from kevin_env.judge import Judgement, Options, Submission
+from kevin_env.judge.api import DeviceInfo, OnStage, Pace, Sandbox, Seconds
+from kevin_env.judge.pool import LocalPool
+from kevin_env.judge.protocol import Request, RequestPool
+from kevin_env.judge.ray_pool import RayPool, RaySettings
+from kevin_env.outcome import Correct
+from kevin_env.problem import Problem
+
+FOLDER = Path(__file__).resolve().parent
+PROBLEM = Problem(
+    id="Tanh", name="Tanh",
+    source="import torch\nclass Model(torch.nn.Module):\n    def forward(self, x):\n"
+    "        return torch.tanh(x) * 2\n"
+    "def get_inputs():\n    return [torch.randn(64, 512)]\ndef get_init_inputs():\n    return []\n",
+)  # fmt: skip
+HEAD = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n"
+KNOWN = {
+    "correct": f"{HEAD}        return torch.tanh(x) * 2\n",
+    "correctness": f"{HEAD}        return torch.tanh(x)\n",
+    "runtime": f"{HEAD}        raise ValueError('no')\n",
+    "compile": "import torch\nimport no_such_module\nclass ModelNew: pass\n",
+}
+"""Submissions by the category that they must get."""
+CPU = Options(device="cpu")
+QUICK = Pace(pairs=(1, 1), seconds=0.0, warm_ups=1, sets=2, sets_of_others=1)
+"""This measures what happens around a judgement, not how exact it is."""
+NODES = 3
+KILL_SECONDS = 10.0, 30.0
+"""The bounds between which a node is killed after another."""
+AT_ONCE = 24
+"""Submissions that the client has open in `kills`."""
+DEVICES = (8, 32, 64, 128, 256, 512)
+ACTORS = 4
+"""Actors in `scale`; each stands for an equal part of the devices."""
+SCALE_SECONDS = 40.0
+"""Each number of devices but the last gets as many submissions as they can judge in this time."""
+
+
+class Noted(LocalPool):
+    """Appends the ID of each request that it begins to a file."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__(QUICK)
+        self._file = file
+
+    def _send(self, request: Request, future: Future[Any], on_stage: OnStage | None) -> None:
+        with self._file.open("a") as file:
+            file.write(f"{request['do']} {request['id']}\n")
+        super()._send(request, future, on_stage)
+
+
+class Stub(RequestPool):
+    """Devices that take between half and one and a half times `seconds` for a judgement."""
+
+    info = DeviceInfo(device="cpu", name="stub")
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self._seconds = seconds
+
+    def device(self, name: str = "auto") -> DeviceInfo:
+        return self.info
+
+    def close(self) -> None:
+        pass
+
+    def _send(self, request: Request, future: Future[Any], on_stage: OnStage | None) -> None:
+        seconds = self._seconds * random.uniform(0.5, 1.5)
+        asyncio.get_running_loop().call_later(seconds, self._end, future, seconds)
+
+    def _end(self, future: Future[Any], seconds: float) -> None:
+        held = Sandbox(
+            network="enforced", filesystem="enforced", limits="enforced", processes="enforced"
+        )
+        future.set_result(Judgement(
+            outcome=Correct(kind="timed", message="right", speedup=2.0), secret="0" * 32,
+            seconds=Seconds(time=seconds), sandbox=held, device=self.info,
+        ))  # fmt: skip
+
+
+@contextlib.contextmanager
+def cluster(nodes: int, cpus: int) -> Iterator[Cluster]:
+    """A head that judges nothing, and so many nodes."""
+    os.environ |= {"RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0"}
+    started = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
+    for _ in range(nodes):
+        started.add_node(num_cpus=cpus, object_store_memory=100 << 20)
+    path = {"env_vars": {"PYTHONPATH": str(FOLDER)}}
+    ray.init(started.address, runtime_env=path, log_to_driver=False, logging_level="ERROR")
+    try:
+        yield started
+    finally:
+        ray.shutdown()
+        started.shutdown()
+
+
+def row_of(name: str, value: float, unit: str = "count", n: int = 1, **more: Any) -> Row:
+    """A figure, with the load of the machine."""
+    return plain_row(name, value, unit, n) | more | {"load": round(os.getloadavg()[0], 1)}
+
+
+def kills(count: int, results: Results) -> bool:
+    """Judges so many submissions while nodes are killed; whether all verdicts are right."""
+    names, lost = [random.choice(list(KNOWN)) for _ in range(count)], 0
+    with tempfile.TemporaryDirectory() as folder, cluster(NODES, 1) as nodes:
+        file, start = Path(folder) / "begun", time.monotonic()
+        settings = RaySettings(judges=NODES, at_once=AT_ONCE)
+        with RayPool(settings, functools.partial(noted, file)) as pool:
+            asked = [
+                pool.submit(
+                    PROBLEM, Submission(code=f"print('submission {n}')\n{KNOWN[name]}"), CPU
+                )
+                for n, name in enumerate(names)
+            ]
+            while open_ones := wait(asked, random.uniform(*KILL_SECONDS)).not_done:
+                print(f"{len(open_ones)} of {count} are open; a node is killed", flush=True)
+                nodes.remove_node(random.choice(list(nodes.worker_nodes)), allow_graceful=False)
+                nodes.add_node(num_cpus=1, object_store_memory=100 << 20)
+                lost += 1
+        begun = len(file.read_text().splitlines())
+        seconds = time.monotonic() - start
+    results.tell(
+        row_of("kills: nodes killed", lost),
+        row_of("kills: judgements begun", begun, n=count),
+        row_of("kills: seconds", seconds, "s", count, nodes=NODES),
+    )
+    return tell_ends(results, names, asked)
+
+
+def tell_ends(results: Results, names: list[str], ended: list[Future[Judgement]]) -> bool:
+    """Counts how the submissions ended; whether each has its own verdict, and the right one."""
+    ends, secrets = Counter[str](), set[str]()
+    for number, (name, future) in enumerate(zip(names, ended, strict=True)):
+        if (error := future.exception()) is not None:
+            ends["with a JudgeError"] += 1
+            print(f"submission {number}: {error}", file=sys.stderr)
+            continue
+        judgement = future.result()
+        right = judgement.outcome.category == name
+        own = f"submission {number}\n" in f"{judgement.log}\n" and judgement.secret not in secrets
+        ends["with its verdict" if own and right else "otherwise"] += 1
+        secrets.add(judgement.secret)
+    for end in ("with its verdict", "with a JudgeError", "otherwise"):
+        results.tell(row_of(f"kills: submissions that ended {end}", ends[end], n=len(names)))
+    return ends["with its verdict"] == len(names)
+
+
+def noted(file: Path, device: str) -> RequestPool:
+    return Noted(file)
+
+
+def quick(device: str) -> RequestPool:
+    return LocalPool(QUICK)
+
+
+def stub(seconds: float, device: str) -> RequestPool:
+    return Stub(seconds)
+
+
+def overhead(count: int, results: Results) -> None:
+    """What is not the judge's own time, of the same submissions in turn in either pool."""
+    with (
+        cluster(1, 1), RayPool(RaySettings(judges=1), quick) as far, LocalPool(QUICK) as near
+    ):  # fmt: skip
+        beyond = {"local": list[float](), "ray": list[float]()}
+        pools = {"local": near, "ray": far}
+        for pool in pools.values():
+            pool.submit(PROBLEM, Submission(code=KNOWN["correct"]), CPU).result()
+        for number in track(range(count), "overhead"):
+            code = f"# {number}\n{KNOWN['runtime']}"
+            for name, pool in pools.items():
+                start = time.perf_counter()
+                judgement = pool.submit(PROBLEM, Submission(code=code), CPU).result()
+                beyond[name].append(time.perf_counter() - start - judgement.seconds.total)
+        for name, seconds in beyond.items():
+            results.tell(median_row(f"overhead: {name}", seconds) | {"load": os.getloadavg()[0]})
+        extra = statistics.median(beyond["ray"]) - statistics.median(beyond["local"])
+        results.tell(row_of("overhead: added by Ray", extra, "s", count))
+
+
+def scale(count: int, results: Results) -> None:
+    """Judgements a second of so many devices, and where the time goes."""
+    file = FOLDER / "results" / "throughput.h100.json"
+    rows = {row["name"]: row["value"] for row in json.loads(file.read_text())["rows"]}
+    seconds = 1 / rows["all_right"]
+    with cluster(1, 1000):
+        for devices in DEVICES:
+            many = count if devices == DEVICES[-1] else int(SCALE_SECONDS * devices / seconds)
+            settings = RaySettings(judges=ACTORS, in_flight=devices // ACTORS, at_once=2 * devices)
+            with RayPool(settings, functools.partial(stub, seconds)) as pool:
+                pool.device("cpu")
+                results.tell(scaled(pool, devices, min(many, count), seconds))
+
+
+def scaled(pool: RayPool, devices: int, count: int, seconds: float) -> Row:
+    code, done = KNOWN["correct"] + "#" * 4000, threading.Semaphore(0)
+    began, client, others = time.perf_counter(), time.process_time(), cpu_seconds()
+    for number in range(count):
+        future = pool.submit(PROBLEM, Submission(code=f"# {number}\n{code}"), CPU)
+        future.add_done_callback(lambda done_one: done_one.result() and done.release())
+    for _ in track(range(count), f"{devices} devices"):
+        done.acquire()
+    wall = time.perf_counter() - began
+    spent = {name: (now - others.get(name, 0)) / count for name, now in cpu_seconds().items()}
+    return row_of(
+        f"scale: {devices} devices", count / wall, "judgements/s", count,
+        actors=ACTORS, seconds=seconds, busy=count / wall * seconds / devices,
+        client_cpu=(time.process_time() - client) / count, dispatcher_cpu=spent["Dispatcher"],
+        actors_cpu=spent["JudgeActor"],
+    )  # fmt: skip
+
+
+def cpu_seconds() -> dict[str, float]:
+    """CPU time of Ray's actors by their class."""
+    found = Counter[str]()
+    for place in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            words = (place / "cmdline").read_text()
+            fields = (place / "stat").read_text().rpartition(")")[2].split()
+            for name in ("Dispatcher", "JudgeActor"):
+                if words.startswith(f"ray::{name}"):
+                    found[name] += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--kills", type=int, default=1000, help="submissions")
+    parser.add_argument("--overhead", type=int, default=200, help="submissions in either pool")
+    parser.add_argument("--scale", type=int, default=100_000, help="submissions at most")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    with LocalPool() as pool:
+        versions = pool.device("cpu").versions | {"ray": ray.__version__}
+    results, fine = Results(options.json, "cpu", versions), True
+    if options.kills:
+        fine = kills(options.kills, results)
+    if options.overhead:
+        overhead(options.overhead, results)
+    if options.scale:
+        scale(options.scale, results)
+    sys.exit(not fine)
+
+
+if __name__ == "__main__":
+    main()
