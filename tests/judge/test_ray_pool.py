@@ -1,7 +1,10 @@
 """A pool on a Ray cluster of several node processes on this machine."""
 
 import os
+import re
+import signal
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack
@@ -184,6 +187,32 @@ def test_requests_survive_the_client_that_started_the_judges(start: Start) -> No
     first.close()
     assert judging.result(60).device.versions["process"] == process
     assert begin(second).result(60).device.versions["process"] != process
+
+
+@pytest.mark.full
+def test_a_dispatcher_that_dies_is_started_again(start: Start) -> None:
+    pool = start(judges=1)
+    process = begin(pool).result(60).device.versions["process"]
+    judging = begin(pool, "sleep 2")
+    time.sleep(1)
+    os.kill(wait_for("ray::Dispatcher"), signal.SIGKILL)
+    assert judging.result(90).device.versions["process"] != process
+
+
+@pytest.mark.full
+def test_metrics_are_exported_to_prometheus(start: Start) -> None:
+    begin(start(judges=1)).result(60)
+    found, deadline = set[str](), time.monotonic() + 60
+    while len(found) < 5 and time.monotonic() < deadline:
+        for port in {node["MetricsExportPort"] for node in ray.nodes()}:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as page:
+                found |= set(
+                    re.findall(
+                        r"^ray_kevin_env_(\w+?)(?:_total|_bucket)?{", page.read().decode(), re.M
+                    )
+                )
+        time.sleep(1)
+    assert found >= {"judgements", "stage_seconds", "waiting", "in_flight", "judges"}
 
 
 def test_a_closed_pool_fails_what_is_open(start: Start) -> None:
