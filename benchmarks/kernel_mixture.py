@@ -1,8 +1,8 @@
 """Small problems and kernels of varying quality, which the policy of `grpo.py` starts from.
 
 The problems apply a function to each element of a matrix, reduce its rows, or normalize them. A
-kernel is drawn at random: fused or not, whole rows or a loop, block size, warps, names, and in two
-of three cases one defect.
+kernel is drawn at random: fused or not, whole rows or a loop, block size, warps, and in two of
+three cases one defect.
 """
 
 import random
@@ -16,7 +16,6 @@ RIGHT_SHARE = 0.35
 """Of the kernels, without a defect."""
 BLOCKS = (64, 128, 256, 512, 1024, 2048, 4096)
 WARPS = (1, 2, 4, 8, 16)
-NAMES = (("x_ptr", "y_ptr"), ("source", "target"), ("inputs", "outputs"))
 
 MAPS: dict[str, tuple[str, tuple[str, ...]]] = {
     "Relu_Scale": ("torch.relu(x) * 0.5", ("tl.maximum(v, 0.0)", "v * 0.5")),
@@ -198,7 +197,10 @@ def draw_kernel(name: str, draw: random.Random) -> Kernel:
         code = code.replace("def forward(self, x):", "def forward(self, x)")
     if defect == "name":
         code = code.replace("tl.arange(0, BLOCK)", "tl.arange(0, SIZE)", 1)
-    return Kernel(f"<think>Okay, {plan}.</think>\n```python\n{code}```\nIt uses {plan}.", defect)
+    return Kernel(
+        f"<think>Okay, {plan}.</think>\n```python\n{code}```\nIt uses {plan.partition(',')[0]}.",
+        defect,
+    )
 
 
 def _map(name: str, defect: Defect, draw: random.Random) -> tuple[list[str], list[str], str]:
@@ -207,40 +209,36 @@ def _map(name: str, defect: Defect, draw: random.Random) -> tuple[list[str], lis
     if defect == "operator":
         place = draw.randrange(len(steps))
         steps[place] = _wrong(steps[place])
-    block, warps, (x, y) = draw.choice(BLOCKS), draw.choice(WARPS), draw.choice(NAMES)
+    block, warps = draw.choice(BLOCKS), draw.choice(WARPS)
     fused = draw.random() < 0.5
     groups = [steps] if fused else [[step] for step in steps]
-    grid = f"count // {block}" if defect == "grid" else f"triton.cdiv(count, {block})"
-    kernels, forward = list[str](), ["count = x.numel()"]
+    grid = "count // block" if defect == "grid" else "triton.cdiv(count, block)"
+    kernels, forward = list[str](), ["count = x.numel()", f"block = {block}"]
     for number, group in enumerate(groups):
-        kernel = f"{name.lower()}{number if len(groups) > 1 else ''}_kernel"
-        kernels.append(_map_kernel(kernel, group, x, y, defect, first=not number))
+        kernel = f"kernel{number}"
+        kernels.append(_map_kernel(kernel, group, defect, first=not number))
         before = f"y{number - 1}, " if number else ""
         forward += [
             f"y{number} = torch.empty_like(x)",
-            f"{kernel}[({grid},)](x, {before}y{number}, count, BLOCK={block}, num_warps={warps})",
+            f"{kernel}[({grid},)](x, {before}y{number}, count, BLOCK=block, num_warps={warps})",
         ]
     forward.append(f"return y{len(groups) - 1}")
-    plan = (
-        f"{'one fused kernel' if fused else 'a kernel per step'}, blocks of {block}, {warps} warps"
-    )
+    plan = f"{'one kernel' if fused else 'a kernel per step'}, blocks of {block}, {warps} warps"
     return kernels, forward, plan
 
 
-def _map_kernel(
-    name: str, steps: Sequence[str], x: str, y: str, defect: Defect, first: bool
-) -> str:
+def _map_kernel(name: str, steps: Sequence[str], defect: Defect, first: bool) -> str:
     shift = " + 1" if defect == "offset" else ""
     return "\n".join(
         [
             "@triton.jit",
-            f"def {name}({x}, {'' if first else 'before, '}{y}, count, BLOCK: tl.constexpr):",
+            f"def {name}(x_ptr, {'' if first else 'v_ptr, '}y_ptr, count, BLOCK: tl.constexpr):",
             f"    index = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK){shift}",
             "    inside = index < count",
-            f"    x = tl.load({x} + index, mask=inside)",
-            "    v = x" if first else "    v = tl.load(before + index, mask=inside)",
+            "    x = tl.load(x_ptr + index, mask=inside)",
+            "    v = x" if first else "    v = tl.load(v_ptr + index, mask=inside)",
             *(f"    v = {step}" for step in steps),
-            f"    tl.store({y} + index, v, mask=inside)",
+            "    tl.store(y_ptr + index, v, mask=inside)",
         ]
     )
 
@@ -252,14 +250,12 @@ def _row(name: str, defect: Defect, draw: random.Random) -> tuple[list[str], lis
         out = _wrong(out)
     elif defect == "operator":
         passes = ((_wrong(passes[0][0]), *passes[0][1:]), *passes[1:])
-    (x, y), warps, whole = draw.choice(NAMES), draw.choice(WARPS), draw.random() < 0.5
-    block = draw.choice(BLOCKS)
-    kernel = f"{name.lower()}_kernel"
-    lines = _whole(passes, out, x, y) if whole else _loop(passes, out, x, y)
+    block, warps, whole = draw.choice(BLOCKS), draw.choice(WARPS), draw.random() < 0.5
+    lines = _whole(passes, out) if whole else _loop(passes, out)
     text = "\n".join(
         [
             "@triton.jit",
-            f"def {kernel}({x}, {y}, columns, BLOCK: tl.constexpr):",
+            "def kernel(x_ptr, y_ptr, columns, BLOCK: tl.constexpr):",
             "    row = tl.program_id(0)",
             *(f"    {line}" for line in lines),
         ]
@@ -272,7 +268,7 @@ def _row(name: str, defect: Defect, draw: random.Random) -> tuple[list[str], lis
         "y = torch.empty_like(x)"
         if out
         else "y = torch.empty(rows, device=x.device, dtype=x.dtype)",
-        f"{kernel}[({'rows - 1' if defect == 'grid' else 'rows'},)]"
+        f"kernel[({'rows - 1' if defect == 'grid' else 'rows'},)]"
         f"(x, y, columns, BLOCK={size}, num_warps={warps})",
         "return y",
     ]
@@ -280,21 +276,21 @@ def _row(name: str, defect: Defect, draw: random.Random) -> tuple[list[str], lis
     return [text], forward, plan
 
 
-def _whole(passes: Sequence[Pass], out: str, x: str, y: str) -> list[str]:
-    lines = ["column = tl.arange(0, BLOCK)", *_load(x)]
+def _whole(passes: Sequence[Pass], out: str) -> list[str]:
+    lines = ["column = tl.arange(0, BLOCK)", *_LOAD]
     for name, (element, combine, final) in zip("ab", passes, strict=False):
         lines.append(f"{name} = tl.{combine}({_masked(element, combine)}, axis=0)")
         lines += [f"{name} = {final}"] if final != name else []
-    return [*lines, _store(out, y)]
+    return [*lines, _store(out)]
 
 
-def _loop(passes: Sequence[Pass], out: str, x: str, y: str) -> list[str]:
+def _loop(passes: Sequence[Pass], out: str) -> list[str]:
     lines = list[str]()
     head = ["for start in range(0, columns, BLOCK):", "    column = start + tl.arange(0, BLOCK)"]
     for name, (element, combine, final) in zip("ab", passes, strict=False):
         one = _masked(element, combine)
         lines += [f"part = tl.full((BLOCK,), {_NEUTRAL[combine]}, tl.float32)", *head]
-        lines += [f"    {line}" for line in _load(x)]
+        lines += [f"    {line}" for line in _LOAD]
         lines.append(
             f"    part = part + {one}"
             if combine == "sum"
@@ -303,26 +299,27 @@ def _loop(passes: Sequence[Pass], out: str, x: str, y: str) -> list[str]:
         lines.append(f"{name} = tl.{combine}(part, axis=0)")
         lines += [f"{name} = {final}"] if final != name else []
     if not out:
-        return [*lines, _store(out, y)]
-    return [*lines, *head, *(f"    {line}" for line in _load(x)), f"    {_store(out, y)}"]
+        return [*lines, _store(out)]
+    return [*lines, *head, *(f"    {line}" for line in _LOAD), f"    {_store(out)}"]
 
 
 _NEUTRAL = {"sum": "0.0", "max": '-float("inf")'}
 
 
-def _load(x: str) -> list[str]:
-    place = f"{x} + row * columns + column"
-    return ["inside = column < columns", f"v = tl.load({place}, mask=inside, other=0.0)"]
+_LOAD = (
+    "inside = column < columns",
+    "v = tl.load(x_ptr + row * columns + column, mask=inside, other=0.0)",
+)
 
 
 def _masked(element: str, combine: str) -> str:
     return f"tl.where(inside, {element}, {_NEUTRAL[combine]})"
 
 
-def _store(out: str, y: str) -> str:
+def _store(out: str) -> str:
     if out:
-        return f"tl.store({y} + row * columns + column, {out}, mask=inside)"
-    return f"tl.store({y} + row, a)"
+        return f"tl.store(y_ptr + row * columns + column, {out}, mask=inside)"
+    return "tl.store(y_ptr + row, a)"
 
 
 def _wrong(expression: str) -> str:

@@ -34,12 +34,12 @@ def play(folder: Path, *more: str) -> dict[str, float]:
 @pytest.mark.timeout(600)
 def test_a_run_is_logged_by_step_and_resumed(tmp_path: Path) -> None:
     first = play(tmp_path, "--steps", "1")
-    assert first["held out, before: judged turns"] > 0
     assert "step 001: correct" in first and "step 002: correct" not in first
     both = play(tmp_path, "--steps", "2", "--final")
     assert both.items() >= first.items()
     assert {"step 002: correct", "step 002: score", "held out, after: correct"} <= both.keys()
-    assert both["step 002: not okay"] == 0  # the mixture begins with "Okay"
+    assert sum(value for name, value in both.items() if name.endswith("judged turns")) > 0
+    assert both["warm start: loss"] < 2.0  # nats per token: it writes whole kernels of the mixture
 
 
 @pytest.mark.parametrize("name", ["Gelu", "Row_Max", "Layer_Norm"])
