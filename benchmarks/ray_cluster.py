@@ -129,7 +129,11 @@ def cluster(nodes: int, cpus: int) -> Iterator[Cluster]:
 
 def row_of(name: str, value: float, unit: str = "count", n: int = 1, **more: Any) -> Row:
     """A figure, with the load of the machine."""
-    return plain_row(name, value, unit, n) | more | {"load": round(os.getloadavg()[0], 1)}
+    return plain_row(name, value, unit, n) | more | load()
+
+
+def load() -> dict[str, float]:
+    return {"load": round(os.getloadavg()[0], 1)}
 
 
 def kills(count: int, results: Results) -> bool:
@@ -206,7 +210,7 @@ def overhead(count: int, results: Results) -> None:
                 judgement = pool.submit(PROBLEM, Submission(code=code), CPU).result()
                 beyond[name].append(time.perf_counter() - start - judgement.seconds.total)
         for name, seconds in beyond.items():
-            results.tell(median_row(f"overhead: {name}", seconds) | {"load": os.getloadavg()[0]})
+            results.tell(median_row(f"overhead: {name}", seconds) | load())
         extra = statistics.median(beyond["ray"]) - statistics.median(beyond["local"])
         results.tell(row_of("overhead: added by Ray", extra, "s", count))
 
