@@ -11,6 +11,8 @@ type of device.
 import asyncio
 import functools
 import logging
+import os
+import socket
 import threading
 import urllib.parse
 import weakref
@@ -34,7 +36,7 @@ from kevin_env.problem import ProblemError
 
 CALLS = 10_000
 """Requests that an actor takes at a time, those that wait included."""
-CLOSE_SECONDS = 10.0
+CLOSE_SECONDS = CONNECT_SECONDS = 10.0
 
 
 class RaySettings(Frozen):
@@ -173,10 +175,7 @@ class RayPool(RequestPool):
 
     def _open(self, device: str) -> Any:
         if not ray.is_initialized():
-            try:
-                ray.init(log_to_driver=False, logging_level=logging.ERROR)
-            except ConnectionError as error:
-                raise JudgeError(f"no Ray cluster: {error}") from error
+            _connect()
         kind = _kind(device)
         count, placing = _placement(kind, self._settings)
         name = "cuda:0" if kind == "cuda" else "cpu"
@@ -189,6 +188,23 @@ class RayPool(RequestPool):
             "scheduling_strategy": here,
         }  # fmt: skip
         return ray.remote(Dispatcher).options(**options).remote(start, count)
+
+
+def _connect() -> None:
+    """Connects to the cluster that `RAY_ADDRESS` names, or one on this machine.
+
+    Raises:
+        JudgeError: if there is none.
+    """
+    address = os.environ.get("RAY_ADDRESS", "")
+    host, _, port = address.rpartition("/")[2].rpartition(":")
+    try:
+        if port.isdecimal():  # Ray itself tries for minutes
+            socket.create_connection((host, int(port)), CONNECT_SECONDS).close()
+        ray.init(log_to_driver=False, logging_level=logging.ERROR)
+    except (OSError, ValueError) as error:
+        where = f" at RAY_ADDRESS={address}" if address else ""
+        raise JudgeError(f"no Ray cluster{where}: {error}") from error
 
 
 def _start(

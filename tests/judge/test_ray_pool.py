@@ -233,6 +233,18 @@ def test_settings_that_are_none_are_named(name: str) -> None:
         named_pool(name)
 
 
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:1"])
+def test_an_address_without_a_cluster_is_said_at_once(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAY_ADDRESS", address)
+    with (
+        RayPool() as pool,
+        pytest.raises(JudgeError, match=f"no Ray cluster at RAY_ADDRESS={address}"),
+    ):
+        pool.device("cpu")
+
+
 def test_the_example_clusters_are_valid() -> None:
     folder = Path(__file__).parents[2] / "examples"
     config = yaml.safe_load((folder / "ray_cluster.yaml").read_text())
