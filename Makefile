@@ -51,6 +51,7 @@ PACKAGES_skyrl_trainer := .[skyrl] skyrl==0.3.0 accelerate aiohttp fastapi func_
 	loguru omegaconf orjson polars ray==2.56.0 tensordict torchdata uvicorn uvloop wandb
 PACKAGES_tinker := .[tinker]
 PACKAGES_trl := .[trl]
+TESTS_trl := tests/integrations/test_trl.py tests/integrations/test_grpo.py
 PACKAGES_verifiers := .[verifiers]
 PACKAGES_wandb := .[wandb]
 PACKAGES_verl := . verl==0.9.1 cachetools fastapi pyarrow uvicorn

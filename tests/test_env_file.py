@@ -33,8 +33,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     @contextmanager
     def open_pool(device: str, pool: str | None = None) -> Iterator[ScriptedPool]:
-        with closing(ScriptedPool([correct(2.0)] * 8)) as pool:
-            yield pool
+        with closing(ScriptedPool([correct(2.0)] * 8)) as opened:
+            yield opened
 
     monkeypatch.setattr(arguments, "open_pool", open_pool)
     monkeypatch.chdir(tmp_path)

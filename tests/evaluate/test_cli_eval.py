@@ -34,8 +34,8 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> None:
 
     @contextmanager
     def open_pool(device: str, pool: str | None) -> Iterator[ScriptedPool]:
-        with closing(ScriptedPool(by_number)) as pool:
-            yield pool
+        with closing(ScriptedPool(by_number)) as opened:
+            yield opened
 
     monkeypatch.setattr(arguments, "open_pool", open_pool)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
