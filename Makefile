@@ -50,7 +50,7 @@ PACKAGES_skyrl := .[skyrl]
 PACKAGES_skyrl_trainer := .[skyrl] skyrl==0.3.0 accelerate aiohttp fastapi func_timeout hydra-core jaxtyping \
 	loguru omegaconf orjson polars ray==2.56.0 tensordict torchdata uvicorn uvloop wandb
 PACKAGES_tinker := .[tinker]
-PACKAGES_trl := .[trl]
+PACKAGES_trl := .[trl] fastapi opentelemetry-api starlette uvicorn
 TESTS_trl := tests/integrations/test_trl.py tests/integrations/test_grpo.py
 PACKAGES_verifiers := .[verifiers]
 PACKAGES_wandb := .[wandb]
