@@ -189,7 +189,7 @@ class GpuHandshake(Handshake):
         """Resumes a process, which waits until everything that it has queued is done."""
         with trusted(player):
             player.worker.freeze(False)
-            player.worker.ask("finish", WARM_SECONDS if player.trusted else timeout)
+            player.worker.ask("finish", _limit_of(player, timeout))
 
     def _queued(
         self, calls: Sequence[tuple[Player, Sequence[Drawn]]], timeout: float | Patience
@@ -197,14 +197,14 @@ class GpuHandshake(Handshake):
         """Calls that wait for W, queued by all players at the same time."""
         for player, sets in calls:
             with trusted(player):
-                self.stage(player, sets[0], WARM_SECONDS if player.trusted else timeout)
+                self.stage(player, sets[0], _limit_of(player, timeout))
         ordered = list[_Row]()
         try:
             for player, sets in calls:
                 numbers = flags_of(player).numbers(len(sets))
                 links = [Link(self, player, *each) for each in zip(sets, numbers, strict=True)]
                 with trusted(player):
-                    player.worker.send(_go(sets, numbers[0]), timeout)
+                    player.worker.send(_go(sets, numbers[0]), _limit_of(player, timeout))
                 ordered.append(_Row(player, links, []))
             rows = list[_Row]()
             while ordered:
@@ -213,7 +213,8 @@ class GpuHandshake(Handshake):
         except BaseException:
             for row in ordered:  # other submissions are timed with the judge's own processes
                 if row.player.trusted:
-                    row.player.worker.answer(WARM_SECONDS)
+                    with trusted(row.player):
+                        row.player.worker.answer(WARM_SECONDS)
             raise
 
     def _answered(self, row: "_Row", timeout: float | Patience) -> "_Row":
@@ -222,7 +223,7 @@ class GpuHandshake(Handshake):
         with trusted(player):
             if not player.worker.answers_within(QUEUE_SECONDS):
                 links[-1].open()  # its number does for all
-            answer = player.worker.answer(WARM_SECONDS if player.trusted else timeout)
+            answer = player.worker.answer(_limit_of(player, timeout))
             player.late = player.late + 1 if links[-1].opened else 0
             if player.late:
                 return row
@@ -305,6 +306,10 @@ class _Row:
 def trusted(player: Player) -> AbstractContextManager[None]:
     """Inside, a failure of one of the judge's own processes is a failure of the judge."""
     return as_judge_error() if player.trusted else nullcontext()
+
+
+def _limit_of(player: Player, timeout: float | Patience) -> float | Patience:
+    return WARM_SECONDS if player.trusted else timeout
 
 
 def places_of(claim: CallClaim) -> list[tuple[str | None, int, int]]:
