@@ -11,7 +11,7 @@ import torch
 from kevin_env.candidate import tree
 from kevin_env.judge.api import Limits, Options
 from kevin_env.judge.bench import Bench
-from kevin_env.judge.compare.check import check_answer, unwritten
+from kevin_env.judge.compare.check import Allowed, check_answer, unwritten
 from kevin_env.judge.device import finish, kept_memory
 from kevin_env.judge.handshake.claims import read_paired
 from kevin_env.judge.handshake.handshake import Answer, CpuHandshake, Drawn, Handshake, Player
@@ -92,7 +92,7 @@ class SubmissionRun:
         self.last_seconds = 0.0
         self.limits: Limits
         self._properties: CaseProperties
-        self._key: tuple[str, str, str]
+        self._allowed: Allowed
         self._needs_oracle = needs_oracle
         self._draws = 0
         self._spent = self._paused = 0.0
@@ -249,8 +249,7 @@ class SubmissionRun:
     def check(self, answer: Answer, drawn: Drawn) -> Incorrect | None:
         """Compares an answer with the reference's for the same inputs."""
         name = drawn.input_set
-        allowed = self.bench.problems.tolerances[self._key]
-        wrong = check_answer(answer, self.expect(drawn), self.case, name, allowed)
+        wrong = check_answer(answer, self.expect(drawn), self.case, name, self._allowed)
         if wrong is not None:
             return wrong.model_copy(update={"passed": self._passed_but(name)})
         self._passed[name] = None
@@ -361,8 +360,9 @@ class SubmissionRun:
 
     def _apply_properties(self, case: Case, drawn: Drawn) -> None:
         """Sets what holds for every draw of a case, which is computed once per problem."""
-        key = self._key = properties_key(self.problem, case.name, self.options.inputs)
+        key = properties_key(self.problem, case.name, self.options.inputs)
         known = self.bench.problems.properties
+        self._allowed = self.bench.problems.tolerances[key]
         if key not in known:
             known[key] = find_properties(
                 case, self.problem, self.options.inputs, drawn.skeleton, drawn.image.tensors

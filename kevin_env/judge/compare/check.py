@@ -7,7 +7,7 @@ import torch
 
 from kevin_env.candidate import tree
 from kevin_env.candidate.region import POISON
-from kevin_env.judge.compare.chunked import counts_of
+from kevin_env.judge.compare.chunked import counts_of, is_rounded
 from kevin_env.judge.compare.pattern import region_of
 from kevin_env.judge.compare.tolerance import Tolerance, tolerance_of
 from kevin_env.judge.compare.values import Mismatch, find_pattern, find_wrong, near
@@ -88,8 +88,11 @@ class _Target:
 
     def compare(self, tensor: torch.Tensor, allowed: Allowed) -> Mismatch | None:
         """Compares with the oracle."""
-        exact = not (self.reference.is_floating_point() or self.reference.is_complex())
-        oracle = None if exact else oracles_of(self.expected, self.references)[self.place]
+        oracle = (
+            oracles_of(self.expected, self.references)[self.place]
+            if is_rounded(self.reference)
+            else None
+        )
         tolerance = tolerance_of(self.reference, oracle, self.case.tolerance, self.case.precision)
         wrong, tolerance = find_wrong(tensor, self.reference, oracle, tolerance, self.plain)
         if wrong is not None:
@@ -176,11 +179,7 @@ def _left_as_filled(now: torch.Tensor, then: torch.Tensor) -> torch.Tensor:
         each.contiguous().unsqueeze(-1).view(torch.uint8) for each in (now, then)
     )
     filled = (now_bytes == POISON).all(-1)
-    return (
-        filled
-        if now.is_floating_point() or now.is_complex()
-        else filled & (now_bytes != then_bytes).any(-1)
-    )
+    return filled if is_rounded(now) else filled & (now_bytes != then_bytes).any(-1)
 
 
 def oracles_of(expected: Expected, references: list[torch.Tensor]) -> list[torch.Tensor | None]:

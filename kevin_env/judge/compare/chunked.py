@@ -188,8 +188,14 @@ def _coordinates(place: int, shape: torch.Size) -> tuple[int, ...]:
 
 def all_finite(outputs: list[torch.Tensor]) -> bool:
     """Whether every element of every tensor is finite."""
-    others = [t for t in outputs if t.is_floating_point() or t.is_complex()]
-    return not any(sum(counts_of(lambda piece: ~_is_finite(piece), t)) for t in others)
+    return not any(
+        sum(counts_of(lambda piece: ~_is_finite(piece), t)) for t in outputs if is_rounded(t)
+    )
+
+
+def is_rounded(tensor: torch.Tensor) -> bool:
+    """Whether its elements are floating-point or complex; all others are exact."""
+    return tensor.is_floating_point() or tensor.is_complex()
 
 
 def widened(tensor: torch.Tensor) -> torch.Tensor:

@@ -28,6 +28,7 @@ from kevin_env.judge.compare.chunked import (
     Size,
     _is_finite,
     _real,
+    is_rounded,
     size_of,
     spread_of,
 )
@@ -134,7 +135,7 @@ def tolerance_of(
     reference: torch.Tensor, oracle: torch.Tensor | None, multiplier: float, precision: str
 ) -> Tolerance:  # fmt: skip
     """What an output may be off by; arguments as for `values.compare`."""
-    if reference.numel() == 0 or not (reference.is_floating_point() or reference.is_complex()):
+    if reference.numel() == 0 or not is_rounded(reference):
         return EXACT
     reference, exact = _real(reference), _real(reference if oracle is None else oracle)
     count, spread = spread_of(exact)

@@ -8,6 +8,7 @@ import torch
 from kevin_env.candidate import tree
 from kevin_env.judge.api import CaseFacts, DeviceInfo, Facts, InputFacts, Options
 from kevin_env.judge.compare import tolerance as budgets
+from kevin_env.judge.compare.chunked import is_rounded
 from kevin_env.judge.inputs.cases import open_cases, seconds_of, usable_distributions
 from kevin_env.judge.inputs.distributions import TOLD, described, has_outliers
 from kevin_env.judge.inputs.reference import Case
@@ -72,7 +73,7 @@ def _input_facts(
         return InputFacts(name=name, dtype=type(value).__name__)
     index = next(i for i, tensor in enumerate(tensors) if tensor is value)
     low = high = None
-    if value.numel() and not (value.is_floating_point() or value.is_complex()):
+    if value.numel() and not is_rounded(value):
         low, high = float(value.min()), float(value.max())  # the same in every distribution
     shape, structure = tuple(value.shape), stated[index]
     return InputFacts(

@@ -13,7 +13,7 @@ from functools import partial
 import torch
 
 from kevin_env.judge.api import PACES
-from kevin_env.judge.compare.chunked import pieces, size_of
+from kevin_env.judge.compare.chunked import is_rounded, pieces, size_of
 from kevin_env.judge.inputs.cases import plan, usable_distributions
 from kevin_env.judge.inputs.reference import Case, distributions_of, seed_from
 from kevin_env.judge.lint.target import (
@@ -162,7 +162,7 @@ def _constant(value: torch.Tensor) -> Elements:
 
 def _symmetric(expected: torch.Tensor) -> bool:
     """Whether its matrices are symmetric up to rounding, not just within a tolerance."""
-    if not (expected.is_floating_point() or expected.is_complex()):
+    if not is_rounded(expected):
         return all(
             torch.equal(wide(one), wide(other)) for one, other in pieces(expected, expected.mT)
         )
