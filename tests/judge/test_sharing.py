@@ -1,9 +1,11 @@
 """Submissions that share a device: one that is to be timed waits for one call of the others."""
 
+import math
 import os
 import signal
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 from leasing import taken
 
 from kevin_env.judge import Options, Submission
+from kevin_env.judge.compare.tolerance import Tolerance
 from kevin_env.judge.judge import Judge
 from kevin_env.judge.submission_run import SubmissionRun
 from kevin_env.judge.timing.measure import measure
@@ -198,3 +201,17 @@ def test_baselines_resume_after_a_submission_that_ended_before_timing(
     free = [worker for _, worker in judge.bench.baselines._free]
     assert free and not any(state(pid) == "T" for worker in free for pid in descendants(worker.pid))
     assert judge.judge(SOFTMAX, RIGHT, OPTIONS, lambda _: None).outcome.category == "correct"
+
+
+def test_tolerances_of_one_submission_serve_the_next(a_judge: Callable[..., Judge]) -> None:
+    judge = a_judge()
+    wrong = Submission(code=RIGHT.code.replace("dim=1)", "dim=1) * 1.01"))
+
+    def category(submission: Submission) -> str:
+        options = Options(device="cpu", inputs="shipped")  # of one distribution
+        return judge.judge(SOFTMAX, submission, options, lambda stage: None).outcome.category
+
+    assert (category(RIGHT), category(wrong)) == ("correct", "correctness")
+    for known in judge.bench.problems.tolerances.values():
+        known |= dict.fromkeys(known, Tolerance(math.inf, math.inf, True))
+    assert category(wrong) == "correct"
