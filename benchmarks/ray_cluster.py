@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import ray
+from faults import KNOWN, PROBLEM
 from ray.cluster_utils import Cluster
 from resultfile import Results, Row, median_row, plain_row
 from rich.progress import track
@@ -37,23 +38,8 @@ from kevin_env.judge.pool import LocalPool
 from kevin_env.judge.protocol import Request, RequestPool
 from kevin_env.judge.ray_pool import RayPool, RaySettings
 from kevin_env.outcome import Correct
-from kevin_env.problem import Problem
 
 FOLDER = Path(__file__).resolve().parent
-PROBLEM = Problem(
-    id="Tanh", name="Tanh",
-    source="import torch\nclass Model(torch.nn.Module):\n    def forward(self, x):\n"
-    "        return torch.tanh(x) * 2\n"
-    "def get_inputs():\n    return [torch.randn(64, 512)]\ndef get_init_inputs():\n    return []\n",
-)  # fmt: skip
-HEAD = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n"
-KNOWN = {
-    "correct": f"{HEAD}        return torch.tanh(x) * 2\n",
-    "correctness": f"{HEAD}        return torch.tanh(x)\n",
-    "runtime": f"{HEAD}        raise ValueError('no')\n",
-    "compile": "import torch\nimport no_such_module\nclass ModelNew: pass\n",
-}
-"""Submissions by the category that they must get."""
 CPU = Options(device="cpu")
 QUICK = Pace(pairs=(1, 1), seconds=0.0, warm_ups=1, sets=2, sets_of_others=1)
 """This measures what happens around a judgement, not how exact it is."""

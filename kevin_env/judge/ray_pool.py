@@ -175,7 +175,7 @@ class RayPool(RequestPool):
 
     def _open(self, device: str) -> Any:
         if not ray.is_initialized():
-            connect()
+            join_cluster()
         kind = _kind(device)
         count, placing = _placement(kind, self._settings)
         name = "cuda:0" if kind == "cuda" else "cpu"
@@ -190,7 +190,7 @@ class RayPool(RequestPool):
         return ray.remote(Dispatcher).options(**options).remote(start, count)
 
 
-def connect() -> None:
+def join_cluster() -> None:
     """Connects to the cluster that `RAY_ADDRESS` names, or one on this machine.
 
     Raises:

@@ -31,7 +31,7 @@ from kevin_env.judge.api import Stage  # noqa: E402
 from kevin_env.judge.http_pool import named_pool  # noqa: E402
 from kevin_env.judge.pool import LocalPool  # noqa: E402
 from kevin_env.judge.protocol import RequestPool  # noqa: E402
-from kevin_env.judge.ray_pool import RayPool, RaySettings, connect  # noqa: E402
+from kevin_env.judge.ray_pool import RayPool, RaySettings, join_cluster  # noqa: E402
 from kevin_env.problem import Problem, ProblemError, load_problem  # noqa: E402
 
 pytestmark = pytest.mark.xdist_group("ray")
@@ -248,7 +248,7 @@ def test_an_address_without_a_cluster_is_said_at_once(
 ) -> None:
     monkeypatch.setenv("RAY_ADDRESS", address)
     with pytest.raises(JudgeError, match=f"no Ray cluster at RAY_ADDRESS={address}"):
-        connect()
+        join_cluster()
 
 
 def test_the_example_clusters_are_valid() -> None:
