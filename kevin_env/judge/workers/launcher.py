@@ -89,11 +89,11 @@ _PASSED = (
 END_SECONDS = 10.0
 
 
-QUEUES = "4"
-"""Hardware queues of a candidate's context; CUDA's default is eight.
+QUEUES = {"CUDA_DEVICE_MAX_CONNECTIONS": "4", "CUDA_DEVICE_MAX_COPY_CONNECTIONS": "1"}
+"""Hardware queues of a candidate's context for kernels and for copies; CUDA's defaults are eight.
 
-A context with more takes longer to create and to destroy. With fewer queues than streams, some
-streams wait for each other.
+The driver creates and destroys contexts one at a time, and takes longer for those with more queues.
+With fewer queues than streams, some streams wait for each other.
 """
 
 
@@ -112,8 +112,7 @@ class ForkServer:
         ours, theirs = socket.socketpair()
         environment = {name: os.environ[name] for name in _PASSED if name in os.environ}
         # otherwise importing cpp_extension starts CUDA before the fork
-        environment["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
-        environment["CUDA_DEVICE_MAX_CONNECTIONS"] = QUEUES
+        environment |= {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"} | QUEUES
         if device == "cpu":
             environment |= {"TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""}
         module = "kevin_env.judge.workers.forkserver"
