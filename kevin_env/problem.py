@@ -43,6 +43,9 @@ class Problem(Frozen):
     """Names of the input cases: `main` (the module as it stands), then the keys of `CASES`."""
     tags: tuple[str, ...] = ()
 
+    def __hash__(self) -> int:
+        return hash((self.id, self.source))
+
     @property
     def sha256(self) -> str:
         """Hash of the source, which identifies the version of a problem."""

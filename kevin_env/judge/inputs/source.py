@@ -1,11 +1,12 @@
 """A problem's source with the constants of one of its cases, and the module that it runs in."""
 
 import ast
+import functools
 import itertools
 import linecache
 import sys
 import weakref
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any, cast
 
 import torch
@@ -54,9 +55,21 @@ def apply_overrides(source: str, overrides: dict[str, Any]) -> ast.Module:
     return ast.fix_missing_locations(module)
 
 
+@functools.lru_cache(maxsize=1024)
 def source_of(problem: Problem, case: str) -> str:
     """The problem's source with the constants of a case. Errors as for the functions above."""
     return ast.unparse(apply_overrides(problem.source, overrides_of(problem).get(case, {})))
+
+
+@functools.lru_cache(maxsize=1024)
+def _code_of(problem: Problem, case: str) -> CodeType:
+    """The same as code, which keeps the line numbers of the problem's file."""
+    overrides = {} if case == "main" else overrides_of(problem)[case]
+    return compile(apply_overrides(problem.source, overrides), _file_of(problem, case), "exec")
+
+
+def _file_of(problem: Problem, case: str) -> str:
+    return f"<problem {problem.id}, case {case}>"
 
 
 def _literal(value: Any) -> ast.expr:
@@ -87,9 +100,7 @@ def _execute(
     device: torch.device,
     process_state: ProcessState,
 ) -> None:
-    overrides = {} if case == "main" else overrides_of(problem)[case]
-    code = apply_overrides(problem.source, overrides)
-    file = f"<problem {problem.id}, case {case}>"
+    code, file = _code_of(problem, case), _file_of(problem, case)
     linecache.cache[file] = (
         len(problem.source),
         None,
@@ -102,4 +113,4 @@ def _execute(
         process_state,
         Generators(),
     ):
-        exec(compile(code, file, "exec"), module.__dict__)
+        exec(code, module.__dict__)

@@ -85,9 +85,9 @@ class DeviceMemory:
             watched = set(self._watched)
         held = dict.fromkeys((worker.pid for worker in watched), 0)
         for pid, used in (self._usage() if watched else {}).items():
-            for above in ancestors(pid):
-                if above in held:
-                    held[above] += used
+            owner = next((above for above in ancestors(pid) if above in held), None)
+            if owner is not None:
+                held[owner] += used
         for worker in watched:
             if held[worker.pid] > self._limit:
                 self.forget(worker)
