@@ -1,16 +1,18 @@
 """One submission to one problem: constructed and screened in every case, then ready to be timed."""
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import partial
 from typing import Any, TypeVar
 
 import torch
 
 from kevin_env.candidate import tree
+from kevin_env.candidate.region import DONE
 from kevin_env.judge.api import Limits, Options
-from kevin_env.judge.bench import Bench
+from kevin_env.judge.bench import KEPT, Bench
 from kevin_env.judge.compare.check import Allowed, check_answer, unwritten
 from kevin_env.judge.device import finish, kept_memory
 from kevin_env.judge.handshake.claims import read_paired
@@ -49,8 +51,6 @@ SLACK = 1 << 20, 256 << 20
 """Bounds of the slack of inbox and outbox in bytes: a quarter of the first input set."""
 VALUES = ("values", "not_finite")
 """Kinds of wrong answers that differ in the values of tensors."""
-KEPT = 1 / 16
-"""Share of a GPU that torch may cache in the judge: mapping it again takes milliseconds."""
 
 
 class SubmissionRun:
@@ -65,7 +65,7 @@ class SubmissionRun:
         outputs: Meta tensors of the shapes and dtypes of a right answer.
         handshake: The handshake of the current case.
         player: The submission at that handshake.
-        last_seconds: Duration of the last screened call.
+        seconds: Duration of the shortest screened call of the case.
         limits: Limits of the current case.
     """
 
@@ -89,7 +89,7 @@ class SubmissionRun:
         self.outputs: list[torch.Tensor]
         self.handshake: Handshake
         self.player: Player
-        self.last_seconds = 0.0
+        self.seconds = math.inf
         self.limits: Limits
         self._properties: CaseProperties
         self._allowed: Allowed
@@ -102,13 +102,14 @@ class SubmissionRun:
         self._record: Record | None = None
         self._paired: tuple[tuple[str, str], ...] = ()
         self._passed: dict[str, None] = {}
-        self._open: list[Player | SharedRegion] = []
+        self._players = list[Player]()
+        """Those that run the submission, by the regions that it was lent."""
+        self._lent = ExitStack()
 
     @property
     def mapped_bytes(self) -> int:
         """Bytes of the submission's memory that the judge maps."""
-        players = [each for each in self._open if isinstance(each, Player) and not each.trusted]
-        return sum(each.mappings.size for each in players)
+        return sum(player.mappings.size for player in self._players)
 
     def load(self, code: str) -> None:
         """Imports the submission. Needs no lease.
@@ -166,7 +167,7 @@ class SubmissionRun:
                 planned *= 2  # it may behave differently while it is recorded
             for number, distribution in enumerate(planned):
                 late = number >= FEW_SETS and self._spent - began > SCREENING_SECONDS
-                if late and self.much_slower(self.last_seconds):
+                if late and self.much_slower():
                     break
                 with verifying():
                     wrong = self._screened(distribution)
@@ -176,9 +177,14 @@ class SubmissionRun:
             yield self._against_rules()
         self._pause = lambda: None  # a submission that is timed does not pause for others
 
-    def much_slower(self, seconds: float) -> bool:
-        """Whether a call of this duration is much slower than the reference's."""
-        return seconds > SLOW * self._properties.seconds
+    @property
+    def reference_seconds(self) -> float:
+        """Approximate duration of a call of the reference, at least its true one."""
+        return self._properties.seconds
+
+    def much_slower(self) -> bool:
+        """Whether even the shortest screened call was much slower than the reference."""
+        return self.seconds > SLOW * self.reference_seconds
 
     def _screened(self, distribution: str) -> Incorrect | None:
         answer, wrong = self.checked(distribution)
@@ -202,7 +208,7 @@ class SubmissionRun:
         drawn = self.draw(distribution)
         self.trim()
         answer = self.call(drawn)
-        self.last_seconds = answer.seconds - self._paused
+        self.seconds = min(self.seconds, answer.seconds - self._paused)
         return answer, self.check(answer, drawn)
 
     def call(self, drawn: Drawn) -> Answer:
@@ -291,9 +297,10 @@ class SubmissionRun:
         image = Image(tensors, self.bench.device)
         seed = seed_from(self.secret, self.case.name, "weights")
         order = construction(self.case, image.specs, seed, compiled)
-        with ExitStack() as lent:
-            if image.specs:  # the driver takes milliseconds to share memory
-                region = lent.enter_context(closing(SharedRegion(image.end, self.bench.device)))
+        with ExitStack() as briefly:
+            if image.specs:
+                kept = self.bench.regions.keeps(image.end)
+                region = self.bench.regions.lend(image.end, self._lent if kept else briefly)
                 image.write_to(region)
                 finish(self.bench.device)
                 worker.share("weights", region, timeout)
@@ -301,26 +308,45 @@ class SubmissionRun:
             return worker.ask("construct", timeout, **order, record=record)
 
     def open_handshake(self, inbox: int, outbox: int) -> Handshake:
-        """A handshake for so many bytes of inputs and outputs; closed with the run."""
-        regions: list[SharedRegion] = []
-        for size in (inbox, outbox):
-            slack = min(max(size // 4, SLACK[0]), SLACK[1])
-            regions.append(SharedRegion(size + slack, self.bench.device))
-            self._open.append(regions[-1])  # at once: the next allocation may fail
+        """A handshake for so many bytes of inputs and outputs, whose regions the run keeps."""
+        regions = [
+            self.bench.regions.lend(size + min(max(size // 4, SLACK[0]), SLACK[1]), self._lent)
+            for size in (inbox, outbox)
+        ]
+        return self._handshake_at(regions, outbox)
+
+    def _handshake_of_case(self, inbox: int, outbox: int) -> Handshake:
+        """As `open_handshake`, at the regions of the last case if they are large enough."""
+        if self._players:
+            regions = [self.handshake.inbox, self.handshake.outbox]
+            if inbox <= regions[0].size and outbox <= regions[1].size:
+                return self._handshake_at(regions, outbox)
+        return self.open_handshake(inbox, outbox)
+
+    def _handshake_at(self, regions: list[SharedRegion], answer: int) -> Handshake:
         kind = GpuHandshake if self.bench.device.type == "cuda" else CpuHandshake
-        return kind(self.bench.device, regions[0], regions[1], self.bench.info.l2, outbox)
+        inbox, outbox = regions
+        return kind(self.bench.device, inbox, outbox, self.bench.info.l2, answer)
 
     def admit(self, worker: Worker, handshake: Handshake, timeout: float | Patience) -> Player:
         """Admits a worker to a handshake; its mapped memory is unmapped with the run."""
-        player = handshake.admit(worker, timeout, trusted=worker is not self.worker)
-        self._open.append(player)
+        on_gpu, trusted = self.bench.device.type == "cuda", worker is not self.worker
+        words = self.bench.regions.lend(2 * DONE, self._lent) if on_gpu else None
+        player = handshake.admit(worker, words, timeout, trusted)
+        self._lent.callback(player.mappings.close)
         return player
 
-    def close(self, keep: float = 0.0) -> None:
-        """Frees memory, except that torch may cache a share of a GPU; the worker is left alone."""
-        while self._open:
-            self._open.pop().close()
-        self.trim(keep)
+    def _player_at(self, handshake: Handshake) -> Player:
+        """The submission at a handshake; it is admitted only once to the same regions."""
+        if not self._players or self._players[-1].mappings.inbox is not handshake.inbox:
+            admit = partial(self.admit, self.worker, handshake)
+            self._players.append(self._within_limits(admit, first=True))
+        return self._players[-1].in_next_case()
+
+    def close(self) -> None:
+        """Frees memory; the worker must have ended."""
+        self._lent.close()
+        self.trim(keep=0.0)
 
     def trim(self, keep: float = KEPT) -> None:
         """Frees what torch caches beyond a share of a GPU, which another process may need."""
@@ -339,7 +365,7 @@ class SubmissionRun:
 
         Hold the lease; errors as `screening`. With `recorded`, its next call is recorded.
         """
-        self.close(keep=KEPT)
+        self.trim()
         self.case, case.needs_oracle = case, self._needs_oracle
         self.distributions = []  # no outliers until they are known for this case
         case.draw_weights(seed_from(self.secret, case.name, "weights"))
@@ -350,13 +376,13 @@ class SubmissionRun:
         tensors = (*first.image.tensors, *model_tensors(case), *self.outputs)
         self._largest = max((t.numel() for t in tensors), default=0)
         self._recorded, self._record = recorded, None
-        self.handshake = self.open_handshake(first.image.end, image_size(self.outputs))
+        self.handshake = self._handshake_of_case(first.image.end, image_size(self.outputs))
+        self.seconds = math.inf
         self.place, self._called = Place("construct", passed=self._passed_but()), False
         self.limits = self.options.limits(self._properties.seconds)
         construct = partial(self.construct, self.worker, recorded=recorded)
         self._paired = read_paired(self._within_limits(construct, first=True))
-        admit = partial(self.admit, self.worker, self.handshake)
-        self.player = self._within_limits(admit, first=True)
+        self.player = self._player_at(self.handshake)
 
     def _apply_properties(self, case: Case, drawn: Drawn) -> None:
         """Sets what holds for every draw of a case, which is computed once per problem."""

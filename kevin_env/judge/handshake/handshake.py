@@ -17,7 +17,7 @@ import itertools
 import random
 import time
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -45,6 +45,7 @@ class LaunchFlags:
 
     Args:
         worker: The candidate they are lent to.
+        region: Where they lie.
         device: A GPU.
         timeout: Seconds that the worker may take to map them.
 
@@ -52,23 +53,21 @@ class LaunchFlags:
         JudgeError: if the driver cannot wait for memory.
     """
 
-    def __init__(self, worker: Worker, device: torch.device, timeout: float) -> None:
+    def __init__(
+        self, worker: Worker, region: SharedRegion, device: torch.device, timeout: float
+    ) -> None:
         self._next = 1
         self._device = device
-        self._region = SharedRegion(2 * DONE, device)
+        self._region = region
         self._region.bytes.zero_()
         try:
             self.wait(0)
             finish(device)
             worker.share("words", self._region, timeout)
         except cuda.CudaError as error:
-            self.close()
             raise JudgeError(
                 f"this driver has no stream memory operations, so nothing can be timed: {error}"
             ) from error
-        except BaseException:
-            self.close()
-            raise
 
     def numbers(self, count: int) -> range:
         """The numbers of the next calls."""
@@ -88,10 +87,6 @@ class LaunchFlags:
         with torch.cuda.stream(torch.cuda.Stream(self._device)):
             cuda.write_word(self._region.start + DONE, _LAST)
             cuda.write_word(self._region.start, self._next - 1)
-
-    def close(self) -> None:
-        """Frees the memory."""
-        self._region.close()
 
 
 LATE_SECONDS = 0.02
@@ -192,11 +187,9 @@ class Player:
         """Whether its calls cannot be queued: they need their host while the device works."""
         return self.unordered or self.late >= OFTEN
 
-    def close(self) -> None:
-        """Unmaps its memory, and takes its flags back."""
-        self.mappings.close()
-        if self.flags is not None:
-            self.flags.close()
+    def in_next_case(self) -> "Player":
+        """The same at the same regions, not called yet."""
+        return replace(self, first=True, late=0, unordered=False, claim=None)
 
 
 @dataclass(frozen=True)
@@ -249,12 +242,14 @@ class Handshake(ABC):
         are.
         """
 
-    def admit(self, worker: Worker, timeout: float | Patience, trusted: bool) -> Player:
-        """Lends the regions to a worker."""
+    def admit(
+        self, worker: Worker, words: SharedRegion | None, timeout: float | Patience, trusted: bool
+    ) -> Player:
+        """Lends the regions to a worker; on a GPU also `words`, for its flags."""
         worker.share("inbox", self.inbox, timeout)
         worker.share("outbox", self.outbox, timeout)
         seconds = timeout.seconds if isinstance(timeout, Patience) else timeout
-        flags = LaunchFlags(worker, self.device, seconds) if self.device.type == "cuda" else None
+        flags = LaunchFlags(worker, words, self.device, seconds) if words else None
         return Player(
             worker, Mappings(self.inbox, self.outbox, self.device, worker.memory), trusted, flags
         )

@@ -39,6 +39,8 @@ CROWDED = 0.5e-3
 
 On an H100 a time slice is 2 ms.
 """
+SHORT = 0.7e-3
+"""Shorter links are not disturbed by their queue: even those of an empty call take some 0.29 ms."""
 WRITING = 100e-6
 """Seconds beyond the usual for writing an input; the rest counts as the submission's work."""
 TRIES = 4
@@ -107,12 +109,14 @@ class Side:
     """The reference or the submission, timed on a GPU.
 
     Attributes:
-        call: Approximate duration of one of its links, in seconds; 0 before the first.
+        rough: Seconds of a call, measured while others shared the device; at least the true time.
+        call: Seconds of a single link; 0 until it is needed.
         single: Whether its links are queued one by one. Its work on several streams then waits for
             the next link, and the device does not switch to the judge before its time slice ends.
     """
 
     player: Player
+    rough: float
     call: float = 0.0
     single: bool = False
 
@@ -126,7 +130,9 @@ class Chains:
         self._session = session
         self._handshake = handshake
         self._known = session.run.bench.known_seconds
-        self._reference, self._own = Side(session.reference), Side(session.run.player)
+        run = session.run
+        self._reference = Side(session.reference, run.reference_seconds)
+        self._own = Side(run.player, run.seconds, single=run.player.late > 0)
         self._constants: list[float] = []
         """The constant of a link, by links of the null model that are mixed with the reference's.
         """
@@ -187,22 +193,31 @@ class Chains:
 
     def _links(self, side: Side) -> list[Answer]:
         """The answers of one chain with as many links as fit."""
-        if not side.call:
-            side.call = self._timed(side, 1)[0].seconds
-            if DISTURBED < side.call < CHAIN_SECONDS:  # perhaps by a time slice
-                side.call = min(side.call, self._timed(side, 1)[0].seconds)
+        if side.rough * LINKS > CHAIN_SECONDS and not side.call:
+            side.call = self._single(side)
         before, fitting = len(self._constants), min(LINKS, self._session.supply.fitting)
-        answers = self._timed(side, max(1, min(fitting, int(CHAIN_SECONDS / side.call))))
-        longer = (
-            estimates.lower_quartile([answer.seconds for answer in answers[1:] or answers])
-            - side.call
+        answers = self._timed(
+            side, max(1, min(fitting, int(CHAIN_SECONDS / (side.call or side.rough))))
         )
+        if side.single:
+            return answers
+        typical = estimates.lower_quartile([answer.seconds for answer in answers[1:] or answers])
+        if typical > SHORT and not side.call:
+            side.call = self._single(side)
         mixed = self._constants[before:] if side is self._reference else [0.0]
-        if side.single or (longer < CROWDED and estimates.lower_quartile(mixed) < DISTURBED):
+        crowded = typical > max(SHORT, side.call + CROWDED)
+        if not crowded and estimates.lower_quartile(mixed) < DISTURBED:
             return answers
         side.single = True
         del self._constants[before:]
         return self._timed(side, len(answers))
+
+    def _single(self, side: Side) -> float:
+        """Seconds of a single link."""
+        seconds = self._timed(side, 1)[0].seconds
+        if DISTURBED < seconds < CHAIN_SECONDS:  # perhaps by a time slice
+            seconds = min(seconds, self._timed(side, 1)[0].seconds)
+        return seconds
 
     def _timed(self, side: Side, count: int) -> list[Answer]:
         """So many links, again if the null model's show that a context was created meanwhile."""
@@ -305,7 +320,7 @@ def time_on_cpu(session: TimingSession) -> Correct:
     """Times a session by alternating calls of all three. Errors as `measure`."""
     run, began, before = session.run, time.monotonic(), _scheduled(session)
     players = (session.reference, run.player, session.null)
-    slow = run.last_seconds > CHAIN_SECONDS and run.much_slower(run.last_seconds)
+    slow = run.seconds > CHAIN_SECONDS and run.much_slower()
     order = [0, 1, 2] * WINDOWS if not slow else [0, 2] * WINDOWS + [1]
     turns: list[list[float]] = []
     untimed = session.draw.randrange(run.bench.pace.pairs[0])
