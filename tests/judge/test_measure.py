@@ -264,7 +264,9 @@ def test_calls_that_are_not_queued_in_time_are_driven_by_their_host(
 
 
 def test_a_reference_that_its_host_drives_is_timed_against_the_same_constant() -> None:
-    session = Scripted(PACE, handshake := Links(links(500 * US, 1000 * US), {"reference": OFTEN + 1}))
+    session = Scripted(
+        PACE, handshake := Links(links(500 * US, 1000 * US), {"reference": OFTEN + 1})
+    )
     outcome = Chains(session).outcome()
     assert outcome.speedup == pytest.approx(2.0) and outcome.queued
     assert {"reference by its host": 1} in handshake.chains and {"null": 1} in handshake.chains

@@ -18,6 +18,7 @@ import random
 import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 
@@ -171,6 +172,7 @@ class Player:
             its inputs
             must be complete before it is called.
         claim: The outputs of its last call that was driven by its host.
+        staged: The form of the inputs that it is prepared for.
     """
 
     worker: Worker
@@ -181,6 +183,7 @@ class Player:
     late: int = 0
     unordered: bool = False
     claim: CallClaim | None = None
+    staged: tuple[Any, Any] | None = None
 
     @property
     def host_driven(self) -> bool:
@@ -189,7 +192,7 @@ class Player:
 
     def in_next_case(self) -> "Player":
         """The same at the same regions, not called yet."""
-        return replace(self, first=True, late=0, unordered=False, claim=None)
+        return replace(self, first=True, late=0, unordered=False, claim=None, staged=None)
 
 
 @dataclass(frozen=True)
@@ -210,6 +213,11 @@ class Drawn:
     seed: int
     input_set: str = ""
     draws: bool = False
+
+    @property
+    def form(self) -> tuple[Any, Any]:
+        """What is sent ahead of the bytes: the structure, and where each tensor lies."""
+        return self.skeleton, self.image.specs
 
 
 class Handshake(ABC):
@@ -272,6 +280,7 @@ class Handshake(ABC):
         player.worker.settle()
         finish(self.device)
         player.mappings.next_pass()
+        player.staged = drawn.form
 
     def poison(self) -> None:
         """Overwrites answers in the outbox; on a GPU this is only queued."""

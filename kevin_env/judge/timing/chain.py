@@ -196,8 +196,9 @@ class GpuHandshake(Handshake):
     ) -> "list[_Row]":
         """Calls that wait for W, queued by all players at the same time."""
         for player, sets in calls:
-            with trusted(player):
-                self.stage(player, sets[0], _limit_of(player, timeout))
+            if player.staged != sets[0].form:
+                with trusted(player):
+                    self.stage(player, sets[0], _limit_of(player, timeout))
         ordered = list[_Row]()
         try:
             for player, sets in calls:

@@ -58,8 +58,10 @@ DISTURBED = 1e-3
 """A link's constant is longer than this only where others share the device in time slices, or where
 the queue of its chain disturbs itself. Otherwise it is some 0.29 ms.
 """
-NEARLY = 1.25
-"""More chains hardly help once the spread is within this factor of the least possible one."""
+NEARLY, STUDY_NEARLY = 1.5, 1.25
+"""More chains hardly help once the spread is within this factor of the least possible one; the
+second where a precision was asked for. Short calls come closer only slowly.
+"""
 SLOW = 10
 """A submission that is certainly slower by this factor is not measured more precisely."""
 LONG_ENOUGH = 0.5e-3
@@ -98,7 +100,8 @@ def enough(session: TimingSession, speedup: Speedup, pairs: int, began: float) -
         return pairs >= min(least, 2)
     wanted = asked_for or pace.precision
     if session.run.bench.device.type == "cuda":
-        wanted = max(wanted, NEARLY * estimates.least_spread(speedup.reference, speedup.submission))
+        nearly = STUDY_NEARLY if asked_for else NEARLY
+        wanted = max(wanted, nearly * estimates.least_spread(speedup.reference, speedup.submission))
     precise = pairs >= least and speedup.spread <= wanted
     late = time.monotonic() - began > times * pace.seconds
     return precise or (pairs >= min(least, estimates.LEAST) and late)
