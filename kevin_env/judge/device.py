@@ -91,6 +91,8 @@ def free_memory(device: torch.device) -> int:
 
 def kept_memory(device: torch.device) -> int:
     """Bytes of a GPU that torch caches for reuse in this process."""
+    if not torch.cuda.is_initialized():
+        return 0
     stats = torch.cuda.memory_stats_as_nested_dict(device)  # flattening it takes as long again
     return stats["reserved_bytes"]["all"]["current"] - stats["allocated_bytes"]["all"]["current"]
 
