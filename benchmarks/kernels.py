@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -240,21 +241,28 @@ def judged(pool: LocalPool, each: Kernel, options: Options) -> Judged:
 
 
 def judged_in_turn(
-    pool: LocalPool, kernels: Sequence[Kernel], options: Options, count: int, seconds: float
+    pool: LocalPool,
+    kernels: Sequence[Kernel],
+    options: Options,
+    count: int,
+    seconds: float,
+    at_once: int = 1,
 ) -> dict[str, list[Judged]]:
-    """So many judgements of each kernel by its name, or fewer where the time is over. One that
+    """So many judgements of each kernel by its name, or fewer when the time is over. A kernel that
     fails is left out.
     """
     found: dict[str, list[Judged]] = {each.name: [] for each in kernels}
-    end = time.monotonic() + seconds
-    for each in [each for _ in range(count) for each in kernels]:
-        if time.monotonic() > end:
-            print(f"{seconds:.0f} s are over", flush=True)
-            break
-        if each.name in found:
-            try:
-                found[each.name].append(judged(pool, each, options))
-            except (JudgeError, RuntimeError) as error:
-                print(f"NOT AS IT MUST: {error}", flush=True)
-                del found[each.name]
-    return found
+    failed, end = set[str](), time.monotonic() + seconds
+
+    def judge(each: Kernel) -> None:
+        if each.name in failed or time.monotonic() > end:
+            return
+        try:
+            found[each.name].append(judged(pool, each, options))
+        except (JudgeError, RuntimeError) as error:
+            print(f"NOT AS IT MUST: {error}", flush=True)
+            failed.add(each.name)
+
+    with ThreadPoolExecutor(at_once) as executor:
+        list(executor.map(judge, [each for _ in range(count) for each in kernels]))
+    return {name: judgements for name, judgements in found.items() if name not in failed}

@@ -13,7 +13,7 @@ how long the device was held to time a submission: the median of kernels below 1
 submissions on the same device, over its quiet value; of several kernels the one furthest from 1.
 
     python benchmarks/timing_fidelity.py [--device cpu|cuda] [--rows cv coverage stage load] \\
-        [--repeats 25] [--seconds 150] [--json FILE]
+        [--repeats 25] [--at-once 1] [--seconds 150] [--json FILE]
 
 After `--seconds` no further judgement starts, in the quiet part and under load each.
 """
@@ -204,7 +204,7 @@ def quiet_rows(
     """The rows of judgements beside which nothing else runs; gives them."""
     device, how = options.device, Options(device=options.device)
     kernels = chosen(options)
-    found = judged_in_turn(pool, kernels, how, options.repeats, options.seconds)
+    found = judged_in_turn(pool, kernels, how, options.repeats, options.seconds, options.at_once)
     if "cv" in options.rows:
         cv_rows(found, results)
     if "stage" in options.rows:
@@ -235,6 +235,9 @@ def main() -> None:
     parser.add_argument("--rows", nargs="+", default=list(rows), choices=rows)
     parser.add_argument(
         "--repeats", type=int, default=25, help="judgements of each kernel while nothing else runs"
+    )
+    parser.add_argument(
+        "--at-once", type=int, default=1, help="how many of these judgements run at once"
     )
     parser.add_argument("--seconds", type=float, default=150)
     parser.add_argument("--json", type=Path)
