@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
@@ -115,7 +115,8 @@ def run(
     console = Console(file=stream or page, width=160, markup=False, highlight=False, emoji=False)
     device_info = SCRIPTED_CPU.model_copy(update={"name": device})
     with folder.locked(), closing(ScriptedPool(judge, device_info)) as pool:
-        ended = evaluate(config, problems, pool, player or make_player(config, problems), console)
+        player = player or make_player(config, problems)
+        ended = evaluate(config, problems, lambda: nullcontext(pool), player, console)
     return Evaluated(ended, page.getvalue(), folder, pool)
 
 

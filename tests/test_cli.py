@@ -63,6 +63,23 @@ def run(*words: str) -> tuple[int, str, str]:
     return result.exit_code, result.stdout, result.stderr
 
 
+@pytest.mark.parametrize("command", ["play --problem", "eval --problems"])
+def test_an_endpoint_is_tried_before_the_judge_starts(tmp_path: Path, command: str) -> None:
+    run = tmp_path / "run"
+    environment = {"KEVIN_ENV_POOL": "no pool", "OPENAI_API_KEY": "sk-test"}
+    words = f"{command} L1_23_Softmax --model m --out {run} --base-url".split()
+    with serve() as stub:
+        stub.lists_models = 401
+        for url, said in (
+            ("http://127.0.0.1:9", "check --base-url"),
+            (stub.url, "rejects the key"),
+        ):
+            result = CliRunner().invoke(app, [*words, url], env=environment)
+            assert (result.exit_code, result.stdout) == (1, "")
+            assert re.fullmatch(f"kevin-env: .*{said}.*\n", result.stderr)
+    assert not run.is_dir()
+
+
 def submissions(folder: Path, **codes: str) -> list[Path]:
     files = [folder / f"{name}.py" for name in codes]
     for file, code in zip(files, codes.values(), strict=True):

@@ -239,17 +239,6 @@ def test_an_episode_goes_on_at_the_endpoint_of_its_record(
         assert len(other.requests) == 1
 
 
-def test_an_endpoint_that_cannot_be_reached_is_tried_before_the_judge_starts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(arguments, "open_pool", None)
-    file = tmp_path / "out.jsonl"
-    words = ["--problem", "L1_23_Softmax", "--base-url", "http://127.0.0.1:9/v1", "--model", "m"]
-    result = CliRunner().invoke(app, ["play", *words, "--out", str(file)])
-    assert (result.exit_code, result.stdout, file.read_text()) == (1, "", "")
-    assert result.stderr.startswith("kevin-env: cannot reach 127.0.0.1:9: check --base-url")
-
-
 def test_an_endpoint_that_was_not_recorded_is_not_guessed(unfinished: Path) -> None:
     result = CliRunner().invoke(app, ["play", "--resume", str(unfinished), "--model", "m"])
     assert (result.exit_code, "give --base-url" in result.stderr) == (2, True)

@@ -123,6 +123,16 @@ def read_policy(
         raise BadInput(str(error)) from error
 
 
+def require_endpoint(policy: Policy) -> None:
+    """Tries the endpoint of a policy that has one, before a judge starts.
+
+    Raises:
+        PolicyError: if it cannot be reached or rejects the key.
+    """
+    if isinstance(policy, OpenAIPolicy):
+        policy.require_endpoint()
+
+
 def is_remote(model: str) -> bool:
     """Whether a model is asked at an endpoint."""
     return model != "human" and model.partition(":")[0] not in ("local", "transformers")

@@ -34,12 +34,15 @@ class BadInput(ValueError):
 def error_code(error: Exception) -> int | None:
     """The exit code of an error whose message is meant for users; None for any other."""
     # Imported where there is an error: templates alone take 50 ms.
+    from kevin_env.policies.base import PolicyError
     from kevin_env.retrieval.operations import RetrievalError
     from kevin_env.templates import PromptError
 
     unwritable = isinstance(error, OSError) and error.errno in _FILE_ERRORS
     if unwritable or isinstance(error, BadInput | ProblemError | PromptError | RetrievalError):
         return WRONG_ARGUMENTS
+    if isinstance(error, PolicyError):
+        return ENDED_EARLY
     return JUDGE_FAILED if isinstance(error, JudgeError) else None
 
 

@@ -168,8 +168,9 @@ def _evaluate(
     player = make_player(config, problems)
     folder = RunFolder(config.out or Path())
     open_log = functools.partial(_run_log, config, problems, folder)
-    with folder.locked(), open_pool(config.settings.device, pool) as judges:
-        ended = evaluate(config, problems, judges, player, console, open_log)
+    open_judges = functools.partial(open_pool, config.settings.device, pool)
+    with folder.locked():
+        ended = evaluate(config, problems, open_judges, player, console, open_log)
     return ended.metrics, ended.code
 
 
@@ -191,7 +192,7 @@ def _require_loggers(config: "EvalConfig") -> None:
 def _run_log(
     config: "EvalConfig", problems: "tuple[Problem, ...]", folder: "RunFolder"
 ) -> "AbstractContextManager[EpisodeFollower | None]":
-    """Logs the run to TensorBoard and wandb. The folder must be locked and begun."""
+    """Logs the run to TensorBoard and wandb. The folder must be locked."""
     from kevin_env.app.errors import BadInput
     from kevin_env.app.evaluate.session import outline
     from kevin_env.integrations.run_log import EpisodeFollower

@@ -154,14 +154,14 @@ class _Play:
 
     def run(self, starts: "Sequence[Problem | Trajectory]") -> None:
         """Plays all, prints the results, and exits with the largest exit code."""
-        from kevin_env.app.arguments import open_pool
+        from kevin_env.app.arguments import open_pool, require_endpoint
         from kevin_env.app.errors import INTERRUPTED, episode_code
         from kevin_env.app.play.opening import open_episode
         from kevin_env.recorder import Recorder
 
         recorder = Recorder(self.file)
         recorder.require()
-        self._require_endpoint()
+        require_endpoint(self.policy)
         with open_pool(self.settings.device) as pool:
             numbers = [None] if len(starts) == 1 else range(len(starts))
             episodes = [
@@ -181,19 +181,6 @@ class _Play:
         if any(trajectory.turns for trajectory in begun):
             typer.echo(f"recorded in {self.file}; kevin-env {hint}", err=True)
         raise typer.Exit(code)
-
-    def _require_endpoint(self) -> None:
-        """Exits before the judge starts if the model cannot be asked."""
-        from kevin_env.app.errors import ENDED_EARLY
-        from kevin_env.policies.base import PolicyError
-        from kevin_env.policies.openai import OpenAIPolicy
-
-        try:
-            if isinstance(self.policy, OpenAIPolicy):
-                self.policy.require_endpoint()
-        except PolicyError as error:
-            typer.echo(f"kevin-env: {error}", err=True)
-            raise typer.Exit(ENDED_EARLY) from error
 
     def _one(self, episode: "Episode") -> "Trajectory":
         from kevin_env.app.play.plain import Narrator, play

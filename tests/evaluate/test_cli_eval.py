@@ -93,6 +93,10 @@ def test_against_an_endpoint_by_options_alone(tmp_path: Path) -> None:
     }  # fmt: skip
     assert stub.keys == [f"Bearer {KEY}"] * 4 or set(stub.keys) == {KEY}
     assert not [path for path in out.iterdir() if KEY in path.read_text()]
+    assert call("--resume", out, "--json")[:2] == (0, said), "nothing is left to ask the model"
+    code, said, err = call("--resume", out, "--samples", "3")
+    assert (code, said, "cannot reach" in err) == (1, "", True)
+    assert tomllib.loads((out / "config.toml").read_text()) == kept
 
 
 def test_what_is_kept_can_be_run_again_as_it_is(

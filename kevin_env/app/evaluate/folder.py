@@ -9,6 +9,7 @@ import contextlib
 import csv
 import fcntl
 import os
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,11 +80,12 @@ class RunFolder:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Holds the lock until the block or the process ends.
+        """Holds the lock until the block or the process ends. Removes a new folder left empty.
 
         Raises:
             BadInput: if another evaluation holds it, or the folder cannot be written.
         """
+        new = not self.path.exists()
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             lock = (self.path / ".lock").open("w")
@@ -97,7 +99,11 @@ class RunFolder:
                 raise BadInput(
                     f"another kevin-env eval is writing to {self.path}: {said}"
                 ) from None
-            yield
+            try:
+                yield
+            finally:
+                if new and [path.name for path in self.path.glob("*")] == [".lock"]:
+                    shutil.rmtree(self.path)
 
     def config(self) -> EvalConfig:
         """The recorded configuration, with this folder as `out`.

@@ -34,9 +34,18 @@ def make_player(config: EvalConfig, problems: Sequence[Problem]) -> Player:
         return _scripted(policy.replies, problems, range(shape.samples), shape.turns)
     if isinstance(policy, Solutions):
         return _solutions(problems, _languages(settings), settings.max_turns)
-    parameters = policy.model_dump(exclude={"kind", "model"}, exclude_none=True)
-    shared = read_policy(policy_name(config), **parameters)
+    shared = read_model(config)
     return lambda problem, sample, played: for_sample(shared, sample)
+
+
+def read_model(config: EvalConfig) -> Policy:
+    """The model that all episodes ask.
+
+    Raises:
+        BadInput: as `read_policy`.
+    """
+    parameters = config.policy.model_dump(exclude={"kind", "model"}, exclude_none=True)
+    return read_policy(policy_name(config), **parameters)
 
 
 def recorded_url(config: EvalConfig) -> str | None:

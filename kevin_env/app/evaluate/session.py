@@ -13,12 +13,13 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from kevin_env.app.arguments import require_endpoint
 from kevin_env.app.errors import ENDED_EARLY, INTERRUPTED, JUDGE_FAILED, WRONG_ARGUMENTS, BadInput
 from kevin_env.app.evaluate.board import Board, best_text, progress_text
 from kevin_env.app.evaluate.config import EvalConfig, OpenAI
 from kevin_env.app.evaluate.figures import RunMetrics
 from kevin_env.app.evaluate.folder import OnBadLine, Recorded, RunFolder
-from kevin_env.app.evaluate.players import Player, policy_name
+from kevin_env.app.evaluate.players import Player, policy_name, read_model
 from kevin_env.app.evaluate.run import Log, Run, Setup
 from kevin_env.app.screen import show
 from kevin_env.judge.api import JudgePool
@@ -86,7 +87,7 @@ def outline(config: EvalConfig, problems: Sequence[Problem]) -> dict[str, Any]:
 def evaluate(
     config: EvalConfig,
     problems: Sequence[Problem],
-    pool: JudgePool,
+    open_judges: Callable[[], AbstractContextManager[JudgePool]],
     player: Player,
     console: Console,
     open_log: Callable[[], AbstractContextManager[Log | None]] = nullcontext,
@@ -96,24 +97,28 @@ def evaluate(
     Args:
         config: resolved, with its `problems`. Its run folder must be locked.
         problems: see `config`.
-        pool: judges the submissions.
+        open_judges: opens the pool, once the endpoint has been reached.
         player: makes the policies.
         console: shows progress, on a terminal as a screen, elsewhere as a line per turn.
         open_log: opens a mirror of the run, once the folder is known to fit.
 
     Raises:
         BadInput: if the folder belongs to another evaluation, or cannot be written.
+        PolicyError: if the endpoint cannot be reached or rejects the key, and is needed.
     """
     folder = RunFolder(config.out or Path())
     bad_line = functools.partial(_left_out, console)
-    recorded = _begin(folder, config, problems, bad_line)
+    recorded = _recorded(folder, config, problems, bad_line)
     live = console.is_terminal and not console.is_dumb_terminal
     kept: list[Text] = []
     board = _board(config, problems, recorded, None if live else console, kept)
+    if board.left and isinstance(config.policy, OpenAI):
+        require_endpoint(read_model(config))
     if board.done:
         show(console, f"resuming {folder.path} after {board.done} of {board.planned} turns")
     try:
-        with open_log() as log:
+        with open_judges() as pool, open_log() as log:
+            folder.write_config(config)
             run = Run(Setup(config, problems, folder, pool, player, board, log), recorded)
             interrupted = _on_screen(board, run) if live else _interrupted(run)
             metrics = _conclude(folder.recorded(config.prices, bad_line), folder, log)
@@ -210,10 +215,10 @@ def _code(run: Run) -> int:
     return ENDED_EARLY if run.left or run.gave_up else 0
 
 
-def _begin(
+def _recorded(
     folder: RunFolder, config: EvalConfig, problems: Sequence[Problem], on_bad_line: OnBadLine
 ) -> list[Trajectory]:
-    """Writes the configuration and returns the recorded episodes.
+    """The recorded episodes.
 
     Raises:
         BadInput: if the folder belongs to another evaluation.
@@ -228,7 +233,6 @@ def _begin(
         if versions.get(each.problem.id, each.problem.sha256) != each.problem.sha256:
             changed = f"{each.problem.id} has changed since {folder.path} was begun"
             raise BadInput(f"{changed}; use another --out")
-    folder.write_config(config)
     return recorded
 
 
