@@ -9,6 +9,7 @@ type of device.
 """
 
 import asyncio
+import faulthandler
 import functools
 import logging
 import os
@@ -24,6 +25,7 @@ from typing import Any
 
 import ray
 from pydantic import Field, ValidationError
+from ray._private import worker
 from ray.exceptions import RayActorError, RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -193,6 +195,8 @@ class RayPool(RequestPool):
 def join_cluster() -> None:
     """Connects to the cluster that `RAY_ADDRESS` names, or one on this machine.
 
+    Ray then prints nothing, not even when a node is lost: its messages are in its own logs.
+
     Raises:
         JudgeError: if there is none.
     """
@@ -201,7 +205,11 @@ def join_cluster() -> None:
     try:
         if port.isdecimal():  # Ray itself tries for minutes
             socket.create_connection((host, int(port)), CONNECT_SECONDS).close()
+        if not faulthandler.is_enabled():  # Ray would use sys.stderr, which a screen may replace
+            faulthandler.enable(2, all_threads=False)
         ray.init(log_to_driver=False, logging_level=logging.ERROR)
+        # whatever log_to_driver is, Ray prints errors of the cluster to stdout
+        worker._worker_logs_enabled = False
     except (OSError, ValueError) as error:
         where = f" at RAY_ADDRESS={address}" if address else ""
         raise JudgeError(f"no Ray cluster{where}: {error}") from error

@@ -3,6 +3,8 @@
 import os
 import re
 import signal
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -249,6 +251,29 @@ def test_an_address_without_a_cluster_is_said_at_once(
     monkeypatch.setenv("RAY_ADDRESS", address)
     with pytest.raises(JudgeError, match=f"no Ray cluster at RAY_ADDRESS={address}"):
         join_cluster()
+
+
+CLIENT = """
+import io, sys, time
+from ray._private.utils import publish_error_to_driver
+from ray._private.worker import global_worker
+from kevin_env.judge.ray_pool import join_cluster
+
+class Screen(io.StringIO):
+    def fileno(self):  # as that of Textual
+        return -1
+
+sys.stderr = Screen()
+join_cluster()
+publish_error_to_driver("node", "lost", gcs_client=global_worker.gcs_client)
+time.sleep(2)
+"""
+
+
+def test_a_client_joins_under_a_screen_and_ray_prints_nothing(cluster: Cluster) -> None:
+    environment = os.environ | {"RAY_ADDRESS": cluster.address}
+    words = [sys.executable, "-c", CLIENT]
+    assert subprocess.check_output(words, env=environment, stderr=subprocess.STDOUT) == b""
 
 
 def test_the_example_clusters_are_valid() -> None:
