@@ -271,7 +271,7 @@ time.sleep(2)
 
 
 def test_a_client_joins_under_a_screen_and_ray_prints_nothing(cluster: Cluster) -> None:
-    environment = os.environ | {"RAY_ADDRESS": cluster.address}
+    environment = os.environ | {"RAY_ADDRESS": str(cluster.address)}
     words = [sys.executable, "-c", CLIENT]
     assert subprocess.check_output(words, env=environment, stderr=subprocess.STDOUT) == b""
 
