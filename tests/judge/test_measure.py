@@ -226,9 +226,9 @@ def test_a_chain_is_as_long_as_its_calls_and_the_memory_admit(
     session = Scripted(PACE, handshake, fitting=fitting, rough=(1.5 * call, 1e-3))
     Chains(session).outcome()
     assert count == 1 or count * call < CHAIN_SECONDS
-    assert max(chain.get("submission", 0) for chain in handshake.chains) == count + (
-        count > 1
-    )  # one on other inputs
+    queued = [chain["submission"] for chain in handshake.chains if "submission" in chain]
+    assert max(queued) == count + (count > 1)  # one on other inputs
+    assert count > 1 or len(queued) == 2  # a single link is a chain
 
 
 def test_links_that_their_own_queue_disturbs_are_queued_one_by_one() -> None:

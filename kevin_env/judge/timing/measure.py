@@ -197,16 +197,16 @@ class Chains:
     def _links(self, side: Side) -> list[Answer]:
         """The answers of one chain with as many links as fit."""
         if side.rough * LINKS > CHAIN_SECONDS and not side.call:
-            side.call = self._single(side)
-        before, fitting = len(self._constants), min(LINKS, self._session.supply.fitting)
-        answers = self._timed(
-            side, max(1, min(fitting, int(CHAIN_SECONDS / (side.call or side.rough))))
-        )
+            single = self._single(side)
+            side.call = single[0].seconds
+            if self._fitting(side) == 1:
+                return single
+        before, answers = len(self._constants), self._timed(side, self._fitting(side))
         if side.single:
             return answers
         typical = estimates.lower_quartile([answer.seconds for answer in answers[1:] or answers])
         if typical > SHORT and not side.call:
-            side.call = self._single(side)
+            side.call = self._single(side)[0].seconds
         mixed = self._constants[before:] if side is self._reference else [0.0]
         crowded = typical > max(SHORT, side.call + CROWDED)
         if not crowded and estimates.lower_quartile(mixed) < DISTURBED:
@@ -215,12 +215,17 @@ class Chains:
         del self._constants[before:]
         return self._timed(side, len(answers))
 
-    def _single(self, side: Side) -> float:
-        """Seconds of a single link."""
-        seconds = self._timed(side, 1)[0].seconds
-        if DISTURBED < seconds < CHAIN_SECONDS:  # perhaps by a time slice
-            seconds = min(seconds, self._timed(side, 1)[0].seconds)
-        return seconds
+    def _fitting(self, side: Side) -> int:
+        """How many links a chain has: as many as time and memory admit, at least 1."""
+        fitting = min(LINKS, self._session.supply.fitting)
+        return max(1, min(fitting, int(CHAIN_SECONDS / (side.call or side.rough))))
+
+    def _single(self, side: Side) -> list[Answer]:
+        """A single link."""
+        single = self._timed(side, 1)
+        if DISTURBED < single[0].seconds < CHAIN_SECONDS:  # perhaps by a time slice
+            single = min(single, self._timed(side, 1), key=lambda link: link[0].seconds)
+        return single
 
     def _timed(self, side: Side, count: int) -> list[Answer]:
         """So many links, again if the null model's show that a context was created meanwhile."""
