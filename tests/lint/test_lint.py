@@ -277,8 +277,8 @@ def test_answers_may_be_off_by_one_accumulator_a_sum_as_in_a_verdict() -> None:
     case = Case(problem("return x.sum(1)", "torch.rand(16, 1 << 18)"), "main", torch.device("cpu"))
     case.draw_weights(1)
     drawn = InputSet.draw(case, "own", 0)
-    ((_, _, target),) = drawn.targets()
-    tight = tolerance_of(drawn.outputs[0], drawn.oracles[0], 1.0, "ieee").worst
+    (target,) = drawn.targets
+    tight = tolerance_of(target.reference, target.oracle, 1.0, "ieee").worst
     assert target.accepts(drawn.outputs[0] + 1.1 * tight) and not target.accepts(
         drawn.outputs[0] + 100 * tight
     )
@@ -295,7 +295,7 @@ def test_answers_are_compared_as_a_verdict_compares(dtype: torch.dtype) -> None:
         if dtype == torch.int32
         else reference.to(torch.complex128 if dtype.is_complex else torch.float64)
     )
-    target = Target(reference, oracle, budget(reference, oracle, 1.0, "ieee"))
+    target = Target(0, "", reference, oracle, budget(reference, oracle, 1.0, "ieee"))
     for shift in (0, 1e-6, 1e-4, 1e-2, 1, 50):
         for index in (0, 1, 69_999):
             answer = reference.clone()

@@ -31,17 +31,13 @@ class Size:
     rms: float
 
 
-def pieces(*tensors: torch.Tensor, each: int = 1) -> Iterator[tuple[torch.Tensor, ...]]:
+def pieces(*tensors: torch.Tensor) -> Iterator[tuple[torch.Tensor, ...]]:
     """The same pieces of each tensor, as views in order; one empty piece for an empty tensor.
 
     They are cut along dimensions: flattening a tensor whose elements are in another order would
     copy it.
-
-    Args:
-        tensors: Those after the first may have further dimensions, which are not cut.
-        each: How many elements are held per element of the first tensor.
     """
-    for place in places(tensors[0].shape, max(1, most_of(tensors[0]) // each)):
+    for place in places(tensors[0].shape, most_of(tensors[0])):
         yield tuple(tensor[place] for tensor in tensors)
 
 
@@ -61,6 +57,14 @@ def places(shape: torch.Size, most: int) -> Iterator[tuple[int | slice, ...]]:
 def most_of(tensor: torch.Tensor) -> int:
     """Most elements per piece of this tensor."""
     return PIECE["cuda" if tensor.is_cuda else "cpu"]
+
+
+def mapped(values: Values, dtype: torch.dtype, *tensors: torch.Tensor) -> torch.Tensor:
+    """The values, cast to `dtype`."""
+    found = torch.empty_like(tensors[0], dtype=dtype)
+    for place, *piece in pieces(found, *tensors):
+        place.copy_(values(*piece))
+    return found
 
 
 def size_of(values: Values, *tensors: torch.Tensor) -> Size:
@@ -189,7 +193,7 @@ def _coordinates(place: int, shape: torch.Size) -> tuple[int, ...]:
 def all_finite(outputs: list[torch.Tensor]) -> bool:
     """Whether every element of every tensor is finite."""
     return not any(
-        sum(counts_of(lambda piece: ~_is_finite(piece), t)) for t in outputs if is_rounded(t)
+        sum(counts_of(lambda piece: ~is_finite(piece), t)) for t in outputs if is_rounded(t)
     )
 
 
@@ -203,9 +207,11 @@ def widened(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.float() if tensor.is_floating_point() and tensor.element_size() == 1 else tensor
 
 
-def _is_finite(values: torch.Tensor) -> torch.Tensor:
+def is_finite(values: torch.Tensor) -> torch.Tensor:
+    """As `torch.isfinite`, also of fp8."""
     return torch.isfinite(widened(values))
 
 
-def _real(tensor: torch.Tensor) -> torch.Tensor:
+def real(tensor: torch.Tensor) -> torch.Tensor:
+    """A complex tensor as a real one with a further dimension of two; any other as it is."""
     return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor

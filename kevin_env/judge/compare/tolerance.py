@@ -26,9 +26,9 @@ import torch
 
 from kevin_env.judge.compare.chunked import (
     Size,
-    _is_finite,
-    _real,
+    is_finite,
     is_rounded,
+    real,
     size_of,
     spread_of,
 )
@@ -137,7 +137,7 @@ def tolerance_of(
     """What an output may be off by; arguments as for `values.compare`."""
     if reference.numel() == 0 or not is_rounded(reference):
         return EXACT
-    reference, exact = _real(reference), _real(reference if oracle is None else oracle)
+    reference, exact = real(reference), real(reference if oracle is None else oracle)
     count, spread = spread_of(exact)
     own = Size(0.0, 0.0) if oracle is None else size_of(_off, reference, exact)
     finite = count == exact.numel() and math.isfinite(own.rms)
@@ -217,11 +217,11 @@ def _finite_off(wanted: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
 
 
 def _off_where_finite(wanted: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
-    return torch.where(_is_finite(wanted), _off(wanted, exact), 0.0)
+    return torch.where(is_finite(wanted), _off(wanted, exact), 0.0)
 
 
 def _exact_where_finite(wanted: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
-    return torch.where(_is_finite(wanted), exact.double(), 0.0)
+    return torch.where(is_finite(wanted), exact.double(), 0.0)
 
 
 def _finite_part(values: torch.Tensor) -> torch.Tensor:

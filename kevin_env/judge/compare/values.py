@@ -9,12 +9,12 @@ import torch
 from kevin_env.judge.compare.chunked import (
     Size,
     Values,
-    _is_finite,
-    _real,
     counts_of,
     first_of,
+    is_finite,
     is_rounded,
     largest_of,
+    real,
     size_of,
 )
 from kevin_env.judge.compare.pattern import pattern_of
@@ -179,9 +179,9 @@ def compare_within(
             _differ, (got, reference), 0.0, "differ from the expected values, which are exact"
         )
     got, reference, exact = (
-        _real(got),
-        _real(reference),
-        _real(reference if oracle is None else oracle),
+        real(got),
+        real(reference),
+        real(reference if oracle is None else oracle),
     )
     if tolerance.finite and near(got, exact, tolerance.worst, tolerance.rms, in_float64=True):
         return None  # also without each element's own rounding
@@ -192,22 +192,25 @@ def _may_be_plain(wrong: Mismatch, tolerance: Tolerance) -> bool:
     return wrong.kind == "values" and (wrong.worst_error or 0.0) <= PLAIN_MOST * tolerance.worst
 
 
-def wrong_elements(
-    value: torch.Tensor, wanted: torch.Tensor, exact: torch.Tensor, allowed: float, eps: float
-) -> torch.Tensor:
-    """A mask of the elements outside the tolerance.
+def outside(allowed: float, dtype: torch.dtype) -> Values:
+    """Computes a mask of the wrong elements of an output, the reference's and the oracle's.
 
     Args:
-        value: The submission's output, as float64.
-        wanted: The reference's, as float64.
-        exact: The oracle's, or again the reference's.
         allowed: The budget.
-        eps: Of the output's dtype.
+        dtype: Of the output.
     """
-    # `<=` is false for NaN; an infinity or NaN of the reference requires the same value
-    right = (value - exact).abs() <= allowed + 2 * eps * exact.abs()
-    same = (value == wanted) | (value.isnan() & wanted.isnan())
-    return ~torch.where(torch.isfinite(wanted), right, same)
+    if not (dtype.is_floating_point or dtype.is_complex):
+        return _differ
+    eps = torch.finfo(dtype).eps
+
+    def wrong(value: torch.Tensor, wanted: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
+        value, wanted, exact = value.double(), wanted.double(), exact.double()
+        # `<=` is false for NaN; an infinity or NaN of the reference requires the same value
+        right = (value - exact).abs() <= allowed + 2 * eps * exact.abs()
+        same = (value == wanted) | (value.isnan() & wanted.isnan())
+        return ~torch.where(torch.isfinite(wanted), right, same)
+
+    return wrong
 
 
 def find_pattern(
@@ -221,16 +224,11 @@ def find_pattern(
     if not wrong.wrong:
         return None
     got, reference, exact = (
-        _real(got),
-        _real(reference),
-        _real(reference if oracle is None else oracle),
+        real(got),
+        real(reference),
+        real(reference if oracle is None else oracle),
     )
-    if wrong.kind == "not_finite":
-        mask = _lost
-    elif got.is_floating_point():
-        mask = _outside(tolerance.worst, got.dtype)
-    else:
-        mask = _differ
+    mask = _lost if wrong.kind == "not_finite" else outside(tolerance.worst, got.dtype)
     return pattern_of(mask, (got, reference, exact), tolerance.worst)
 
 
@@ -265,20 +263,11 @@ def _compare_floats(
         return lost
     error = size_of(_error, *tensors)
     found = of_elements(
-        _outside(worst, got.dtype), tensors, worst, "exceed the tolerance", error=error.largest
+        outside(worst, got.dtype), tensors, worst, "exceed the tolerance", error=error.largest
     )
     if found is not None or tolerance.rms == math.inf or error.rms <= tolerance.rms:
         return found
     return of_the_whole(_error, tensors, error, tolerance.rms)
-
-
-def _outside(worst: float, dtype: torch.dtype) -> Values:
-    def wrong(value: torch.Tensor, wanted: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-        return wrong_elements(
-            value.double(), wanted.double(), right.double(), worst, torch.finfo(dtype).eps
-        )
-
-    return wrong
 
 
 def _differ(
@@ -293,8 +282,8 @@ def _differ(
 
 
 def _lost(got: torch.Tensor, wanted: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
-    return _is_finite(wanted) & ~_is_finite(got)
+    return is_finite(wanted) & ~is_finite(got)
 
 
 def _error(got: torch.Tensor, wanted: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
-    return torch.where(_is_finite(wanted), (got.double() - exact.double()).abs(), 0.0)
+    return torch.where(is_finite(wanted), (got.double() - exact.double()).abs(), 0.0)

@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 
 import torch
 
-from kevin_env.judge.compare.chunked import pieces, widened
+from kevin_env.judge.compare.chunked import mapped, widened
 from kevin_env.judge.inputs.structure import Structure
 
 DISTRIBUTIONS = {
@@ -65,11 +65,13 @@ def redraw(tensor: torch.Tensor, distribution: str, structure: Structure, key: i
     """
     if distribution == "own" or structure.kept:
         return tensor
-    new = torch.empty_like(tensor)
     sparse = distribution == "signed" and structure.one_sided
     density = min(0.5, math.sqrt(TERMS / max((1, *tensor.shape)))) if sparse else 1.0
-    for own, place in pieces(tensor, new):
-        place.copy_(_redrawn(own.float(), distribution, structure, key, density))
+    new = mapped(
+        lambda own: _redrawn(own.float(), distribution, structure, key, density),
+        tensor.dtype,
+        tensor,
+    )
     for d in structure.summing:
         new = (new.float() / new.sum(d, keepdim=True, dtype=torch.float32)).to(new.dtype)
     return (

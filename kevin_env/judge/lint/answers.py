@@ -1,171 +1,102 @@
 """Trivial answers, and which of them a verdict would accept.
 
 Each answer uses only what a lazy submission could have at hand, or less than the whole expected
-output. A problem that accepts one of them teaches it. No answer is materialised: it gives requested
-elements only, since outputs may fill a quarter of a device.
+output. A problem that accepts one of them teaches it.
 """
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import torch
 
 from kevin_env.judge.api import PACES
-from kevin_env.judge.compare.chunked import is_rounded, pieces, size_of
+from kevin_env.judge.compare.chunked import is_rounded, mapped, pieces, size_of
 from kevin_env.judge.inputs.cases import plan, usable_distributions
 from kevin_env.judge.inputs.reference import Case, distributions_of, seed_from
-from kevin_env.judge.lint.target import (
-    SECRET,
-    Elements,
-    InputSet,
-    Target,
-    elements,
-    mean_of,
-    means_along,
-    outputs_of,
-    parts_of,
-    spread_of_all,
-    wide,
-)
+from kevin_env.judge.lint.target import SECRET, InputSet, outputs_of, spread_of_all, wide
+
+Answer = Callable[[], torch.Tensor | None]
+"""Computes an answer: of the output's shape and dtype, if an answer is made from it or from an
+input; None if an input cannot be.
+"""
 
 
-@dataclass(frozen=True)
-class Scene:
-    """One output of one input set, and what lies around.
-
-    Attributes:
-        expected: What the reference gives; not empty.
-        inputs: The tensors that it was given.
-        other: What it gives for inputs from another seed; asked for only when needed.
-        previous: What it gave for the input set before; asked for only when needed.
-    """
-
-    expected: torch.Tensor
-    inputs: list[torch.Tensor]
-    other: Callable[[], torch.Tensor]
-    previous: Callable[[], torch.Tensor]
-
-
-Answer = Callable[[], Elements | None]
-"""Prepares an answer whose elements can then be read; None if its form is not the output's."""
-
-
-def trivial_answers(scene: Scene) -> Iterator[tuple[str, Answer]]:
+def trivial_answers(
+    expected: torch.Tensor,
+    inputs: list[torch.Tensor],
+    other: Answer,
+    previous: Answer,
+) -> Iterator[tuple[str, Answer]]:
     """Name and maker of every trivial answer that makes sense for an output, the cheapest first.
 
     An answer that is the expected output by its form (the mean of one element, the signs of signs,
     a symmetric matrix transposed) says nothing and is left out.
+
+    Args:
+        expected: The reference's output; not empty.
+        inputs: The tensors that it was given.
+        other: Its output for inputs from another seed.
+        previous: Its output for the input set before.
     """
-    expected = scene.expected
-    yield "zeros", lambda: _constant(expected.new_zeros(()))
-    yield "ones", lambda: _constant(torch.ones((), device=expected.device).to(expected.dtype))
-    for i, tensor in enumerate(scene.inputs):
-        if (fitted := _fitted(tensor, expected)) is not None:
-            yield (
-                f"input {i}",
-                lambda fitted=fitted: lambda part: _cast(elements(fitted, part), expected.dtype),
-            )
+    yield "zeros", lambda: expected.new_zeros(()).expand_as(expected)
+    yield "ones", lambda: expected.new_ones(()).expand_as(expected)
+    for i, tensor in enumerate(inputs):
+        yield f"input {i}", functools.partial(_fitted, tensor, expected)
     if expected.numel() > 1:
-        yield from _constants(expected)
-        yield "half of it, then zeros", lambda: partial(_half_then_zeros, expected)
-        yield "half of it, twice", lambda: partial(_half_twice, expected)
-    yield from _distortions(expected)
-    yield "the previous output", lambda: _if_alike(scene.previous(), expected)
-    yield "another seed's output", lambda: _if_alike(scene.other(), expected)
+        yield (
+            "the first element everywhere",
+            lambda: expected[(0,) * expected.dim()].expand_as(expected),
+        )
+        yield "the mean", functools.partial(_mean, expected, tuple(range(expected.dim())))
+        if expected.dim() > 1:
+            for axis, length in enumerate(expected.shape):
+                if length > 1:
+                    yield f"the mean of axis {axis}", functools.partial(_mean, expected, axis)
+        yield "half of it, then zeros", lambda: _half_then(expected, torch.zeros_like)
+        yield "half of it, twice", lambda: _half_then(expected, torch.clone)
+    square = expected.dim() > 1 and expected.shape[-1] == expected.shape[-2] > 1
+    if square and not _symmetric(expected):
+        yield "it transposed", lambda: expected.mT
+    if not all(torch.equal(wide(_signs(each)), wide(each)) for (each,) in pieces(expected)):
+        yield "its signs", lambda: mapped(_signs, expected.dtype, expected)
+    yield "the previous output", previous
+    yield "another seed's output", other
 
 
-def _constants(expected: torch.Tensor) -> Iterator[tuple[str, Answer]]:
-    dtype = expected.dtype
-    yield "the first element everywhere", lambda: _constant(expected[(0,) * expected.dim()])
-    yield "the mean", lambda: _constant(_cast(mean_of(expected), dtype))
-    if expected.dim() < 2:
-        return
-    for axis in range(expected.dim()):
-        if expected.shape[axis] > 1:
-            yield (
-                f"the mean of axis {axis}",
-                lambda axis=axis: partial(elements, _axis_means(expected, axis)),
-            )
+def _fitted(tensor: torch.Tensor, expected: torch.Tensor) -> torch.Tensor | None:
+    """A tensor in place of the output: its first elements, or broadcast; None if it has too few."""
+    if tensor.numel() >= expected.numel():
+        first = tensor.flatten()[: expected.numel()]
+        return _cast(first, expected.dtype).view(expected.shape)
+    try:
+        return _cast(tensor, expected.dtype).expand(expected.shape)
+    except RuntimeError:
+        return None
 
 
-def _axis_means(expected: torch.Tensor, axis: int) -> torch.Tensor:
-    """For each element the mean along an axis; stored once for all that share it."""
-    means = means_along(expected, axis, lambda mean: _cast(mean, expected.dtype))
-    return means.unsqueeze(axis).expand(expected.shape)
+def _mean(expected: torch.Tensor, axes: int | tuple[int, ...]) -> torch.Tensor:
+    means = wide(expected).mean(axes, keepdim=True)
+    return _cast(means, expected.dtype).expand(expected.shape)
 
 
-def _half_then_zeros(expected: torch.Tensor, part: slice) -> torch.Tensor:
-    """The first half of the elements, in the order of their indices."""
-    values, within = elements(expected, part), len(_first_half(expected, part))
-    return torch.cat((values[:within], torch.zeros_like(values[within:])))
-
-
-def _half_twice(expected: torch.Tensor, part: slice) -> torch.Tensor:
-    first = _first_half(expected, part)
-    half, start = _half(expected), part.start + len(first) * part.step
-    again = (
-        slice(start - half, part.stop - half, part.step) if start < part.stop else slice(0, 0, 1)
-    )
-    return torch.cat(
-        (elements(expected, slice(part.start, first.stop, part.step)), elements(expected, again))
-    )
-
-
-def _first_half(expected: torch.Tensor, part: slice) -> range:
-    """Which numbers of a part lie in the first half."""
-    return range(part.start, max(part.start, min(part.stop, _half(expected))), part.step)
-
-
-def _half(expected: torch.Tensor) -> int:
-    return -(-expected.numel() // 2)
-
-
-def _distortions(expected: torch.Tensor) -> Iterator[tuple[str, Answer]]:
-    if (
-        expected.dim() >= 2
-        and expected.shape[-1] == expected.shape[-2] > 1
-        and not _symmetric(expected)
-    ):
-        yield "it transposed", lambda: partial(elements, expected.mT)
-    if any(_unlike_its_signs(elements(expected, part)) for part in parts_of(expected)):
-        yield "its signs", lambda: lambda part: _signs(elements(expected, part))
+def _half_then(
+    expected: torch.Tensor, rest: Callable[[torch.Tensor], torch.Tensor]
+) -> torch.Tensor:
+    """The first half of the elements, in the order of their indices, and the rest made from it."""
+    first = expected.flatten()[: -(-expected.numel() // 2)]
+    again = rest(first[: expected.numel() - len(first)])
+    return torch.cat((first, again)).view(expected.shape)
 
 
 def _signs(values: torch.Tensor) -> torch.Tensor:
     return _cast(torch.sgn(wide(values)), values.dtype)
 
 
-def _unlike_its_signs(values: torch.Tensor) -> bool:
-    return not torch.equal(wide(_signs(values)), wide(values))
-
-
-def _fitted(tensor: torch.Tensor, expected: torch.Tensor) -> torch.Tensor | None:
-    """A tensor to stand in for the output: a prefix of its elements, or broadcast."""
-    if tensor.numel() >= expected.numel():
-        return tensor
-    try:
-        return tensor.expand(expected.shape)
-    except RuntimeError:
-        return None
-
-
-def _if_alike(tensor: torch.Tensor, expected: torch.Tensor) -> Elements | None:
-    alike = tensor.shape == expected.shape and tensor.dtype == expected.dtype
-    return partial(elements, tensor) if alike else None
-
-
-def _constant(value: torch.Tensor) -> Elements:
-    return lambda part: value.expand(len(range(part.start, part.stop, part.step)))
-
-
 def _symmetric(expected: torch.Tensor) -> bool:
     """Whether its matrices are symmetric up to rounding, not just within a tolerance."""
     if not is_rounded(expected):
-        return all(
-            torch.equal(wide(one), wide(other)) for one, other in pieces(expected, expected.mT)
-        )
+        return torch.equal(expected, expected.mT)
     share = min(64 * torch.finfo(expected.dtype).eps, 0.02)
     off = size_of(
         lambda one, other: (wide(one) - wide(other)).abs().nan_to_num(0.0), expected, expected.mT
@@ -178,7 +109,7 @@ def _cast(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     if tensor.is_complex() and not dtype.is_complex:
         tensor = tensor.real
     if tensor.is_floating_point() and not (dtype.is_floating_point or dtype.is_complex):
-        tensor = tensor.double().nan_to_num(0.0, 0.0, 0.0).round()
+        return mapped(lambda piece: piece.double().nan_to_num(0.0, 0.0, 0.0).round(), dtype, tensor)
     return tensor.to(dtype)
 
 
@@ -291,18 +222,17 @@ def _outlive(before: Survivors, drawn: InputSet, other: Outputs, previous: Outpu
         previous: Its output for the previous set.
     """
     seen, rejected = set(before.seen), set(before.rejected)
-    for i, path, target in drawn.targets():
-        scene = Scene(
-            drawn.outputs[i], drawn.tensors, lambda i=i: other()[i], lambda i=i: previous()[i]
+    for target in drawn.targets:
+        answers = trivial_answers(
+            target.reference,
+            drawn.tensors,
+            lambda i=target.index: other()[i],
+            lambda i=target.index: previous()[i],
         )
-        for name, answer in trivial_answers(scene):
-            label = f"{name} as output {path}" if path else name
+        for name, answer in answers:
+            label = f"{name} as output {target.path}" if target.path else name
             seen.add(label)
-            if label not in rejected and not _accepted(answer, target):
+            if label not in rejected and ((made := answer()) is None or not target.accepts(made)):
                 rejected.add(label)
+            made = None  # before the next one
     return Survivors(frozenset(seen), frozenset(rejected))
-
-
-def _accepted(answer: Answer, target: Target) -> bool:
-    made = answer()
-    return made is not None and target.accepts_elements(made)

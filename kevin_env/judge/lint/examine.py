@@ -312,13 +312,13 @@ class Examination:
 
     def _look_at_outputs(self, case: Case, first: InputSet) -> None:
         again = first.again(case)
-        if not any(output.numel() for output in first.outputs):
+        if not first.targets:
             self._add("outputs", "no output has elements: every answer of that shape is right")
-        for i, path, target in first.targets():
-            where = f"output {path}" if path else "the output"
-            if not target.accepts(again[i]):
+        for target in first.targets:
+            where = f"output {target.path}" if target.path else "the output"
+            if not target.accepts(again[target.index]):
                 self._add("outputs", f"{where} differs when the reference is run again")
-            elif first.outputs[i].numel() >= FEW and (share := target.varying()) < LEAST_VARYING:
+            elif target.reference.numel() >= FEW and (share := target.varying()) < LEAST_VARYING:
                 self._add(
                     "outputs",
                     f"{where} is nearly constant: {share:.1%} of it differ from its median",

@@ -5,7 +5,7 @@ import inspect
 import torch
 
 from kevin_env.candidate import tree
-from kevin_env.judge.compare.chunked import pieces, size_of
+from kevin_env.judge.compare.chunked import mapped, pieces, size_of
 from kevin_env.judge.inputs.reference import Case
 from kevin_env.judge.lint.target import InputSet, inputs_of, spread_of_all
 from kevin_env.problem import ProblemError
@@ -49,7 +49,7 @@ def _felt(case: Case, base: InputSet, tensors: list[torch.Tensor]) -> bool:
         return True
     if len(outputs) != len(base.outputs):
         return True
-    return any(not target.accepts(outputs[i]) for i, _, target in base.targets())
+    return any(not target.accepts(outputs[target.index]) for target in base.targets)
 
 
 def _weights(case: Case, base: InputSet) -> dict[str, torch.Tensor]:
@@ -92,13 +92,14 @@ def _shaken(tensor: torch.Tensor) -> torch.Tensor:
 
 def _noisy(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     scale = spread_of_all(tensor) or size_of(torch.Tensor.double, tensor).largest or 1.0
-    shaken = torch.empty_like(tensor)
-    for there, values in pieces(shaken, tensor):
+
+    def noisy(values: torch.Tensor) -> torch.Tensor:
         noise = torch.randn(
             values.shape, generator=generator, device=tensor.device, dtype=torch.float64
         )
-        there.copy_(noise.mul_(scale).add_(values.double()))
-    return shaken
+        return noise.mul_(scale).add_(values.double())
+
+    return mapped(noisy, tensor.dtype, tensor)
 
 
 def input_names(case: Case, drawn: InputSet) -> list[str]:
