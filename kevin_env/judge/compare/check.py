@@ -10,7 +10,7 @@ from kevin_env.candidate.region import POISON
 from kevin_env.judge.compare.chunked import counts_of, is_rounded
 from kevin_env.judge.compare.pattern import region_of
 from kevin_env.judge.compare.tolerance import Tolerance, tolerance_of
-from kevin_env.judge.compare.values import Mismatch, find_pattern, find_wrong, near
+from kevin_env.judge.compare.values import Mismatch, find_pattern, find_wrong, near, of_form
 from kevin_env.judge.handshake.claims import Output
 from kevin_env.judge.handshake.handshake import Answer
 from kevin_env.judge.inputs.reference import Case, Expected
@@ -118,18 +118,14 @@ def _tensor_wrong(output: Output, target: _Target, allowed: Allowed) -> Mismatch
 
 
 def _wrong_form(output: Output, target: _Target) -> Mismatch | None:
-    claim, reference, case = output.claim, target.reference, target.case
+    claim, case = output.claim, target.case
     if claim.device != case.device.type:
         return Mismatch(
             "device", f"expected a tensor on {case.device.type}, got one on {claim.device}"
         )
     if claim.layout is not None:
         return Mismatch("type", f"expected a strided tensor, got layout {claim.layout}")
-    if claim.shape != list(reference.shape):
-        return Mismatch("shape", f"expected shape {list(reference.shape)}, got {claim.shape}")
-    if claim.dtype != (name := str(reference.dtype).removeprefix("torch.")):
-        return Mismatch("dtype", f"expected {name}, got {claim.dtype}")
-    return None
+    return of_form(claim.shape, claim.dtype, target.reference)
 
 
 def unwritten(before: Answer, call: Answer, wrong: Incorrect) -> Incorrect | None:

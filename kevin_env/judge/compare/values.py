@@ -43,12 +43,12 @@ class Mismatch:
     pattern: Pattern | None = None
 
 
-def of_form(got: torch.Tensor, reference: torch.Tensor) -> Mismatch | None:
+def of_form(shape: list[int], dtype: str, reference: torch.Tensor) -> Mismatch | None:
     """A wrong shape or dtype."""
-    if got.shape != reference.shape:
-        return Mismatch("shape", f"expected shape {list(reference.shape)}, got {list(got.shape)}")
-    if got.dtype != reference.dtype:
-        return Mismatch("dtype", f"expected {_dtype(reference)}, got {_dtype(got)}")
+    if shape != (wanted := list(reference.shape)):
+        return Mismatch("shape", f"expected shape {wanted}, got {shape}")
+    if dtype != (name := _dtype(reference)):
+        return Mismatch("dtype", f"expected {name}, got {dtype}")
     return None
 
 
@@ -141,7 +141,7 @@ def compare(
         precision: `ieee` or `tf32`.
         plain: Computes the reference's output with one accumulator per sum, if possible.
     """
-    wrong = of_form(got, reference)
+    wrong = of_form(list(got.shape), _dtype(got), reference)
     return (
         wrong
         or find_wrong(

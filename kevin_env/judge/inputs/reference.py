@@ -200,31 +200,18 @@ class Case:
             tensors: The inputs; not modified.
             seed: For a reference that draws random numbers.
         """
-        make = partial(self.answer, skeleton, tensors, seed)
-        oracle, plain = (
-            partial(of, skeleton, tensors, seed) for of in (self._oracle_output, self._plain_output)
-        )
-        return Expected(make(), oracle, plain)
+        given = skeleton, tensors, seed
+        oracle, plain = partial(self._oracle_output, *given), partial(self._plain_output, *given)
+        return Expected(self.answer(*given), oracle, plain)
 
     def answer(self, skeleton: tree.Skeleton, tensors: list[torch.Tensor], seed: int) -> Any:
         """The reference's output alone; arguments as for `expect`."""
         copies = [tensor.clone() for tensor in tensors]  # a reference may write to its inputs
-        return self._run(self.model, skeleton, copies, seed)
+        return self._call(self.model, tree.put_together(skeleton, copies), seed)
 
     def runner(self, skeleton: tree.Skeleton, tensors: list[torch.Tensor]) -> Callable[[], Any]:
         """A call of the reference, ready to be counted or timed. It may write to the tensors."""
-        arguments = tree.put_together(skeleton, tensors)
-
-        def call() -> Any:
-            with (
-                reference_code(self.problem, "forward"),
-                precision(self.precision),
-                no_grad(),
-                self.process_state,
-            ):
-                return self.model(*arguments)
-
-        return call
+        return partial(self._call, self.model, tree.put_together(skeleton, tensors))
 
     def find_randomness(self, skeleton: tree.Skeleton, tensors: list[torch.Tensor]) -> None:
         """Sets `stochastic`: whether the reference draws random numbers, as no oracle can.
@@ -255,9 +242,12 @@ class Case:
         oracle = self._oracle
         if oracle is None or self.stochastic:
             return None
-        output = self._if_possible(
-            lambda: self._run(oracle, skeleton, [_doubled(t) for t in tensors], seed)
-        )
+
+        def make() -> Any:
+            doubled = tree.put_together(skeleton, [_doubled(t) for t in tensors])
+            return self._call(oracle, doubled, seed)
+
+        output = self._if_possible(make)
         self._oracle = None if output is None else oracle
         return output
 
@@ -281,17 +271,16 @@ class Case:
                 raise torch.OutOfMemoryError(str(error)) from error
             return None
 
-    def _run(
-        self, model: nn.Module, skeleton: tree.Skeleton, given: list[torch.Tensor], seed: int
-    ) -> Any:
+    def _call(self, model: nn.Module, arguments: Any, seed: int | None = None) -> Any:
         with (
             reference_code(self.problem, "forward"),
             precision(self.precision),
             no_grad(),
             self.process_state,
         ):
-            reseed(seed)
-            return model(*tree.put_together(skeleton, given))
+            if seed is not None:
+                reseed(seed)
+            return model(*arguments)
 
 
 def seed_from(secret: str, *parts: object) -> int:

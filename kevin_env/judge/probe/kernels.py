@@ -11,6 +11,7 @@ Machine code is SASS as cuobjdump prints it, or Triton's PTX where there is no c
 import math
 import re
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -132,17 +133,7 @@ def read_sass(text: str) -> tuple[CodeFacts, ...]:
 
     Library kernels are left out.
     """
-    seen = defaultdict[str, _Seen](_Seen)
-    at: _Seen | None = None
-    for line in text.splitlines():
-        line = line[:_LONGEST_LINE]
-        if (function := _FUNCTION.match(line)) is not None:
-            at = seen[function["name"]]
-        elif at is not None and (resources := _RESOURCES.match(line)) is not None:
-            at.resources = {name: int(value) for name, value in resources.groupdict().items()}
-        elif at is not None and (instruction := _INSTRUCTION.match(line)) is not None:
-            _see(at, instruction["name"])
-    return _told(seen)
+    return _read(text, _FUNCTION, _see)
 
 
 def read_ptx(text: str) -> tuple[CodeFacts, ...]:
@@ -150,25 +141,32 @@ def read_ptx(text: str) -> tuple[CodeFacts, ...]:
 
     Registers and spills are not known before it is assembled.
     """
+    return _read(text, _PTX_ENTRY, _see_ptx)
+
+
+def _read(
+    text: str, begin: re.Pattern[str], see: Callable[[_Seen, str], None]
+) -> tuple[CodeFacts, ...]:
+    """Facts of each kernel in a text in which one begins where `begin` matches."""
     seen = defaultdict[str, _Seen](_Seen)
     at: _Seen | None = None
     for line in text.splitlines():
         line = line[:_LONGEST_LINE]
-        if (entry := _PTX_ENTRY.match(line)) is not None:
-            at = seen[entry["name"]]
-        elif at is not None and (instruction := _PTX.match(line)) is not None:
-            _see_ptx(at, instruction["name"])
-    return _told(seen)
-
-
-def _told(seen: dict[str, _Seen]) -> tuple[CodeFacts, ...]:
+        if (kernel := begin.match(line)) is not None:
+            at = seen[kernel["name"]]
+        elif at is not None:
+            see(at, line)
     return tuple(
         found.facts(name) for name, found in seen.items() if not is_library(shorten(name))
     )[:KERNELS]
 
 
-def _see(at: _Seen, instruction: str) -> None:
-    name, *modifiers = instruction.split(".")
+def _see(at: _Seen, line: str) -> None:
+    if (resources := _RESOURCES.match(line)) is not None:
+        at.resources = {name: int(value) for name, value in resources.groupdict().items()}
+    if (instruction := _INSTRUCTION.match(line)) is None:
+        return
+    name, *modifiers = instruction["name"].split(".")
     if name in _GLOBAL_LOADS:
         at.loads.add(_bytes(modifiers))
     elif name in _GLOBAL_STORES:
@@ -193,8 +191,11 @@ def _bytes(modifiers: list[str]) -> int:
     return 4
 
 
-def _see_ptx(at: _Seen, instruction: str) -> None:
-    parts = instruction.split(".")
+def _see_ptx(at: _Seen, line: str) -> None:
+    if (instruction := _PTX.match(line)) is None:
+        return
+    name = instruction["name"]
+    parts = name.split(".")
     if parts[:2] in (["ld", "global"], ["st", "global"]):
         wide = next((int(part[1:]) for part in parts if part in ("v2", "v4", "v8")), 1)
         bits = int(re.sub(r"\D", "", parts[-1])[:4] or 32)
@@ -203,7 +204,7 @@ def _see_ptx(at: _Seen, instruction: str) -> None:
         at.bulk = at.bulk or "bulk" in parts
     elif parts[:2] in (["ld", "local"], ["st", "local"]):
         at.local += 1
-    elif _PTX_TENSOR.match(instruction):
+    elif _PTX_TENSOR.match(name):
         at.tensor.add(parts[0])
 
 

@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 import torch
@@ -35,22 +36,22 @@ LOW_COVERAGE = 0.05
 """Share of a call's time below which a submission's own kernels did next to nothing."""
 
 
+@dataclass(frozen=True)
 class Look:
     """Examines one submission in fresh candidates.
 
-    Args:
+    Attributes:
         bench: The judge's bench.
         problem: The problem.
         code: The submission.
         options: What was requested.
     """
 
-    def __init__(self, bench: Bench, problem: Problem, code: str, options: Options) -> None:
-        self.bench = bench
-        self.problem = problem
-        self.code = code
-        self.options = options
-        self.notes: list[str] = []
+    bench: Bench
+    problem: Problem
+    code: str
+    options: Options
+    notes: list[str] = field(default_factory=list[str])
 
     def at(self, outcome: Outcome) -> Profile | None:
         """What was requested for this outcome; None if nothing was, or it does not apply."""

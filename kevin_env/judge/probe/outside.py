@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import torch
 
@@ -137,20 +138,18 @@ TRIES = 3
 _NAMES: dict[ToolName, str] = {"ncu": "Nsight Compute", "compute-sanitizer": "compute-sanitizer"}
 
 
+@dataclass(frozen=True)
 class Outside:
     """The tools that examine one submission from outside its process.
 
-    Arguments as `Look`; `notes` receives sentences.
+    Attributes as of `Look`; `notes` receives sentences.
     """
 
-    def __init__(
-        self, bench: Bench, problem: Problem, code: str, options: Options, notes: list[str]
-    ) -> None:
-        self.bench = bench
-        self.problem = problem
-        self.code = code
-        self.options = options
-        self.notes = notes
+    bench: Bench
+    problem: Problem
+    code: str
+    options: Options
+    notes: list[str]
 
     def ncu(self) -> NcuDigest | None:
         """The digest of one call on the timed case's own inputs."""

@@ -11,6 +11,7 @@ import select
 import signal
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -179,10 +180,11 @@ machine.
 """
 
 
+@dataclass
 class Watch:
     """Supervises a candidate until it ends or the judge hangs up.
 
-    Args:
+    Attributes:
         judge: The channel to the judge.
         pid: The candidate.
         memory: Bytes that it may use.
@@ -192,38 +194,29 @@ class Watch:
         isolated: Whether it has a process namespace.
     """
 
-    def __init__(
-        self,
-        judge: Channel,
-        pid: int,
-        memory: int,
-        group: Group,
-        folder: Path,
-        in_memory: bool,
-        isolated: bool,
-    ) -> None:
-        self._judge = judge
-        self._pid = pid
-        self._memory = memory
-        self._group = group
-        self._folder = folder
-        self._in_memory = in_memory
-        self._isolated = isolated
-        self._lent: dict[str, int] = {}
-        self._looked = time.monotonic()
-        self._stood: dict[str, int] | None = None
-        self._stops = self._strikes = 0
-        self._ran = False
+    judge: Channel
+    pid: int
+    memory: int
+    group: Group
+    folder: Path
+    in_memory: bool
+    isolated: bool
+    _lent: dict[str, int] = field(default_factory=dict[str, int])
+    _looked: float = field(default_factory=time.monotonic)
+    _stood: dict[str, int] | None = None
+    _stops: int = 0
+    _strikes: int = 0
+    _ran: bool = False
 
     def run(self) -> None:
         """Watches, and reports the end to the judge."""
-        ended = os.pidfd_open(self._pid)
+        ended = os.pidfd_open(self.pid)
         while True:
-            readable, _, _ = select.select([self._judge.sock, ended], [], [], WATCH_SECONDS)
+            readable, _, _ = select.select([self.judge.sock, ended], [], [], WATCH_SECONDS)
             if ended in readable:
-                _, status = os.waitpid(self._pid, 0)
-                limit = self._memory_limit() if self._group.ran_out() else None
-                self._judge.send(
+                _, status = os.waitpid(self.pid, 0)
+                limit = self._memory_limit() if self.group.ran_out() else None
+                self.judge.send(
                     {"limit": limit} if limit else {"ended": os.waitstatus_to_exitcode(status)}
                 )
                 return
@@ -231,19 +224,19 @@ class Watch:
                 self._reap()
             try:
                 look = True
-                while self._judge.pending():  # orders that are not waited for come together
-                    look = self._obey(self._judge.receive())
+                while self.judge.pending():  # orders that are not waited for come together
+                    look = self._obey(self.judge.receive())
             except WireError:  # the judge is gone, or has no more orders
                 return
             limit = self._broken_limit() if look else None
             if limit is not None:
-                self._judge.send({"limit": limit})
+                self.judge.send({"limit": limit})
                 return
 
     def _reap(self) -> None:
         """Reaps ended orphans, which would otherwise count as processes."""
         every = os.WEXITED | os.WNOHANG | os.WNOWAIT
-        while (ended := os.waitid(os.P_ALL, 0, every)) is not None and ended.si_pid != self._pid:
+        while (ended := os.waitid(os.P_ALL, 0, every)) is not None and ended.si_pid != self.pid:
             os.waitpid(ended.si_pid, 0)
 
     def _obey(self, order: dict[str, Any]) -> bool:
@@ -255,11 +248,11 @@ class Watch:
         if "lent" in order:
             self._lent[order["lent"]] = order["size"]
         elif "report" in order:
-            os.kill(self._pid, REPORT)
+            os.kill(self.pid, REPORT)
         elif (limit := order.get("end") or self._freeze(order["freeze"])) is not None:
-            self._judge.send({"limit": limit})
+            self.judge.send({"limit": limit})
             raise Closed
-        self._judge.send({"done": True, "ran": self._ran})
+        self.judge.send({"done": True, "ran": self._ran})
         # a timed call may be under way while it runs, so limits are checked when it stops
         return bool(order.get("freeze")) and time.monotonic() >= self._looked + WATCH_SECONDS
 
@@ -271,21 +264,21 @@ class Watch:
         would shrink when a thread ends.
         """
         if frozen:
-            stopped = stop_all(self._isolated, before_last_look=self._count)
+            stopped = stop_all(self.isolated, before_last_look=self._count)
             return None if stopped else "a process that does not stop"
         if self._stood is not None:
             self._stops += 1
-            self._ran = arrivals(watched(self._isolated)) != self._stood
+            self._ran = arrivals(watched(self.isolated)) != self._stood
             self._strikes += self._ran
             if self._strikes > STRIKES + STRIKE_SHARE * self._stops:
                 return "time in which it was to stand still"
         self._stood = None
-        signal_all(signal.SIGCONT, self._isolated)
+        signal_all(signal.SIGCONT, self.isolated)
         return None
 
     def _count(self) -> None:
         """Records how often each thread has run, before it is seen stopped."""
-        self._stood = arrivals(watched(self._isolated))
+        self._stood = arrivals(watched(self.isolated))
 
     def _broken_limit(self) -> str | None:
         self._looked = time.monotonic()
@@ -294,13 +287,13 @@ class Watch:
             return f"more than {MAX_PROCESSES} processes"
         if threads(processes) > MAX_THREADS:
             return f"more than {MAX_THREADS} threads"
-        files = stored(self._folder, self._in_memory)
-        if not self._in_memory and files > SCRATCH_SIZE:
+        files = stored(self.folder, self.in_memory)
+        if not self.in_memory and files > SCRATCH_SIZE:
             return f"more than {SCRATCH_SIZE >> 30} GiB of files"
-        allowed = self._memory + sum(self._lent.values()) - (files if self._in_memory else 0)
-        if self._group.ran_out() or more_memory_than(allowed, processes):
+        allowed = self.memory + sum(self._lent.values()) - (files if self.in_memory else 0)
+        if self.group.ran_out() or more_memory_than(allowed, processes):
             return self._memory_limit()
         return None
 
     def _memory_limit(self) -> str:
-        return f"more than {self._memory >> 20} MiB of memory"
+        return f"more than {self.memory >> 20} MiB of memory"
