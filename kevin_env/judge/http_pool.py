@@ -19,8 +19,7 @@ from typing import Any
 
 from kevin_env.candidate.wire import LIMIT
 from kevin_env.judge.api import DeviceInfo, JudgeError, JudgePool, OnStage
-from kevin_env.judge.protocol import Answer, Request, RequestPool, fail, value_of, wanted
-from kevin_env.problem import ProblemError
+from kevin_env.judge.protocol import Request, RequestPool, value_of
 
 TOKEN = "KEVIN_ENV_JUDGE_TOKEN"
 """The environment variable with the token of the server."""
@@ -62,7 +61,6 @@ class HttpPool(RequestPool):
         self._token = os.environ.get(TOKEN, "") if token is None else token
         self._patience = patience
         self._open = set[Future[Any]]()
-        self._lock = threading.RLock()
         self._closed = threading.Event()
         self._opener = urllib.request.build_opener(_NoRedirect)
 
@@ -84,36 +82,11 @@ class HttpPool(RequestPool):
             self._fail(future, JudgeError("the pool is closed"))
 
     def _send(self, request: Request, future: Future[Any], on_stage: OnStage | None) -> None:
-        def run() -> None:
-            try:
-                answer = self._answered(request, future, on_stage)
-                if answer is not None:
-                    value = value_of(answer)
-                    with self._lock:
-                        if not future.done() and wanted(future):
-                            future.set_result(value)
-            except (JudgeError, ProblemError) as error:
-                self._fail(future, error)
-            except Exception as error:  # the boundary of a request, which must be answered
-                text = f"an answer of {self.url} could not be read: {type(error).__name__}: {error}"
-                self._fail(future, JudgeError(text))
-            finally:
-                self._open.discard(future)
-
         self._open.add(future)
-        try:
-            threading.Thread(target=run, daemon=True).start()
-        except RuntimeError as error:  # no more threads on this machine
-            self._fail(future, JudgeError(f"the judge could not be asked: {error}"))
+        future.add_done_callback(self._open.discard)
+        self._settle_later(future, lambda: self._value(request, future, on_stage))
 
-    def _fail(self, future: Future[Any], error: Exception) -> None:
-        with self._lock:
-            if not future.done():
-                fail(future, error)
-
-    def _answered(
-        self, request: Request, future: Future[Any], on_stage: OnStage | None
-    ) -> Answer | None:
+    def _value(self, request: Request, future: Future[Any], on_stage: OnStage | None) -> Any:
         """Sends a request until it is answered; None if it was cancelled."""
         path = f"requests/{request['id']}"
         for _ in range(TRIES):
@@ -131,7 +104,7 @@ class HttpPool(RequestPool):
                 status, answer = self._ask("GET", f"{path}?wait={POLL_SECONDS:g}&seen={seen}")
             if status == 200:
                 self._drop(path)
-                return answer
+                return value_of(answer)
         raise JudgeError(f"{self.url} forgot a request {TRIES} times: it seems to be restarting")
 
     def _start(self, path: str, request: Request, future: Future[Any]) -> None:

@@ -9,14 +9,14 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from kevin_env.judge.api import DeviceInfo, JudgeError, OnStage, Options, Pace, device_names
 from kevin_env.judge.lint.report import Limits, LintReport
-from kevin_env.judge.protocol import Answer, Request, RequestPool, fail, value_of, wanted
+from kevin_env.judge.protocol import Request, RequestPool, value_of
 from kevin_env.judge.remote import JudgeGone, Remote
-from kevin_env.problem import Problem, ProblemError
+from kevin_env.problem import Problem
 
 TRIES = 4
 """A request fails once so many judges have gone away with it; another of their requests may be why.
@@ -86,64 +86,35 @@ class LocalPool(RequestPool):
         self._close()
 
     def _send(self, request: Request, future: Future[Any], on_stage: OnStage | None) -> None:
-        names = device_names(request["options"]["device"])
-        self._ask_later(_Asked(request, names, on_stage, future), lost=0)
+        self._settle_later(future, lambda: self._value(request, future, on_stage))
 
-    def _ask_later(self, asked: "_Asked", lost: int) -> None:
-        """Sends a request in a new thread; `lost` judges have gone away with it so far."""
-
-        def ask() -> None:
+    def _value(self, request: Request, future: Future[Any], on_stage: OnStage | None) -> Any:
+        """The answer of one judge; if that goes away, of another, which handles it alone."""
+        gone: JudgeError | None = None
+        for tried in range(TRIES):
+            name, judge = self._choose(request)
+            attempt = judge.ask({**request, "alone": tried > 0}, on_stage)
+            future.add_done_callback(partial(_cancel_too, judge, request["id"]))
+            failed = False
             try:
-                self._ask(asked, lost)
+                return value_of(attempt.result())
             except JudgeError as error:
-                fail(asked.future, error)
-            except Exception as error:  # the boundary of a request, which must be answered
-                text = f"the judge could not be asked: {type(error).__name__}: {error}"
-                fail(asked.future, JudgeError(text))
+                failed, gone = not future.cancelled(), error
+                if not failed or not isinstance(error, JudgeGone):
+                    raise
+            finally:
+                self._balance.done(name, failed)
+        raise JudgeError(f"{TRIES} judges went away while they had this: {gone}")
 
-        try:
-            threading.Thread(target=ask, daemon=True).start()
-        except RuntimeError as error:  # no more threads on this machine
-            fail(asked.future, JudgeError(f"the judge could not be asked: {error}"))
-
-    def _ask(self, asked: "_Asked", lost: int) -> None:
-        """Sends a request to one judge; if that goes away, to another, which handles it alone."""
-        name, judge = self._choose(asked)
-
-        def settle(attempt: Future[Answer]) -> None:
-            value, error = None, None
-            try:
-                value = value_of(attempt.result())
-            except (JudgeError, ProblemError) as caught:
-                error = caught
-            cancelled = asked.future.cancelled()
-            self._balance.done(name, failed=isinstance(error, JudgeError) and not cancelled)
-            if cancelled:
-                return
-            if isinstance(error, JudgeGone) and lost + 1 < TRIES:
-                self._ask_later(asked, lost + 1)
-            elif isinstance(error, JudgeGone):
-                text = f"{TRIES} judges went away while they had this: {error}"
-                fail(asked.future, JudgeError(text))
-            elif error is not None:
-                fail(asked.future, error)
-            elif wanted(asked.future):
-                asked.future.set_result(value)
-
-        attempt = judge.ask({**asked.request, "alone": lost > 0}, asked.on_stage)
-        attempt.add_done_callback(settle)
-        asked.future.add_done_callback(
-            lambda done: judge.cancel(asked.request["id"]) if done.cancelled() else None
-        )
-
-    def _choose(self, asked: "_Asked") -> tuple[str, Remote]:
+    def _choose(self, request: Request) -> tuple[str, Remote]:
         """A device and its judge; preferably one that has not failed lately."""
-        left = list(asked.names)
+        names = device_names(request["options"]["device"])
+        left = list(names)
         while True:
-            name = self._balance.take(left, asked.request["problem"]["source"])
+            name = self._balance.take(left, request["problem"]["source"])
             try:
                 judge = self._judge(name)
-                self._require_alike(asked.names, name, judge.info.name)
+                self._require_alike(names, name, judge.info.name)
                 return name, judge
             except JudgeGone as error:
                 self._balance.done(name, failed=True)
@@ -188,14 +159,9 @@ class LocalPool(RequestPool):
         return judge
 
 
-@dataclass(frozen=True, eq=False)
-class _Asked:
-    """A request until it is answered, and the devices that may answer it."""
-
-    request: Request
-    names: tuple[str, ...]
-    on_stage: OnStage | None
-    future: Future[Any]
+def _cancel_too(judge: Remote, number: str, future: Future[Any]) -> None:
+    if future.cancelled():
+        judge.cancel(number)
 
 
 def _close_all(judges: dict[str, Remote], owner: int, closed: threading.Event) -> None:

@@ -44,6 +44,7 @@ class RequestPool(ABC):
     def __init__(self) -> None:
         self._facts: dict[tuple[str, str, str, str], Future[Facts]] = {}
         self._facts_lock = threading.Lock()
+        self._settling = threading.RLock()
 
     def submit(
         self,
@@ -114,6 +115,32 @@ class RequestPool(ABC):
     @abstractmethod
     def _send(self, request: Request, future: Future[Any], on_stage: OnStage | None) -> None:
         """Starts a request whose value is set in the future. Never blocks, never raises."""
+
+    def _settle_later(self, future: Future[Any], value: Callable[[], Any]) -> None:
+        """Sets a value or its error in the future from a new thread. Never blocks, never raises."""
+
+        def run() -> None:
+            try:
+                found = value()
+                with self._settling:
+                    if not future.done() and wanted(future):
+                        future.set_result(found)
+            except (JudgeError, ProblemError) as error:
+                self._fail(future, error)
+            except Exception as error:  # the boundary of a request, which must be answered
+                text = f"a request to the judge failed: {type(error).__name__}: {error}"
+                self._fail(future, JudgeError(text))
+
+        try:
+            threading.Thread(target=run, daemon=True).start()
+        except RuntimeError as error:  # no more threads on this machine
+            self._fail(future, JudgeError(f"the judge could not be asked: {error}"))
+
+    def _fail(self, future: Future[Any], error: Exception) -> None:
+        """Fails a future, unless it has ended."""
+        with self._settling:
+            if not future.done():
+                fail(future, error)
 
 
 def perform(pool: JudgePool, request: Request, on_stage: OnStage | None) -> Future[Any]:
