@@ -120,7 +120,6 @@ class KevinApp(App[ReturnType]):
             os._exit(128 + signal.SIGHUP)
 
     def fail(self, error: Exception) -> None:
-        """Ends with an error."""
         self._error = error
         self.exit()
 
@@ -148,7 +147,6 @@ class KevinApp(App[ReturnType]):
         self.say(f"copied {what}, {len(words):,} characters")
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """The commands of the palette: every key of the screen, and the themes."""
         for words, (keys, action) in _keys(screen).items():
             yield SystemCommand(
                 words, f"key {keys}", functools.partial(self.run_action, action, screen)
@@ -160,7 +158,6 @@ class KevinApp(App[ReturnType]):
         self.exit()
 
     def action_help(self) -> None:
-        """Shows the keys of the screen."""
         self.push_screen(help_screen(self.screen))
 
 
@@ -195,7 +192,6 @@ class AskScreen(Screen[Any], inherit_bindings=False):
         self._notice: Timer | None = None
 
     def foot(self) -> ComposeResult:
-        """The input line, and the keys."""
         with Horizontal(id="ask"):
             yield Static()
             yield _Line(compact=True, max_length=2000, select_on_focus=False)
@@ -242,21 +238,17 @@ class AskScreen(Screen[Any], inherit_bindings=False):
 
     @property
     def asking(self) -> bool:
-        """Whether the input line is open."""
         return self.has_class("-asking")
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Passes on the text so far."""
         if self._changed and self.asking:
             self._changed(event.value)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Passes on the text."""
         self._close()
         self._done(event.value.strip())
 
     def action_leave_ask(self) -> None:
-        """Closes the line; nothing was entered."""
         self._close()
         if self._changed:
             self._changed(self._before)
@@ -286,18 +278,15 @@ class TextScreen(Scrolling, ModalScreen[None]):
         self._title, self._make = title, make
 
     def compose(self) -> ComposeResult:
-        """The page."""
         page = Lines(id="box")
         page.border_title, page.border_subtitle = self._title, "q closes"
         yield page
 
     @property
     def scrolled(self) -> Lines:
-        """The page."""
         return self.query_one(Lines)
 
     def on_mount(self) -> None:
-        """Fills the page."""
         self.scrolled.show(self._make)
 
 

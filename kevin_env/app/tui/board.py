@@ -38,11 +38,9 @@ class BoardScreen(OverviewScreen):
         self._busy = False
 
     def on_mount(self) -> None:
-        """Draws it regularly."""
         self.set_interval(_PERIOD, self.draw)
 
     def overview(self, width: int) -> Overview:
-        """What is known now."""
         board = self.app.board
         with board.lock:
             every = list(board.lanes.values())
@@ -62,11 +60,9 @@ class BoardScreen(OverviewScreen):
             )
 
     def action_leave(self) -> None:
-        """Stops the run."""
         self.app.action_leave()
 
     def action_busy(self) -> None:
-        """Shows only the problems that are being played, or all."""
         self._busy = not self._busy
         self.draw()
 
@@ -89,11 +85,9 @@ class BoardApp(KevinApp[None]):
         self._thread = threading.Thread(target=self._play, daemon=True)
 
     def get_default_screen(self) -> BoardScreen:
-        """The board."""
         return BoardScreen()
 
     def on_mount(self) -> None:
-        """Begins."""
         self._thread.start()
         self.set_interval(_PERIOD, lambda: None if self._thread.is_alive() else self.exit())
 

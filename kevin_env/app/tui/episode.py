@@ -95,7 +95,6 @@ class EpisodeView(Horizontal):
         self.other: Turn | None = None
 
     def compose(self) -> ComposeResult:
-        """Turns, tabs and panes."""
         with Vertical(id="side"):
             yield Rows(id="turns")
             yield Lines(id="about")
@@ -111,7 +110,6 @@ class EpisodeView(Horizontal):
 
     @property
     def pane(self) -> Lines:
-        """What is read."""
         return self.query_one("#pane", Lines)
 
     @property
@@ -120,11 +118,9 @@ class EpisodeView(Horizontal):
         return max(len(self.episode.turns) - (self.now is None), 0)
 
     def on_mount(self) -> None:
-        """Fills it."""
         self.update()
 
     def on_resize(self) -> None:
-        """Lays it out for the width."""
         self.set_class(self.size.width < WIDE or self.paired, "-narrow")
         self._table()
         self._tabs()
@@ -168,7 +164,6 @@ class EpisodeView(Horizontal):
         )
 
     def on_rows_chosen(self, event: Rows.Chosen) -> None:
-        """Goes to the turn that was clicked."""
         event.stop()
         self.go_to(event.row)
 
@@ -258,7 +253,6 @@ class EpisodeScreen(Scrolling, AskScreen):
         self._words = ""
 
     def compose(self) -> ComposeResult:
-        """Title, facts, and the episodes."""
         yield Static(classes="title", id="title")
         yield Static(classes="bar", id="facts")
         with Horizontal():
@@ -269,7 +263,6 @@ class EpisodeScreen(Scrolling, AskScreen):
         """Draws title and facts."""
 
     def on_resize(self) -> None:
-        """Draws title and facts for another width."""
         self.call_after_refresh(self.draw)
 
     @property
@@ -279,7 +272,6 @@ class EpisodeScreen(Scrolling, AskScreen):
 
     @property
     def scrolled(self) -> Lines:
-        """What is read of it."""
         return self.view.pane
 
     def forget(self) -> bool:
@@ -299,7 +291,6 @@ class EpisodeScreen(Scrolling, AskScreen):
             self.app.say(f"there is no turn {words}", wrong=True)
 
     def action_ask_base(self) -> None:
-        """Asks for the turn that the diff starts from."""
 
         def compare(at: int) -> None:
             self.set(pane="diff", base=self.view.episode.turns[at].turn)
@@ -307,7 +298,6 @@ class EpisodeScreen(Scrolling, AskScreen):
         self.ask("diff from turn", "", lambda words: self.with_turn(words, compare))
 
     def action_search(self) -> None:
-        """Asks for a text to search for in the pane."""
         self.ask("search", self._words, self._search)
 
     def _search(self, words: str) -> None:
@@ -315,7 +305,6 @@ class EpisodeScreen(Scrolling, AskScreen):
         self.action_found(1)
 
     def action_found(self, by: int) -> None:
-        """Goes to the next match."""
         found = self.view.pane.find(self._words, by)
         if not self._words:
             self.app.say("nothing to search for; / asks for it")
@@ -325,7 +314,6 @@ class EpisodeScreen(Scrolling, AskScreen):
             self.app.say(f"{found[0]} of {found[1]} lines with {self._words!r}")
 
     def action_copy(self) -> None:
-        """Copies the kernel, or the text of another pane."""
         turn, pane = self.view.turn, self.view.options.pane
         if turn is not None and pane == "kernel" and turn.submission is not None:
             self.app.copy(turn.submission.code, f"the kernel of turn {turn.turn}")
@@ -335,7 +323,6 @@ class EpisodeScreen(Scrolling, AskScreen):
             self.app.copy("\n".join(line.plain.rstrip() for line in lines), what)
 
     def action_save(self) -> None:
-        """Asks where the kernel is to be saved."""
         turn = self.view.turn
         if turn is None or turn.submission is None:
             self.app.say("there is no kernel to save here", wrong=True)
@@ -359,11 +346,9 @@ class EpisodeScreen(Scrolling, AskScreen):
             self.app.say(f"saved as {path}")
 
     def action_turn(self, by: int) -> None:
-        """To a later or an earlier turn."""
         self.view.go_to(self.view.at + by)
 
     def action_best(self) -> None:
-        """To the fastest turn."""
         self.view.go_to(best_at(self.view.episode.turns))
 
     def action_pane(self, number: int) -> None:
@@ -371,7 +356,6 @@ class EpisodeScreen(Scrolling, AskScreen):
         self.set(pane=PANES[(number - 1) % len(PANES)])
 
     def action_next_pane(self, by: int) -> None:
-        """The next pane, or with -1 the one before."""
         self.action_pane(PANES.index(self.view.options.pane) + 1 + by)
 
     def action_base(self) -> None:
@@ -385,16 +369,13 @@ class EpisodeScreen(Scrolling, AskScreen):
         self.set(base=known[at % len(known)])
 
     def action_toggle(self, name: str) -> None:
-        """Turns an option on or off."""
         self.set(keep=True, **{name: not getattr(self.view.options, name)})
 
     def action_sideways(self, by: int) -> None:
-        """Scrolls sideways."""
         pane = self.view.pane
         pane.scroll_to(x=pane.scroll_offset.x + by, animate=False)
 
     def action_timeline(self) -> None:
-        """Hides or shows the turns."""
         for view in self.views:
             view.toggle_class("-plain")
 

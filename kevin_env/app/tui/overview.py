@@ -49,11 +49,9 @@ class OverviewScreen(Scrolling, AskScreen):
 
     @property
     def scrolled(self) -> Rows:
-        """The table."""
         return self.query_one(Rows)
 
     def compose(self) -> ComposeResult:
-        """Title, facts, table and news."""
         yield Static(classes="title", id="title")
         yield Static(id="facts")
         yield Rows()
@@ -61,11 +59,9 @@ class OverviewScreen(Scrolling, AskScreen):
         yield from self.foot()
 
     def on_resize(self) -> None:
-        """Draws it for another width."""
         self.draw()
 
     def draw(self) -> None:
-        """Draws what is known now."""
         now = self.overview(self.size.width)
         self.query_one("#title", Static).update(now.title)
         self.query_one("#facts", Static).update(Text("\n").join(now.facts))
@@ -76,7 +72,6 @@ class OverviewScreen(Scrolling, AskScreen):
         self.query_one(Lines).show(news, keep=True)
 
     def on_rows_chosen(self, event: Rows.Chosen) -> None:
-        """A click chooses, two open."""
         self.scrolled.move_to(event.row)
         if event.opened:
             self.action_open()

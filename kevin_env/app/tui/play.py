@@ -56,7 +56,6 @@ class EditScreen(ModalScreen[str | None]):
         self._title, self._words, self._code = title, words, code
 
     def compose(self) -> ComposeResult:
-        """The text and the keys."""
         area = TextArea(
             self._words,
             show_line_numbers=self._code,
@@ -69,19 +68,15 @@ class EditScreen(ModalScreen[str | None]):
         yield Footer(compact=True, show_command_palette=False)
 
     def on_mount(self) -> None:
-        """Begins to edit."""
         self.query_one(TextArea).focus()
 
     def action_done(self) -> None:
-        """Returns the text."""
         self.dismiss(self.query_one(TextArea).text)
 
     def action_leave(self) -> None:
-        """Closes it."""
         self.dismiss(None)
 
     def action_editor(self) -> None:
-        """Edits the text in $EDITOR."""
         area = self.query_one(TextArea)
         try:
             with self.app.suspend():
@@ -112,12 +107,10 @@ class WatchScreen(EpisodeScreen):
         self.views = [EpisodeView(live.episode, len(live.turns), now=self._now())]
 
     def show(self, live: Live) -> None:
-        """Shows what is known now."""
         self.live = live
         self.draw()
 
     def draw(self) -> None:
-        """Draws all of it, once there is a screen."""
         if not self.query("#facts"):
             return
         width = self.size.width
@@ -142,18 +135,15 @@ class WatchScreen(EpisodeScreen):
         return ""
 
     def action_leave(self) -> None:
-        """Back to where it was opened."""
         self.app.pop_screen()
 
     def action_live(self) -> None:
-        """To the turn that is being taken."""
         self.forget()
         self._prompt = False
         self.view.go_to(self.view.last)
         self.draw()
 
     def action_prompt(self) -> None:
-        """Shows the chat of the running turn, or its reply."""
         there = self._prompt and self.view.turn is None
         self.view.go_to(self.view.last)
         self._prompt = not there
@@ -176,7 +166,6 @@ class WatchScreen(EpisodeScreen):
             super().action_base()
 
     def action_toggle(self, name: str) -> None:
-        """Turns an option on or off."""
         super().action_toggle(name)
         self.draw()
 
@@ -261,7 +250,6 @@ class PlayScreen(WatchScreen):
         self.set(reasoning=False)  # while it comes only its length is shown
 
     def on_mount(self) -> None:
-        """Looks at the episode from now on."""
         self.set_interval(_PERIOD, self._look)
         self.draw()
 
@@ -301,7 +289,6 @@ class PlayScreen(WatchScreen):
             self._session.ask(self._remark)
 
     def how(self) -> str:
-        """How it goes on after this turn."""
         if self.live.phase == "ended" or self._human:
             return ""
         if self._edit_next:
@@ -310,7 +297,6 @@ class PlayScreen(WatchScreen):
         return ", ".join(each for each, so in words.items() if so)
 
     def first(self) -> str:
-        """What can be done before the first turn."""
         if self._human:
             return "you are the policy: e opens the editor with the reference in it"
         return "enter asks the model, R gives it a remark first; this is the prompt:"
@@ -333,14 +319,12 @@ class PlayScreen(WatchScreen):
         self.draw()
 
     def action_step(self) -> None:
-        """Takes one turn."""
         if self._human:
             self.action_edit()
         elif not self._over() and self.live.phase == "waiting":
             self._session.ask(self._remark)
 
     def action_remark(self) -> None:
-        """Lets a remark be written that the model gets with its next turn."""
         if self._human:
             self.app.say("you are the policy: there is no model to tell")
         elif not self._over():
@@ -377,7 +361,6 @@ class PlayScreen(WatchScreen):
         self.app.push_screen(EditScreen("the next kernel", self._draft or draft), done)
 
     def action_again(self) -> None:
-        """Asks for a turn to go back to."""
         last = 0 if self.live.phase == "starting" else len(self.live.turns) + self.live.running
         if not last:
             self.app.say("no turn has been taken yet")
@@ -416,7 +399,6 @@ class PlayApp(KevinApp[None]):
         self._session, self._human = session, human
 
     def get_default_screen(self) -> PlayScreen:
-        """The episode."""
         self._session.begin()
         return PlayScreen(self._session, self._human)
 

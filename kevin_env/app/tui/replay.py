@@ -59,34 +59,28 @@ class ListScreen(Scrolling, AskScreen):
     app: "ReplayApp"  # type: ignore[assignment]
 
     def compose(self) -> ComposeResult:
-        """Title, list, what it is sorted and filtered by."""
         yield Static(classes="title", id="title")
         yield Rows(id="list")
         yield Static(classes="bar", id="summary")
         yield from self.foot()
 
     def on_mount(self) -> None:
-        """Fills the list."""
         self.draw(0)
 
     def on_resize(self) -> None:
-        """Draws it for another width."""
         self.draw(self.scrolled.cursor)
 
     @property
     def scrolled(self) -> Rows:
-        """The table."""
         return self.query_one(Rows)
 
     @property
     def current(self) -> Row | None:
-        """The row under the cursor."""
         shown = self.app.listing.shown
         at = self.scrolled.cursor
         return self.app.listing.rows[shown[at]] if at < len(shown) else None
 
     def draw(self, at: int) -> None:
-        """Draws the list with the cursor at that row."""
         listing, app = self.app.listing, self.app
         columns = list_columns(listing.rows, listing.shown, self.size.width - 3)
         self.scrolled.cursor = at
@@ -105,7 +99,6 @@ class ListScreen(Scrolling, AskScreen):
         self.draw_summary()
 
     def draw_summary(self) -> None:
-        """Draws the order, the filter and the cursor's place."""
         listing = self.app.listing
         order = f"{listing.sort}{' reversed' * listing.reverse}"
         left = join((" sorted by ", DIM), order)
@@ -143,18 +136,15 @@ class ListScreen(Scrolling, AskScreen):
         return "reading ..." if self.app.library.progress < 1 else "no trajectory yet"
 
     def on_rows_chosen(self, event: Rows.Chosen) -> None:
-        """A click chooses, two open."""
         self.action_scroll(event.row - self.scrolled.cursor)
         if event.opened:
             self.action_open()
 
     def action_scroll(self, by: int) -> None:
-        """Moves the cursor."""
         super().action_scroll(by)
         self.draw_summary()
 
     def action_number(self) -> None:
-        """Asks for a row."""
         self.ask("go to number", "", self._go_to)
 
     def _go_to(self, words: str) -> None:
@@ -164,38 +154,30 @@ class ListScreen(Scrolling, AskScreen):
             self.app.say(f"{words!r} is no number", wrong=True)
 
     def action_open(self) -> None:
-        """Opens the episode under the cursor."""
         if self.current:
             self.app.open(self.current)
 
     def action_filter(self) -> None:
-        """Asks for a filter; the list follows what is typed."""
         self.ask("filter", self.app.listing.words, self.app.filter, self.app.filter)
 
     def action_clear(self) -> None:
-        """Clears the filter."""
         self.app.filter("")
 
     def action_sort(self, by: int) -> None:
-        """Sorts by another column."""
         at = SORTS.index(self.app.listing.sort) + by
         self.app.relist(self.app.listing.changed(sort=SORTS[at % len(SORTS)], reverse=False), 0)
 
     def action_reverse(self) -> None:
-        """Turns the order round."""
         self.app.relist(self.app.listing.changed(reverse=not self.app.listing.reverse))
 
     def action_mark(self) -> None:
-        """Marks the row, or takes the mark away."""
         self.app.mark(self.current)
         self.draw(self.scrolled.cursor)
 
     def action_compare(self) -> None:
-        """Opens the marked episode beside this one."""
         self.app.compare(self.current)
 
     def action_bad(self) -> None:
-        """Shows the lines that cannot be read."""
         bad = self.app.library.bad
 
         def lines(width: int) -> list[Text]:
@@ -244,11 +226,9 @@ class ViewScreen(EpisodeScreen):
 
     @property
     def view(self) -> EpisodeView:
-        """The episode that keys act on."""
         return self.views[self._focus]
 
     def on_mount(self) -> None:
-        """Compares the two, if there are two."""
         if len(self.views) == 2:
             self.set(base="other")
         self.draw()
@@ -258,7 +238,6 @@ class ViewScreen(EpisodeScreen):
         self.draw()
 
     def draw(self) -> None:
-        """Draws title and facts."""
         if not self.query("#facts"):
             return
         for view, other in zip(self.views, reversed(self.views), strict=True):
@@ -300,22 +279,18 @@ class ViewScreen(EpisodeScreen):
             self.app.to_list(self.rows[self._focus])
 
     def action_escape(self) -> None:
-        """Clears the search, or goes back."""
         if not self.forget():
             self.action_back()
 
     def action_next_error(self) -> None:
-        """To the next turn that failed."""
         later = enumerate(self.view.episode.turns[self.view.at + 1 :], self.view.at + 1)
         at = next((at for at, turn in later if turn.category != "correct"), None)
         self.app.say("no further failure") if at is None else self.view.go_to(at)
 
     def action_ask_turn(self) -> None:
-        """Asks for a turn."""
         self.ask("go to turn", "", lambda words: self.with_turn(words, self.view.go_to))
 
     def action_episode(self, by: int) -> None:
-        """To another episode of the list."""
         if len(self.views) == 2:
             self.app.say("comparing; q goes back to the list")
             return
@@ -327,15 +302,12 @@ class ViewScreen(EpisodeScreen):
         self.app.open(listing.rows[listing.shown[at]], self.view)
 
     def action_mark(self) -> None:
-        """Marks this episode."""
         self.app.mark(self.rows[self._focus])
 
     def action_compare(self) -> None:
-        """Opens the marked episode beside this one."""
         self.app.compare(self.rows[self._focus])
 
     def action_other_side(self) -> None:
-        """Keys act on the other episode."""
         self._focus = (self._focus + 1) % len(self.views)
         self.draw()
 
@@ -371,12 +343,10 @@ class ReplayApp(KevinApp[None]):
             self.library.advance(5 * _FIRST)
 
     def get_default_screen(self) -> ListScreen:
-        """The list."""
         self.listing = self.listing.grown(self.library.rows)
         return self._list
 
     def on_mount(self) -> None:
-        """Begins when the list is there."""
         self.begin()
 
     def begin(self) -> None:
@@ -427,18 +397,15 @@ class ReplayApp(KevinApp[None]):
             self.push_screen(screen)
 
     def to_list(self, row: Row) -> None:
-        """Back to the list, at that row."""
         self.pop_screen()
         self._list.draw(self.listing.place(row, self._list.scrolled.cursor))
 
     def mark(self, row: Row | None) -> None:
-        """Marks a row, or takes its mark away."""
         off = row is None or (self.marked is not None and self.marked.key == row.key)
         self.marked = None if off else row
         self.say("no mark" if off else "marked; c on another trajectory compares the two")
 
     def filter(self, words: str) -> None:
-        """Filters the list."""
         self.relist(self.listing.filtered(words))
 
     def relist(self, listing: Listing, at: int | None = None) -> None:
@@ -450,7 +417,6 @@ class ReplayApp(KevinApp[None]):
         self._list.draw(at)
 
     def action_follow(self) -> None:
-        """Follows the file, or stops to."""
         self.following = not self.following
         self.say("following: new turns appear" if self.following else "no longer following")
         self.screen.draw() if isinstance(self.screen, ViewScreen) else self.relist(self.listing)

@@ -44,7 +44,6 @@ class SamplesScreen(OverviewScreen):
         self._leaving = False
 
     def overview(self, width: int) -> Overview:
-        """What is known now."""
         batch = self.app.batch.batch
         episode = batch.samples[0].episode
         known = (each.episode.hardware for each in batch.samples if each.episode.hardware)
@@ -67,11 +66,9 @@ class SamplesScreen(OverviewScreen):
         )
 
     def action_open(self) -> None:
-        """Opens the chosen sample."""
         self.app.open(self.scrolled.cursor)
 
     def action_pause(self) -> None:
-        """Pauses all samples after their running turns, or continues them."""
         self.app.batch.paused = not self.app.batch.paused
         paused = self.app.batch.paused
         self.app.say("paused: turns that run are finished first" if paused else "running on")
@@ -102,16 +99,13 @@ class SamplesApp(KevinApp[None]):
         self._opened: tuple[WatchScreen, int] | None = None
 
     def get_default_screen(self) -> SamplesScreen:
-        """The samples."""
         return self._all
 
     def on_mount(self) -> None:
-        """Begins, and looks at them from then on."""
         self.batch.begin()
         self.set_interval(_PERIOD, self._look)
 
     def open(self, at: int) -> None:
-        """Shows one sample."""
         screen = WatchScreen(self.batch.batch.samples[at])
         self._opened = screen, at
         self.push_screen(screen)

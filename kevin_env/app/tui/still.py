@@ -23,11 +23,9 @@ class _Still(ReplayApp):
         self._episode, self._at = episode, at
 
     def get_default_screen(self) -> ListScreen:
-        """The list, of the rows that were given."""
         return self._list
 
     def begin(self) -> None:
-        """Opens the episode."""
         if self._episode is not None:
             self.push_screen(ViewScreen([self.listing.rows[0]], [self._episode], self._at))
 

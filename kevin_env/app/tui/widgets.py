@@ -81,11 +81,9 @@ class Lines(ScrollView, can_focus=False):
         return hits.index(self._hit) + 1, len(hits)
 
     def on_resize(self) -> None:
-        """Makes the lines anew for another width."""
         self._remake()
 
     def render_line(self, y: int) -> Strip:
-        """One line of the screen."""
         x, top = self.scroll_offset
         width, style = self.size.width, self.rich_style
         if top + y >= len(self.lines):
@@ -99,11 +97,9 @@ class Lines(ScrollView, can_focus=False):
         return strip.apply_offsets(x, top + y)
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        """The text that the mouse has selected."""
         return selection.extract("\n".join(line.plain.rstrip() for line in self.lines)), "\n"
 
     def selection_updated(self, selection: Selection | None) -> None:
-        """Draws the selection."""
         self.refresh()
 
     def _remake(self) -> None:
@@ -153,7 +149,6 @@ class Rows(ScrollView, can_focus=False):
 
         @property
         def control(self) -> "Rows":
-            """The table."""
             return self.rows
 
     def __init__(self, id: str | None = None) -> None:
@@ -202,17 +197,14 @@ class Rows(ScrollView, can_focus=False):
         self.refresh()
 
     def on_resize(self) -> None:
-        """Keeps the selected row visible."""
         self.move_to(self.cursor)
 
     def on_click(self, event: events.Click) -> None:
-        """Posts `Chosen`."""
         row = self.scroll_offset.y + event.y - 1
         if event.y > 0 and row < self.count:
             self.post_message(self.Chosen(self, row, event.chain > 1))
 
     def render_line(self, y: int) -> Strip:
-        """One line of the screen."""
         width, style = self.size.width, self.rich_style
         row = self.scroll_offset.y + y - 1
         if y == 0:
