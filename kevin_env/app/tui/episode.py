@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -36,17 +36,6 @@ _SIDE = (62, 76)
 """Least and most columns of the turns beside the pane."""
 WIDE = 132
 """Columns from which on the turns stand beside the pane."""
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """Options of the panes; shared by two episodes side by side."""
-
-    pane: Pane = "kernel"
-    base: Base = "previous"
-    wrap: bool = True
-    reasoning: bool = True
-    side_by_side: bool = False
 
 
 @dataclass(frozen=True)
@@ -91,8 +80,9 @@ class EpisodeView(Horizontal):
     ) -> None:
         super().__init__(classes="-narrow -paired" if paired else None)
         self.episode, self.at, self.now, self.paired = episode, at, now, paired
-        self.options = Options()
-        self.other: Turn | None = None
+        self.shown: Pane = "kernel"
+        self.look = Look(0)
+        """How panes are drawn, apart from their width."""
 
     def compose(self) -> ComposeResult:
         with Vertical(id="side"):
@@ -131,9 +121,9 @@ class EpisodeView(Horizontal):
         self.update()
         self.post_message(self.Moved())
 
-    def set(self, options: Options, keep: bool = False) -> None:
-        """Shows it with other options, from the top unless `keep`."""
-        self.options = options
+    def set(self, keep: bool = False, pane: Pane | None = None, **look: Any) -> None:
+        """Shows another pane, or the pane with another look, from the top unless `keep`."""
+        self.shown, self.look = pane or self.shown, replace(self.look, **look)
         self.update(keep)
 
     def show(self, episode: Trajectory, now: Now | None = None) -> None:
@@ -157,8 +147,8 @@ class EpisodeView(Horizontal):
         if turn is None and self.now is not None:
             self.pane.show(self.now.make, keep=keep)
             return
-        pane = self.options.pane
-        gutter = _gutter(turn, pane) if not self.options.wrap else 0
+        pane = self.shown
+        gutter = _gutter(turn, pane) if not self.look.wrap else 0
         self.pane.show(
             lambda width: pane_lines(self.episode, at, pane, self._look(width)), gutter, keep
         )
@@ -172,9 +162,7 @@ class EpisodeView(Horizontal):
         return min(max(self.size.width - 80, _SIDE[0]), _SIDE[1])
 
     def _look(self, width: int) -> Look:
-        told = asdict(self.options)
-        del told["pane"]
-        return Look(width, **told, other=self.other, tints=getattr(self.app, "tints", None))
+        return replace(self.look, width=width, tints=getattr(self.app, "tints", None))
 
     def _table(self) -> None:
         rows, turns = self.query_one(Rows), self.episode.turns
@@ -204,7 +192,7 @@ class EpisodeView(Horizontal):
         long = width >= sum(len(name) + 3 for name in PANES)
         line = Text(no_wrap=True)
         for number, name in enumerate(PANES, start=1):
-            chosen = name == self.options.pane
+            chosen = name == self.shown
             style = Style(bold=chosen, reverse=chosen) + Style.from_meta(
                 {"@click": f"screen.pane({number})"}
             )
@@ -314,7 +302,7 @@ class EpisodeScreen(Scrolling, AskScreen):
             self.app.say(f"{found[0]} of {found[1]} lines with {self._words!r}")
 
     def action_copy(self) -> None:
-        turn, pane = self.view.turn, self.view.options.pane
+        turn, pane = self.view.turn, self.view.shown
         if turn is not None and pane == "kernel" and turn.submission is not None:
             self.app.copy(turn.submission.code, f"the kernel of turn {turn.turn}")
         else:
@@ -356,20 +344,20 @@ class EpisodeScreen(Scrolling, AskScreen):
         self.set(pane=PANES[(number - 1) % len(PANES)])
 
     def action_next_pane(self, by: int) -> None:
-        self.action_pane(PANES.index(self.view.options.pane) + 1 + by)
+        self.action_pane(PANES.index(self.view.shown) + 1 + by)
 
     def action_base(self) -> None:
         """Opens the diff; in the diff, switches to the next base."""
-        if self.view.options.pane != "diff":
+        if self.view.shown != "diff":
             self.set(pane="diff")
             return
         known = (*self.bases, "other") if len(self.views) == 2 else self.bases
-        base = self.view.options.base
+        base = self.view.look.base
         at = known.index(base) + 1 if base in known else 0
         self.set(base=known[at % len(known)])
 
     def action_toggle(self, name: str) -> None:
-        self.set(keep=True, **{name: not getattr(self.view.options, name)})
+        self.set(keep=True, **{name: not getattr(self.view.look, name)})
 
     def action_sideways(self, by: int) -> None:
         pane = self.view.pane
@@ -379,8 +367,7 @@ class EpisodeScreen(Scrolling, AskScreen):
         for view in self.views:
             view.toggle_class("-plain")
 
-    def set(self, keep: bool = False, **changes: object) -> None:
-        """Changes options of all views."""
-        options = replace(self.view.options, **changes)  # type: ignore[arg-type]
+    def set(self, keep: bool = False, **changes: Any) -> None:
+        """As `EpisodeView.set`, of all views."""
         for view in self.views:
-            view.set(options, keep)
+            view.set(keep, **changes)

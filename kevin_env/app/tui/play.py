@@ -216,7 +216,7 @@ class WatchScreen(EpisodeScreen):
     def _coming(self, width: int, height: int) -> list[Text]:
         """The end of the reply, or of the reasoning where that is shown."""
         live = self.live
-        if live.reasoning and not live.reply.strip() and self.view.options.reasoning:
+        if live.reasoning and not live.reply.strip() and self.view.look.reasoning:
             return paragraph(live.reasoning[-height * width :], width, "italic")[-height:]
         if not live.reply.strip():
             words = "r shows the reasoning" if live.reasoning else "nothing received yet"

@@ -241,9 +241,8 @@ class ViewScreen(EpisodeScreen):
         if not self.query("#facts"):
             return
         for view, other in zip(self.views, reversed(self.views), strict=True):
-            if len(self.views) == 2 and view.other is not other.turn:
-                view.other = other.turn
-                view.update()
+            if len(self.views) == 2 and view.look.other is not other.turn:
+                view.set(other=other.turn)
         width, row = self.size.width, self.rows[self._focus]
         listing = self.app.listing
         place = f"{listing.place(row, 0) + 1:,}/{len(listing.shown):,} "
@@ -390,7 +389,7 @@ class ReplayApp(KevinApp[None]):
     ) -> None:
         screen = ViewScreen(rows, episodes, at)
         if like is not None:
-            screen.views[0].options = like.options
+            screen.views[0].shown, screen.views[0].look = like.shown, like.look
         if isinstance(self.screen, ViewScreen):
             self.switch_screen(screen)
         else:

@@ -143,13 +143,8 @@ class Rows(ScrollView, can_focus=False):
     class Chosen(Message):
         """A row was clicked, or with `opened` clicked twice."""
 
-        rows: "Rows"
         row: int
         opened: bool
-
-        @property
-        def control(self) -> "Rows":
-            return self.rows
 
     def __init__(self, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -202,7 +197,7 @@ class Rows(ScrollView, can_focus=False):
     def on_click(self, event: events.Click) -> None:
         row = self.scroll_offset.y + event.y - 1
         if event.y > 0 and row < self.count:
-            self.post_message(self.Chosen(self, row, event.chain > 1))
+            self.post_message(self.Chosen(row, event.chain > 1))
 
     def render_line(self, y: int) -> Strip:
         width, style = self.size.width, self.rich_style
