@@ -12,7 +12,7 @@ from rich.console import Console
 from kevin_env.app.errors import JUDGE_FAILED, NOT_CORRECT, BadInput
 from kevin_env.app.panel import look_of, panel_lines, show_panel
 from kevin_env.app.play.live import spent, stages_text
-from kevin_env.app.screen import show, verdict_text, waiting
+from kevin_env.app.screen import show, verdict_line, waiting
 from kevin_env.context import count_characters
 from kevin_env.extract import extract, extract_file
 from kevin_env.feedback import render_feedback
@@ -21,7 +21,6 @@ from kevin_env.outcome import FormatError, held_roofline, interval_of, printable
 from kevin_env.problem import Problem, ProblemError, load_problem
 from kevin_env.record import ProblemRef, Trajectory, Turn
 from kevin_env.recorder import BadLine, read_trajectories
-from kevin_env.render import speedup_text
 from kevin_env.score import SCORES, Bound, Noisy, Scored, kevin, score_of
 from kevin_env.settings import Settings
 from kevin_env.turn import Verdict, as_scored, begin_verdict
@@ -232,9 +231,7 @@ def print_result(console: Console, result: Judged | Failed) -> None:
         show(console, f"{result.request.file}: the judge failed: {result.error}", "bold red")
         return
     outcome, judgement = result.verdict.outcome, result.verdict.judgement
-    line = verdict_text(outcome)
-    line.append(f"  {speedup_text(speedup_of(outcome), interval_of(outcome))}".rstrip())
-    line.append(f"  score {result.score:.2f}  ")
+    line = verdict_line(outcome, result.score).append("  ")
     seconds = stages_text(judgement.seconds.model_dump()) if judgement else "not run"
     log, profile = (judgement.log, judgement.profile) if judgement else ("", None)
     baseline = result.request.options.baseline

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from kevin_env.app.errors import JUDGE_FAILED
-from kevin_env.app.screen import counted, show, shown
+from kevin_env.app.screen import counted, progress_of, show, shown
 from kevin_env.judge.api import JudgeError, Options, device_names
 from kevin_env.judge.lint.report import LintReport
 from kevin_env.judge.pool import REST
@@ -72,15 +71,7 @@ def lint(
     Yields:
         Results in the order in which they finish.
     """
-    columns = (
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.description}", markup=False),
-    )
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as progress:
+    with progress_of(console) as progress:
         task = progress.add_task("", total=len(problems))
 
         def tell(names: str) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from rich.console import Console
 from rich.live import Live
@@ -11,9 +11,12 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
-from kevin_env.outcome import Category, Outcome, visible
+from kevin_env.outcome import Category, Outcome, interval_of, speedup_of, visible
 from kevin_env.record import Turn, best_turn
 from kevin_env.render import speedup_text, turn_cells
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 COLORS: dict[Category, str] = {
     "format": "magenta",
@@ -62,11 +65,11 @@ def counted(number: int, name: str) -> str:
     return f"{number:,} {name}" + "s" * (number != 1)
 
 
-def show_code(console: Console, code: str, lexer: str = "python") -> None:
-    """Prints code with line numbers: colored on a terminal, plain elsewhere."""
+def show_code(console: Console, code: str) -> None:
+    """Prints Python with line numbers: colored on a terminal, plain elsewhere."""
     code = visible(code).rstrip("\n")
     if console.is_terminal:
-        console.print(Syntax(code, lexer, line_numbers=True, word_wrap=True))
+        console.print(Syntax(code, "python", line_numbers=True, word_wrap=True))
         return
     lines = (
         f"{number:>5} | {line}".rstrip() for number, line in enumerate(code.split("\n"), start=1)
@@ -74,22 +77,19 @@ def show_code(console: Console, code: str, lexer: str = "python") -> None:
     show(console, "\n".join(lines))
 
 
-def verdict_text(outcome: Outcome) -> Text:
-    """`category/kind` in the category's color."""
-    return Text(f"{outcome.category}/{outcome.kind}", COLORS[outcome.category])
+def verdict_line(outcome: Outcome, score: float) -> Text:
+    """Verdict in its color, speedup with its interval, and score on one line."""
+    return Text.assemble(
+        (f"{outcome.category}/{outcome.kind}", COLORS[outcome.category]),
+        f"  {speedup_text(speedup_of(outcome), interval_of(outcome))}".rstrip(),
+        f"  score {score:.2f}",
+    )
 
 
 def turn_line(turn: Turn, why: bool = False) -> Text:
-    """Verdict, speedup, score and seconds of a turn on one line.
-
-    Args:
-        turn: the turn.
-        why: whether the message of a turn without a speedup follows.
-    """
-    told = speedup_text(turn.speedup, turn.speedup_interval)
-    line = Text.assemble(verdict_text(turn.outcome), f"  {told}".rstrip())
-    line.append(f"  score {turn.score:.2f}  ({turn.seconds.total:.1f} s)")
-    if why and not told:
+    """As `verdict_line`, with the seconds, and if `why` the message of a turn without a speedup."""
+    line = verdict_line(turn.outcome, turn.score).append(f"  ({turn.seconds.total:.1f} s)")
+    if why and turn.speedup is None:
         line.append("  ").append_text(shown(turn.outcome.message, "bright_black"))
     return line
 
@@ -116,6 +116,28 @@ def turns_table(turns: Sequence[Turn], returns: Sequence[float]) -> Table:
             *(Text(cells[name], COLORS[turn.category] * (name == "verdict")) for name in COLUMNS)
         )
     return table
+
+
+def progress_of(console: Console) -> "Progress":
+    """A bar with counts, time and a description; nothing where there is no terminal."""
+    # Imported where it is shown: it takes 10 ms.
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+
+    return Progress(
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}", markup=False),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
 
 
 @contextmanager

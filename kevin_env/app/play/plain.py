@@ -12,14 +12,13 @@ from kevin_env.app.play.events import StageBegan
 from kevin_env.app.play.live import Live, Phase, happened, stages_text
 from kevin_env.app.replay.panes import pane_lines
 from kevin_env.app.replay.pieces import Look, paragraph
-from kevin_env.app.screen import PIPE_WIDTH, show, turns_table, verdict_text, waiting
+from kevin_env.app.screen import PIPE_WIDTH, show, turns_table, verdict_line, waiting
 from kevin_env.episode import Episode
 from kevin_env.extract import Extracted, extract
 from kevin_env.judge.api import JudgeError, OnStage, Stage
 from kevin_env.outcome import visible
 from kevin_env.policies.base import Policy, PolicyError
 from kevin_env.record import Reply, StopReason, Trajectory, Turn, best_turn
-from kevin_env.render import speedup_text
 
 MOST_LINES = 12
 """Lines of message and diagnostics printed for a turn; the record has all."""
@@ -90,9 +89,7 @@ class Narrator:
 
     def verdict(self, episode: Episode, turn: Turn) -> None:
         """The turn has been judged."""
-        title = verdict_text(turn.outcome)
-        title.append(f"  {speedup_text(turn.speedup, turn.speedup_interval)}".rstrip())
-        title.append(f"  score {turn.score:.2f}")
+        title = verdict_line(turn.outcome, turn.score)
         seconds = stages_text(turn.seconds.model_dump()) or "not judged"
         lines = self._kernel(episode)
         if self.console.is_terminal:

@@ -10,11 +10,10 @@ from typing import Literal, Self
 
 from pydantic import ValidationError
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from kevin_env import kernelbench
 from kevin_env.app.kernelbench_run import Sample, read_samples
-from kevin_env.app.screen import show
+from kevin_env.app.screen import progress_of, show
 from kevin_env.extract import extract_file
 from kevin_env.judge.api import JudgeError, JudgePool, Options, Seconds
 from kevin_env.outcome import Frozen, Outcome, printable
@@ -267,15 +266,7 @@ def rejudge(
         OSError: if `out` cannot be written.
     """
     out.mkdir(parents=True, exist_ok=True)
-    columns = (
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.description}", markup=False),
-    )
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as progress:
+    with progress_of(console) as progress:
         task = progress.add_task("", total=len(kernels))
 
         def done(kernel: Kernel) -> None:
