@@ -47,22 +47,6 @@ def reasons(kernels: Iterable[Kernel]) -> Counter[tuple[int, Agreement, str]]:
     )
 
 
-def comparison(kernels: Sequence[Kernel]) -> dict[str, Any]:
-    """The object of `judge --kernelbench-run --json`, without its terms."""
-    return {
-        "levels": [
-            {"level": level, "kernels": count.total(), "agreement": agreeing(count)}
-            | {each: count[each] for each in HEADINGS}
-            for level, count in counts(kernels).items()
-        ],
-        "reasons": [
-            {"level": level, "agreement": agreement, "refusal": refusal, "kernels": count}
-            for (level, agreement, refusal), count in reasons(kernels).most_common()
-        ],
-        "kernels": [row_of(kernel) for kernel in kernels],
-    }
-
-
 def row_of(kernel: Kernel) -> dict[str, Any]:
     """One kernel with both verdicts; if `kevin_env` is null, `error` says why."""
     sample, entry = kernel.sample, kernel.entry
@@ -102,27 +86,6 @@ def tables(kernels: Sequence[Kernel]) -> Iterator[Table]:
         _table("Median speedups", ("level", "KernelBench", "kevin-env"), _median_rows(kernels)),
     )
     yield from (table for table in found if table.rows)
-
-
-def comparison_markdown(title: str, facts: Sequence[str], kernels: Sequence[Kernel]) -> str:
-    """The tables in Markdown, with times and speedups of kernels that both accept."""
-    rows = [
-        (
-            _name(kernel),
-            _time(kernel.sample.verdict),
-            _time(kernel.entry.outcome if kernel.entry else None),
-        )
-        for kernel in kernels
-        if agreement_of(kernel) == "both_accept"
-    ]
-    times = _table("Times and speedups", ("kernel", "KernelBench", "kevin-env"), rows)
-    grids = [grid_of(table) for table in (*tables(kernels), times) if table.rows]
-    lines = [
-        line for grid in grids for line in markdown_table(grid.title, grid.headings, grid.rows)
-    ]
-    return "\n".join(
-        [f"# {inline(title)}", "", *(f"- {inline(fact)}" for fact in facts), "", *lines]
-    )
 
 
 def _differences(kernels: Iterable[Kernel]) -> Iterator[tuple[Kernel, Agreement, Outcome]]:
@@ -232,7 +195,18 @@ class Report:
 
     def row(self) -> dict[str, Any]:
         """The object of `judge --kernelbench-run --json`."""
-        return {"run": self.run, **self.terms.model_dump(), **comparison(self.kernels)}
+        levels = [
+            {"level": level, "kernels": count.total(), "agreement": agreeing(count)}
+            | {each: count[each] for each in HEADINGS}
+            for level, count in counts(self.kernels).items()
+        ]
+        why = [
+            {"level": level, "agreement": agreement, "refusal": refusal, "kernels": count}
+            for (level, agreement, refusal), count in reasons(self.kernels).most_common()
+        ]
+        kernels = [row_of(kernel) for kernel in self.kernels]
+        terms = self.terms.model_dump()
+        return {"run": self.run, **terms, "levels": levels, "reasons": why, "kernels": kernels}
 
     def print(self, console: Console) -> None:
         """Prints the tables."""
@@ -240,9 +214,21 @@ class Report:
             console.print(table)
 
     def write(self, folder: Path) -> Path:
-        """Writes the report in Markdown to a folder and returns its path, or raises BadInput."""
-        facts = [f"{name}: {value}" for name, value in self.terms.model_dump().items()]
-        write_text(
-            folder / REPORT, comparison_markdown(f"KernelBench run {self.run}", facts, self.kernels)
-        )
+        """Writes the tables in Markdown, with times and speedups of kernels that both accept.
+
+        Returns the file's path, and raises BadInput if it cannot be written.
+        """
+        both = (each for each in self.kernels if agreement_of(each) == "both_accept")
+        rows = [
+            (_name(each), _time(each.sample.verdict), _time(each.entry and each.entry.outcome))
+            for each in both
+        ]
+        times = _table("Times and speedups", ("kernel", "KernelBench", "kevin-env"), rows)
+        lines = [f"# {inline(f'KernelBench run {self.run}')}", ""]
+        lines += [f"- {inline(f'{name}: {value}')}" for name, value in self.terms]
+        lines += [""]
+        for table in (*tables(self.kernels), times):
+            grid = grid_of(table)
+            lines += markdown_table(grid.title, grid.headings, grid.rows) if grid.rows else ()
+        write_text(folder / REPORT, "\n".join(lines))
         return folder / REPORT

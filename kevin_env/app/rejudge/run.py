@@ -2,8 +2,9 @@
 
 import hashlib
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, Self
@@ -115,67 +116,94 @@ def agreement_of(kernel: Kernel) -> Agreement:
     ]
 
 
-def read_kernels(samples: Sequence[Sample]) -> list[Kernel]:
-    """Reads the kernels of samples and finds their problems.
+def read_run(folder: Path, console: Console) -> list[Kernel]:
+    """The kernels of a KernelBench run folder; `console` shows what is left out.
 
     Raises:
-        BadInput: if a kernel cannot be read.
+        BadInput: if the folder has no kernels, or one cannot be read.
         ProblemError: if KernelBench is not installed.
     """
+    samples = read_samples(folder, lambda line: show(console, line, "yellow"))
     levels = {sample.level for sample in samples} & set(kernelbench.LEVELS)
     problems = {
-        (each.level, each.number): each for level in sorted(levels) for each in _level(level)
+        (each.level, each.number): each
+        for level in sorted(levels)
+        for each in load_kernelbench(f"{kernelbench.PREFIX}level{level}")
     }
-    return [_kernel(sample, problems.get((sample.level, sample.number))) for sample in samples]
+    kernels = []
+    for sample in samples:
+        problem = problems.get((sample.level, sample.number))
+        missing = f"KernelBench has no problem {sample.number} on level {sample.level} here"
+        kernels.append(Kernel(sample, sample.code, problem, error="" if problem else missing))
+    return kernels
 
 
-def read_record(record: Path) -> dict[Key, Entry]:
-    """The recorded verdicts, without partially written lines."""
-    entries = []
-    for line in (
-        record.read_text(encoding="utf-8", errors="replace").splitlines() if record.exists() else ()
-    ):
-        try:
-            entries.append(Entry.model_validate_json(line))
-        except ValidationError:  # the kernel is judged again
-            continue
-    return {entry.key: entry for entry in entries}
-
-
-def judge_kernels(
+def rejudge(
     kernels: Sequence[Kernel],
+    out: Path,
     pool: JudgePool,
     options: Options,
     terms: Terms,
-    record: Path,
-    done: Callable[[Kernel], None],
+    console: Console,
 ) -> list[Kernel]:
-    """Judges the kernels that are not in the record, and returns all of them in the given order.
+    """Judges the kernels without a recorded verdict; returns all of them in the given order.
 
-    Each verdict is appended to `record` at once. If the judge or a reference fails, the kernel's
-    `error` says so, and the next start judges it again. `done` is called with each finished kernel.
+    Each verdict is recorded at once. If the judge or a reference fails, the kernel's `error` says
+    so, and the next start judges it again.
+
+    Args:
+        kernels: from `read_run`.
+        out: the folder of the record; created if missing.
+        pool: judges the kernels.
+        options: of the judgements; must match `terms`.
+        terms: the conditions of the verdicts.
+        console: shows progress.
+
+    Raises:
+        OSError: if `out` cannot be written.
     """
+    out.mkdir(parents=True, exist_ok=True)
+    record = out / RECORD
     append_lines(record, [])
-    known = read_record(record)
     ended: dict[Path, Kernel] = {}
+    with progress_of(console) as progress:
+        task = progress.add_task("", total=len(kernels))
+        for kernel in _ended(kernels, pool, options, terms, record):
+            ended[kernel.sample.file] = kernel
+            line = f"{kernel.sample.file.name}: {_ending(kernel)}"
+            progress.update(task, advance=1, description=line)
+            if not console.is_terminal:
+                show(console, line)
+    return [ended[kernel.sample.file] for kernel in kernels]
 
-    def end(kernel: Kernel) -> None:
-        ended[kernel.sample.file] = kernel
-        done(kernel)
 
+def _ended(
+    kernels: Sequence[Kernel], pool: JudgePool, options: Options, terms: Terms, record: Path
+) -> Iterator[Kernel]:
+    """All kernels: first those that need no judge, then the others as they finish."""
+    known = _recorded(record)
     asked: list[tuple[Kernel, Problem, Key]] = []
     for kernel in kernels:
         if kernel.problem is None:
-            end(kernel)
+            yield kernel
         elif (key := _key(kernel, kernel.problem, terms)) in known:
-            end(replace(kernel, entry=known[key]))
+            yield replace(kernel, entry=known[key])
         else:
             asked.append((kernel, kernel.problem, key))
     for kernel in _judged(asked, pool, options):
         if kernel.entry is not None:
             append_lines(record, [kernel.entry.model_dump_json()])
-        end(kernel)
-    return [ended[kernel.sample.file] for kernel in kernels]
+        yield kernel
+
+
+def _recorded(record: Path) -> dict[Key, Entry]:
+    """The recorded verdicts, without partially written lines."""
+    known: dict[Key, Entry] = {}
+    for line in record.read_text(encoding="utf-8", errors="replace").splitlines():
+        with suppress(ValidationError):  # the kernel is judged again
+            entry = Entry.model_validate_json(line)
+            known[entry.key] = entry
+    return known
 
 
 def _judged(
@@ -191,13 +219,13 @@ def _judged(
                 under_way[begin_verdict(submission, problem, options, pool)] = kernel, key
             wait(under_way, return_when=FIRST_COMPLETED)
             for future in [each for each in under_way if each.done()]:
-                yield _ended(*under_way.pop(future), future)
+                yield _with_verdict(*under_way.pop(future), future)
     finally:
         for future in under_way:
             future.cancel()
 
 
-def _ended(kernel: Kernel, key: Key, future: Future[Verdict]) -> Kernel:
+def _with_verdict(kernel: Kernel, key: Key, future: Future[Verdict]) -> Kernel:
     try:
         verdict = future.result()
     except (JudgeError, ProblemError) as error:
@@ -211,15 +239,6 @@ def _ended(kernel: Kernel, key: Key, future: Future[Verdict]) -> Kernel:
     return replace(kernel, entry=entry)
 
 
-def _kernel(sample: Sample, problem: Problem | None) -> Kernel:
-    wrong = (
-        ""
-        if problem
-        else f"KernelBench has no problem {sample.number} on level {sample.level} here"
-    )
-    return Kernel(sample, sample.code, problem, error=wrong)
-
-
 def _key(kernel: Kernel, problem: Problem, terms: Terms) -> Key:
     return Key(
         kernel=kernel.sample.file.name,
@@ -228,54 +247,6 @@ def _key(kernel: Kernel, problem: Problem, terms: Terms) -> Key:
         problem_sha256=problem.sha256,
         terms=terms,
     )
-
-
-def _level(level: int) -> list[Problem]:
-    return load_kernelbench(f"{kernelbench.PREFIX}level{level}")
-
-
-def read_run(folder: Path, console: Console) -> list[Kernel]:
-    """The kernels of a KernelBench run folder; `console` shows what is left out.
-
-    Raises:
-        BadInput: if the folder has no kernels, or cannot be read.
-        ProblemError: if KernelBench is not installed.
-    """
-    return read_kernels(read_samples(folder, lambda line: show(console, line, "yellow")))
-
-
-def rejudge(
-    kernels: Sequence[Kernel],
-    out: Path,
-    pool: JudgePool,
-    options: Options,
-    terms: Terms,
-    console: Console,
-) -> list[Kernel]:
-    """`judge_kernels` with progress, and with its record in the folder `out`.
-
-    Args:
-        kernels: from `read_run`.
-        out: created if missing.
-        pool: judges the kernels.
-        options: of the judgements; must match `terms`.
-        terms: the conditions of the verdicts.
-        console: shows progress.
-
-    Raises:
-        OSError: if `out` cannot be written.
-    """
-    out.mkdir(parents=True, exist_ok=True)
-    with progress_of(console) as progress:
-        task = progress.add_task("", total=len(kernels))
-
-        def done(kernel: Kernel) -> None:
-            line = f"{kernel.sample.file.name}: {_ending(kernel)}"
-            progress.update(task, advance=1, description=line)
-            if not console.is_terminal:
-                show(console, line)
-
-        return judge_kernels(kernels, pool, options, terms, out / RECORD, done)
 
 
 def _ending(kernel: Kernel) -> str:
