@@ -40,6 +40,17 @@ def get_init_inputs():
 _PROBE_ANSWER = Submission(code=_PROBE.source.replace("class Model(", "class ModelNew("))
 _LEAST_FREE = 2 << 30
 _SECONDS = 20
+_PROGRAMS = {
+    "nvcc": "CUDA kernels need the CUDA toolkit; Triton kernels do not",
+    "g++": "C++ and CUDA kernels need it: install g++",
+    "ninja": "C++ and CUDA kernels need it on PATH: pip install ninja, "
+    "and activate its environment",
+}
+_TOOLS: dict[ToolName, str] = {
+    "ncu": "profile=ncu needs Nsight Compute, which comes with the CUDA toolkit",
+    "compute-sanitizer": "sanitize needs it; it comes with the CUDA toolkit",
+}
+"""Tools of optional profiles and sanitizer runs, for machines with a GPU."""
 _NAMESPACES = "allow user namespaces (sysctl kernel.unprivileged_userns_clone=1), or run as root"
 _SANDBOX = {
     "network": "needs a kernel with CONFIG_SECCOMP_FILTER on x86-64 or 64-bit Arm",
@@ -64,17 +75,11 @@ def checks(pool: JudgePool) -> Iterator[Check]:
     yield Check(name="python", ok=True, found=platform.python_version())
     gpu = _devices()
     yield gpu
-    for name, advice in (
-        ("nvcc", "CUDA kernels need the CUDA toolkit; Triton kernels do not"),
-        ("g++", "C++ and CUDA kernels need it: install g++"),
-        (
-            "ninja",
-            "C++ and CUDA kernels need it on PATH: pip install ninja, and activate its environment",
-        ),
-    ):
-        yield _program(name, advice)
+    for name, advice in _PROGRAMS.items():
+        yield _program(name, shutil.which(name), advice)
     if gpu.ok:
-        yield from _tools()
+        for tool, advice in _TOOLS.items():
+            yield _program(tool, find_tool(tool), advice)
     for name in ("problems", "prompts"):
         yield _folder(name)
     yield _scratch()
@@ -106,30 +111,13 @@ def _devices() -> Check:
     return Check(name="gpu", ok=bool(found), found=found, advice=advice)
 
 
-def _program(name: str, advice: str) -> Check:
-    path = shutil.which(name)
+def _program(name: str, path: str | None, advice: str) -> Check:
     if path is None:
         return Check(name=name, ok=False, advice=advice)
     lines = _output(path, "--version").splitlines()
-    version = next((line for line in lines if "release" in line), lines[0] if lines else "")
-    return Check(name=name, ok=True, found=f"{path} ({version})" if version else path)
-
-
-def _tools() -> Iterator[Check]:
-    """Tools of optional profiles and sanitizer runs, for machines with a GPU."""
-    advices: dict[ToolName, str] = {
-        "ncu": "profile=ncu needs Nsight Compute, which comes with the CUDA toolkit",
-        "compute-sanitizer": "sanitize needs it; it comes with the CUDA toolkit",
-    }
-    for name, advice in advices.items():
-        path = find_tool(name)
-        lines = (
-            [line for line in _output(path, "--version").splitlines() if "ersion" in line]
-            if path
-            else []
-        )
-        found = f"{path} ({lines[-1].strip()})" if path and lines else path or ""
-        yield Check(name=name, ok=path is not None, found=found, advice="" if path else advice)
+    named = [line.strip() for line in lines if "release" in line or "ersion" in line]
+    version = [*lines[:1], *named][-1:]  # the first line where none says that it is the version
+    return Check(name=name, ok=True, found=f"{path} ({version[0]})" if version else path)
 
 
 def _folder(name: str) -> Check:

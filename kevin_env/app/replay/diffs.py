@@ -2,6 +2,7 @@
 
 import difflib
 import functools
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -82,18 +83,11 @@ def counts(lines: Sequence[DiffLine]) -> tuple[int, int]:
 def in_pairs(lines: Sequence[DiffLine]) -> tuple[Pair, ...]:
     """A diff for two columns: lines that replace each other stand side by side."""
     done: list[Pair] = []
-    removed: list[DiffLine] = []
-    added: list[DiffLine] = []
-    for line in (*lines, None):
-        if line is not None and line.tag == "-" and not added:
-            removed.append(line)
-        elif line is not None and line.tag == "+":
-            added.append(line)
-        else:
-            done += _side_by_side(removed, added)
-            removed, added = ([line], []) if line is not None and line.tag == "-" else ([], [])
-            if line is not None and line.tag != "-":
-                done.append((line, line))
+    for _, group in itertools.groupby(lines, lambda line: line.tag in ("-", "+")):
+        run = list(group)
+        left = [line for line in run if line.tag != "+"]
+        right = [line for line in run if line.tag != "-"]
+        done += itertools.zip_longest(left, right)
     return tuple(done)
 
 
@@ -242,9 +236,3 @@ def _likeness(a: list[str], b: list[str]) -> float:
     """Of two lines, 0 to 1, apart from their spaces."""
     words = ([word for word in line if not word.isspace()] for line in (a, b))
     return difflib.SequenceMatcher(None, *words, autojunk=False).ratio()
-
-
-def _side_by_side(removed: list[DiffLine], added: list[DiffLine]) -> list[Pair]:
-    length = max(len(removed), len(added))
-    padded = [[*lines, *[None] * (length - len(lines))] for lines in (removed, added)]
-    return list(zip(*padded, strict=True))

@@ -85,12 +85,8 @@ def colored(line: Line) -> Text:
 def fit(line: Text, width: int, justify: Literal["left", "right"] = "left") -> Text:
     """A line cut or filled to `width` characters; what is cut off shows as an ellipsis."""
     line = line.copy()
-    length = line.cell_len
-    if length > width:
-        line.truncate(max(width, 0), overflow="ellipsis")
-        length = line.cell_len
-    missing = max(width - length, 0)
-    line.pad_left(missing) if justify == "right" else line.pad_right(missing)
+    line.truncate(max(width, 0), overflow="ellipsis")
+    line.align(justify, max(width, 0))
     return line
 
 

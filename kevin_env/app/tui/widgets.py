@@ -88,7 +88,7 @@ class Lines(ScrollView, can_focus=False):
         width, style = self.size.width, self.rich_style
         if top + y >= len(self.lines):
             return Strip.blank(width, style)
-        strip = self._strip(self._marked(top + y), style)
+        strip = Strip(self._marked(top + y).render(self.app.console)).apply_style(style)
         if x and self._gutter:
             fixed, rest = strip.crop(0, self._gutter), strip.crop(self._gutter + x)
             strip = Strip.join([fixed, rest]).crop_extend(0, width, style)
@@ -107,9 +107,6 @@ class Lines(ScrollView, can_focus=False):
         widest = max((line.cell_len for line in self.lines[:_CACHED]), default=0)
         self.virtual_size = Size(widest, len(self.lines))
         self.refresh()
-
-    def _strip(self, line: Text, style: Style) -> Strip:
-        return Strip(line.render(self.app.console)).apply_style(style)
 
     def _marked(self, number: int) -> Text:
         """A line with what was found and what is selected in it."""
