@@ -34,7 +34,7 @@ _EPSILON = 1e-4
 """Added to a standard deviation, as TRL does."""
 
 _CUT_OFF = (None, "interrupted", "pruned", "model_error", "judge_error")
-"""How an episode ends, or doesn't yet, by no doing of the policy."""
+"""Stop reasons that the policy did not cause; None while it runs."""
 
 
 class TurnSample(Frozen):
@@ -52,7 +52,7 @@ class TurnSample(Frozen):
     reply: str
     reasoning: str | None
     by_person: bool
-    """A person wrote the reply in the place of the model."""
+    """A person wrote the reply instead of the model."""
     category: Category
     kind: str
     speedup: float | None
@@ -78,10 +78,9 @@ def samples_of(episode: Trajectory, batch: str = "") -> tuple[TurnSample, ...]:
 def training_samples(episodes: Iterable[Trajectory], batch: str = "") -> tuple[TurnSample, ...]:
     """The samples of many episodes.
 
-    Left out are those that were cut off (running, interrupted, pruned, ended by an error), whose
-    last returns lack what never came, and those in which a person took a turn, whose returns are
-    not the model's alone. A turn that forks share stands once, with the mean of its returns. Of
-    several episodes with one id the last counts.
+    Excludes episodes that were cut off (running, interrupted, pruned, ended by an error), since
+    their returns are incomplete, and those in which a person took a turn. A turn shared by forks
+    appears once, with the mean of its returns. Of several episodes with one ID, the last counts.
 
     Args:
         episodes: in any order.
@@ -135,7 +134,7 @@ def advantages(samples: Sequence[TurnSample], baseline: Baseline = "flat_std") -
 def informative(
     samples: Sequence[TurnSample], baseline: Baseline = "flat_std"
 ) -> tuple[TurnSample, ...]:
-    """The samples without those whose returns equal all that they are compared with.
+    """The samples without those whose return equals all returns that it is compared with.
 
     These are the returns of turns: trajectories with equal sums of scores can differ in them.
 
@@ -151,7 +150,7 @@ def informative(
 
 
 def settings_of(episode: Trajectory) -> Settings:
-    """The settings of an episode, with our defaults for those that the record lacks."""
+    """The settings of an episode, with defaults for those missing from the record."""
     names = ("gamma", "returns", "bound", "noisy", "pay_repeats", "tokenizer")
     known = {"pay_repeats": True} | {
         name: episode.config[name] for name in names if name in episode.config
@@ -198,7 +197,7 @@ def _merged(samples: Sequence[TurnSample]) -> TurnSample:
 
 
 def _family(episode: Trajectory, known: dict[str, Trajectory]) -> str:
-    """The first of its ancestors that is known of."""
+    """The ID of its oldest known ancestor."""
     name, seen = episode.episode_id, set[str]()
     while name in known and name not in seen and (parent := known[name].parent):
         seen.add(name)

@@ -1,8 +1,7 @@
 """Chooses which earlier turns the next prompt shows, and builds the prompt.
 
-As in Kevin (arXiv 2507.11948), a prompt is one user message: the task, then of each earlier turn
-its kernel, its summary and its feedback, never its reasoning. Which turns, a `ContextPolicy`
-decides.
+As in Kevin (arXiv 2507.11948), a prompt is one user message: the task, then the kernel, summary and
+feedback of earlier turns, never their reasoning. A `ContextPolicy` selects the turns.
 """
 
 import dataclasses
@@ -30,12 +29,12 @@ from kevin_env.settings import Settings
 from kevin_env.wording import inline
 
 TokenCounter = Callable[[str], int]
-"""How many tokens a text takes."""
+"""Number of tokens of a text."""
 
 _HEADINGS = 64
 """Upper bound of the tokens of the history's headings: once in total, and once per turn."""
 _VERDICT_LIMIT = 200
-"""Characters of a turn's feedback that remain where there is no room for all of it."""
+"""Characters of a turn's feedback to keep if it does not fit."""
 
 _OTHER_SCORING = "The score of a turn depends on whether every input set passes and on the speedup."
 
@@ -155,30 +154,32 @@ def _task_settings(facts: Facts, settings: Settings, example: bool) -> TaskSetti
 
 
 def _scoring(score: str | Score) -> str:
-    """How a turn's score comes about, for the prompt."""
+    """How a turn is scored, for the prompt."""
     if score == "kevin":
         return KEVIN_SCORING
     score = resolve_score(score)
     if not isinstance(score, WeightedSum):
         return _OTHER_SCORING
-    *parts, last = dict.fromkeys(component.told or component.name for _, component in score.terms)
+    *parts, last = dict.fromkeys(
+        component.description or component.name for _, component in score.terms
+    )
     return f"A turn is scored on {' and '.join([', '.join(parts), last] if parts else [last])}."
 
 
 def _conditions(settings: Settings) -> list[str]:
-    """Which end of the speedup counts, and what ends the episode, where that is not as usual."""
-    said = (
+    """Which end of the speedup counts and what ends the episode, if not the defaults."""
+    sentences = (
         ["The lower end of the speedup's confidence interval counts."]
         if settings.bound == "lower"
         else []
     )
     if settings.stop_on == "correct":
-        said.append("The first correct kernel ends the episode.")
+        sentences.append("The first correct kernel ends the episode.")
     elif settings.stop_on is not None:
-        said.append(
+        sentences.append(
             f"The first kernel with a speedup of at least {settings.stop_on:g} ends the episode."
         )
-    return said
+    return sentences
 
 
 def _whole(turn: Turn) -> PastTurn:
@@ -203,7 +204,7 @@ def _fitted(wanted: Sequence[Turn], last: Turn, tokens: int, count: TokenCounter
     for i, each in enumerate(whole):
         price = count(each.code)
         if price > room:
-            continue  # it fits into no prompt, and is no reason to leave out others
+            continue  # it fits into no prompt; shorter ones may
         left -= price
         if left < 0:
             break
@@ -220,7 +221,7 @@ DEFAULT_RETRIEVED = 3
 """Retrieved examples, as in kernel-rl."""
 
 _TRIED = 10
-"""Pairs that are tried for each one wanted: those too long for the prompt give way to the next."""
+"""Pairs to try for each one wanted, since some are too long for the prompt."""
 
 
 def choose_pairs(
@@ -238,7 +239,7 @@ def choose_pairs(
         cost: the tokens of a text, headings included.
 
     Raises:
-        RetrievalError: if they are to be retrieved, and there is no index or the extra is missing.
+        RetrievalError: if retrieval is requested and the index or the extra is missing.
     """
     kind, _, number = str(settings.examples).partition(":")
     if kind not in ("few", "retrieved"):
@@ -278,4 +279,4 @@ def _fixed(problem: Problem, language: Language) -> Iterator[Pair]:
 def _retrieved(problem: Problem, language: Language, index: str) -> Iterator[Pair]:
     from kevin_env.retrieval.index import open_retriever
 
-    return (found.pair for found in open_retriever(index).find(problem, language))
+    return (match.pair for match in open_retriever(index).find(problem, language))

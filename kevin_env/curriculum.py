@@ -21,24 +21,25 @@ from kevin_env.score import at_bound
 from kevin_env.selection import ProblemChoice, find_problems
 
 Result = bool | Outcome | Iterable[Outcome]
-"""Whether an episode was a success, or the outcomes of its turns, or the one that counts."""
+"""Success of an episode, the outcomes of its turns, or the outcome that counts."""
 
 
 class CurriculumState(Frozen):
-    """How far a curriculum is: JSON that another process can go on from."""
+    """The progress of a curriculum, as JSON from which another process can continue."""
 
     stages: tuple[tuple[str, ...], ...]
     """The IDs of the problems, which identify the curriculum."""
     stage: int
     """From 0."""
     drawn: int
-    """How many problems were sampled; with the seed, this and the next decide what comes."""
+    """Number of problems sampled; with the seed, this and the next field determine the next draws.
+    """
     dealt: int
     """Episodes of this stage's problems since it began."""
     recent: tuple[bool, ...]
     """The last results of the stage, oldest first."""
     tried: dict[str, int]
-    """Episodes that were recorded of each problem, in any stage."""
+    """Recorded episodes of each problem, in all stages."""
     solved: dict[str, int]
 
 
@@ -140,7 +141,7 @@ class Curriculum:
 
     @property
     def state(self) -> CurriculumState:
-        """How far it is; `model_dump_json` writes it."""
+        """The progress; `model_dump_json` writes it."""
         with self._lock:
             return CurriculumState(
                 stages=self._ids(),
@@ -153,10 +154,10 @@ class Curriculum:
             )
 
     def restore(self, state: CurriculumState) -> None:
-        """Goes on from a state of a curriculum with the same stages.
+        """Continues from the state of a curriculum with the same stages.
 
         Raises:
-            ValueError: if the stages are others.
+            ValueError: if the stages differ.
         """
         if state.stages != self._ids():
             raise ValueError("the state is of a curriculum with other problems or stages")
@@ -170,7 +171,7 @@ class Curriculum:
         return self
 
     def _draw(self) -> Problem:
-        """A problem of this stage or an earlier one, which seed and counts alone decide."""
+        """A problem of this stage or an earlier one, determined by the seed and the counts."""
         draw = random.Random(f"{self.seed}/{self._drawn}")
         self._drawn += 1
         if self._stage and draw.random() < self.review:
@@ -218,15 +219,15 @@ class MixedDifficulty:
 
     Kevin (arXiv 2507.11948, 6.3) balances the difficulty of each batch: a policy that was trained
     on easy problems stopped improving. The first `bands` draws are one from each band of measured
-    difficulty, in any order, and so are the next; within a band each problem comes once before any
-    comes again. May be used from several threads.
+    difficulty, in any order, and so are the next; within a band, each problem comes once before any
+    is repeated. Thread-safe.
 
     Args:
-        problems: as for `find_problems`. Of a level, only those that are not held out.
-        bands: of equal size; best a divisor of the problems in a batch. Problems that were not
-            measured are in the hardest.
+        problems: as for `find_problems`. Levels exclude held-out problems.
+        bands: number of bands of equal size; preferably a divisor of the batch size. Problems
+            without measurements are in the hardest band.
         seed: of all draws.
-        drawn: how many were drawn before, to go on from there.
+        drawn: number of earlier draws, to continue from there.
 
     Raises:
         ProblemError: if a problem is unknown.
@@ -247,10 +248,10 @@ class MixedDifficulty:
         return [self._at(number) for number in range(first, first + n)]
 
     def record(self, problem: Problem, result: Result) -> None:
-        """Does nothing: what is drawn does not depend on results."""
+        """Does nothing: draws do not depend on results."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "MixedDifficulty":
-        """Itself, as of a curriculum."""
+        """Returns itself, as `Curriculum` does."""
         return self
 
     def _at(self, number: int) -> Problem:

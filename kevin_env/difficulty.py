@@ -18,16 +18,16 @@ FAMILIES = {
     "matmul": "dense matrix products, also batched, grouped, quantized or fused",
     "conv": "convolutions, also fused",
     "attention": "softmax attention and its linear relatives, with or without their projections",
-    "elementwise": "every element on its own",
+    "elementwise": "elementwise",
     "normalization": "division by a norm or a deviation",
     "reduction": "sums, maxima and softmax along an axis or over segments",
     "pooling": "reductions over windows",
     "loss": "losses and their gradients",
-    "scan": "prefix sums and other recurrences, and what is built on them",
+    "scan": "prefix sums, other recurrences, and algorithms built on them",
     "sort": "sorting, selecting and searching",
     "indexing": "gather, scatter and embedding",
     "sparse": "products with sparse matrices",
-    "stencil": "every element from its neighbourhood: grid methods and image filters",
+    "stencil": "every element from its neighborhood: grid methods and image filters",
     "interpolation": "resampling and warping",
     "transform": "Fourier, cosine, wavelet and number theoretic transforms",
     "particles": "forces between particles, and particles on grids",
@@ -38,8 +38,7 @@ FAMILIES = {
     "crypto": "hashes, ciphers and arithmetic on large numbers",
     "coding": "checksums and error-correcting codes",
 }
-"""The kinds of operation: the first tag of each of our problems is one of these, and no other is.
-"""
+"""The kinds of operation. Exactly the first tag of each shipped problem is one of these."""
 
 TRAITS = {
     "activation": "has a nonlinearity",
@@ -48,13 +47,13 @@ TRAITS = {
     "decode": "one new token against a long cache",
     "fused": "several operations that belong in one kernel",
     "image": "its data are images",
-    "irregular": "the data decide how much work there is where",
+    "irregular": "the data determine the amount of work per element",
     "moe": "a mixture of experts",
     "physics": "simulates something",
-    "quantized": "numbers of eight bits or fewer stand for real ones",
-    "recurrent": "each step needs the one before",
+    "quantized": "values are quantized to eight bits or fewer",
+    "recurrent": "each step needs the previous one",
     "signal": "its data are signals in time",
-    "video": "its data are frames of a film",
+    "video": "its data are video frames",
 }
 """Further properties of a problem."""
 
@@ -67,7 +66,7 @@ DTYPES = (
 
 
 def family_of(problem: Problem) -> str | None:
-    """The family of a problem; None for one whose file names none, such as KernelBench's."""
+    """The family of a problem; None if its file has none, such as KernelBench's."""
     return next((tag for tag in problem.tags if tag in FAMILIES), None)
 
 
@@ -86,21 +85,21 @@ class Measured(Frozen):
     seconds: float
     """Of one call in the main case."""
     roofline_seconds: float
-    """Seconds for its operations and bytes, each moved once, at the device's peak rates."""
+    """Seconds for its operations, and for moving each byte once, at the device's peak rates."""
     bound: Literal["memory-bound", "compute-bound"]
-    """Which of the two takes longer there."""
+    """The longer of the two."""
     dtypes: tuple[str, ...]
     """Of inputs, weights and outputs, by torch's names."""
     operations: int
-    """Operators that one call dispatches, views left out, counted in the case `cpu`."""
+    """Operators dispatched by one call without views, counted in the case `cpu`."""
     slowest_speedup: float | None = None
-    """Of the slowest kernel known to be right, over the reference; None where none is known."""
+    """Of the slowest known correct kernel over the reference; None if none is known."""
     difficulty: float
-    """From 0, easy, to 1: `benchmarks/difficulty.py` has the formula."""
+    """0 (easy) to 1; the formula is in `benchmarks/difficulty.py`."""
 
 
 class Source(Frozen):
-    """Where figures come from."""
+    """The source of figures."""
 
     file: str
     device: str
@@ -109,7 +108,7 @@ class Source(Frozen):
 
 
 class Measurements(Frozen):
-    """The file: where its figures come from, and those of each problem by id."""
+    """The file: the sources of its figures, and those of each problem by ID."""
 
     sources: tuple[Source, ...]
     problems: dict[str, Measured]
@@ -145,5 +144,5 @@ def _figures(file: Path) -> Mapping[str, Measured]:
     except (OSError, ValidationError) as error:
         what = str(error).partition("\n")[0]
         raise ProblemError(
-            f"cannot read {file}: {what}; write it anew with benchmarks/difficulty.py"
+            f"cannot read {file}: {what}; regenerate it with benchmarks/difficulty.py"
         ) from error

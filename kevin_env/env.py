@@ -159,7 +159,7 @@ class KevinEnv(gymnasium.Env[str, str]):
         self.action_space = UnicodeText()
         self.episode: Episode | None = None
         self._begun: Counter[str] = Counter()
-        self._given_pool = None if pool is None or isinstance(pool, str) else connect(pool)
+        self._shared_pool = None if pool is None or isinstance(pool, str) else connect(pool)
         self._own_pool = connect(pool) if isinstance(pool, str) else None
         self._closed = False
 
@@ -263,7 +263,7 @@ class KevinEnv(gymnasium.Env[str, str]):
         return None
 
     def close(self) -> None:
-        """Closes the judges, unless the pool was given. Closing twice is allowed."""
+        """Closes the pool, unless the caller passed it. Closing twice is allowed."""
         self._closed = True
         if self._own_pool is not None:
             self._own_pool.close()
@@ -275,8 +275,8 @@ class KevinEnv(gymnasium.Env[str, str]):
 
     def _pool(self) -> JudgePool:
         self._require_open()
-        if self._given_pool is not None:
-            return self._given_pool
+        if self._shared_pool is not None:
+            return self._shared_pool
         if self._own_pool is None:
             self._own_pool = connect(None)
         return self._own_pool

@@ -223,7 +223,7 @@ class Episode:
         )
 
     def _take(self, turn: Turn) -> Turn:
-        # What can fail comes first, so that the turn is added whole or not at all.
+        # Everything that can fail comes first, so that the turn is added completely or not at all.
         turns = (*self.turns, turn)
         messages = self._chat_after(turns)
         if self.recorder and self._in_record:
@@ -242,10 +242,7 @@ class Episode:
 
     @property
     def _in_record(self) -> bool:
-        """Whether it is recorded already.
-
-        It is from its first turn on; a sample from its start, since all of a group are resumed.
-        """
+        """Whether it is in the file: samples from the start, others from their first turn on."""
         return bool(self.turns) or self.sample is not None
 
     def _begin_record(self) -> None:
@@ -271,7 +268,7 @@ class Episode:
     def _renew_identity(self) -> None:
         self.episode_id = uuid.uuid4().hex
         self.created = datetime.now(UTC).isoformat(timespec="seconds")
-        # Never from a seed: who knows the inputs beforehand can precompute the answers.
+        # Never from a seed: answers to known inputs could be precomputed.
         self._secret = os.urandom(16).hex()
 
     def _config(self) -> dict[str, Any]:

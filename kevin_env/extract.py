@@ -247,7 +247,7 @@ def _parse(code: str) -> ast.Module | None:
         with warnings.catch_warnings():
             warnings.simplefilter(
                 "ignore"
-            )  # an odd escape in a submission is no message for our user
+            )  # warnings about escapes in a submission do not concern the user
             return tree_of(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
@@ -258,7 +258,7 @@ def _submission(code: str) -> Submission:
 
 
 def _summary(lines: Sequence[str], blocks: Sequence[_Block], chosen: _Block) -> str:
-    """The prose after the chosen block, or before it where there is none after."""
+    """The prose after the chosen block, or else before it."""
     return _shortened(_prose(lines, blocks, chosen.end, len(lines))) or _shortened(
         _prose(lines, blocks, 0, chosen.start)
     )

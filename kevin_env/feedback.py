@@ -32,8 +32,8 @@ from kevin_env.wording import (
     BLOCK_LIMIT,
     block,
     describe_input_sets,
+    describe_place,
     inline,
-    place,
     sentence,
 )
 
@@ -42,17 +42,17 @@ FEEDBACK_TOKENS = 600
 PROFILE_TOKENS = 1000
 """Upper bound of feedback with a profile."""
 LOG_LIMIT = 500
-"""Characters of a submission's output; its details get what is left."""
+"""Limit in characters of a submission's output; the details get the rest of the budget."""
 PROFILED_LOG_LIMIT = 100
-"""The same of one with a profile that found something."""
+"""The same with a profile that has findings."""
 OUTPUT_LIMIT = 100
-"""Characters that are shown of an output's path."""
+"""Limit in characters of an output's path."""
 MOST_PAIRS = 2
-"""Of a weight with a buffer that are shown."""
+"""Limit of pairs of a weight and a buffer."""
 LINE_LIMIT = 160
-"""Characters that are shown of a line of the submission."""
+"""Limit in characters of a line of the submission."""
 NOTES_LIMIT = 200
-"""Characters that are shown of why something could not be had."""
+"""Limit in characters of the reasons why something could not be measured."""
 
 BASELINES = {"eager": "PyTorch eager", "compile": "torch.compile"}
 
@@ -69,7 +69,7 @@ _FOR_THE_JUDGE = frozenset({"CASES", "TAGS", "TOLERANCE", "PRECISION", "DISTRIBU
 
 @dataclass(frozen=True)
 class TaskSettings:
-    """What the task states besides the problem and its facts."""
+    """What the task states in addition to the problem and its facts."""
 
     language: Literal["cuda", "triton", "cpp"]
     max_turns: int
@@ -78,11 +78,11 @@ class TaskSettings:
     baseline: Literal["eager", "compile"] = "eager"
     pay_repeats: bool = False
     scoring: str = KEVIN_SCORING
-    """One or two sentences: how a turn's score comes about."""
+    """One or two sentences on how a turn is scored."""
     example: bool = False
     """Whether to show a worked example in the requested language."""
     pairs: tuple[Pair, ...] = ()
-    """More references to show with their kernels."""
+    """Further references to show with their kernels."""
     templates: Templates = "default"
 
 
@@ -91,15 +91,15 @@ class PastTurn(NamedTuple):
 
     number: int
     code: str
-    """Empty when the reply held none, and when there is no room for it."""
+    """Empty if the reply had none, or there is no room for it."""
     summary: str
     feedback: str
     had_code: bool = True
-    """Whether the reply held any."""
+    """Whether the reply had code."""
 
 
 def render_system() -> str:
-    """The system message; empty when none is to be sent."""
+    """The system message; empty if none is sent."""
     return render("system.j2").strip()
 
 
@@ -114,7 +114,7 @@ def render_task(problem: Problem, facts: Facts, settings: TaskSettings) -> str:
         on_gpu=facts.device.device.startswith("cuda"),
         cases=facts.cases,
         distributions=facts.distributions,
-        structured=any(given.structure for case in facts.cases for given in case.inputs),
+        structured=any(each.structure for case in facts.cases for each in case.inputs),
         tolerance=facts.tolerance,
         precision=facts.precision,
         weights=facts.weights,
@@ -228,7 +228,7 @@ def _render_outcome(
     match outcome:
         case CompileError() | RuntimeFailure():
             details = outcome.details
-            if templates == "default":  # where the message stands above the details
+            if templates == "default":  # whose template shows the message above the details
                 lines, message = details.split("\n"), outcome.message.strip()
                 details = "\n".join(x for x in lines if x.strip() != message).strip("\n")
             shown |= {"details": details, "room": room - len(passed)}
@@ -253,9 +253,11 @@ def _render_outcome(
 
 def _render_profile(profile: Profile) -> list[str]:
     """The findings of the profile, and what could not be measured."""
-    found = [inline(" ".join(map(sentence, profile.notes)), NOTES_LIMIT)] if profile.notes else []
+    sections = (
+        [inline(" ".join(map(sentence, profile.notes)), NOTES_LIMIT)] if profile.notes else []
+    )
     if profile.kernels or profile.ncu or profile.code:
-        found.insert(
+        sections.insert(
             0,
             render(
                 "feedback/profile.j2", kernels=profile.kernels, ncu=profile.ncu, code=profile.code
@@ -265,17 +267,17 @@ def _render_profile(profile: Profile) -> list[str]:
         error, details, where = (
             inline(sanitizer.error, 150),
             inline(sanitizer.details, 200),
-            place(sanitizer),
+            describe_place(sanitizer),
         )
-        told = {
+        fields = {
             "tool": sanitizer.tool,
             "count": sanitizer.count,
             "error": error,
             "details": details,
             "where": where,
         }
-        found.insert(0, render("feedback/sanitizer.j2", **told))
-    return found
+        sections.insert(0, render("feedback/sanitizer.j2", **fields))
+    return sections
 
 
 def _render_hint(outcome: Outcome, on_gpu: bool) -> str:
@@ -324,7 +326,7 @@ def _reference(problem: Problem, to_model: bool = False) -> str:
     left_out = [node for node in body if assigned(node)[0] in _FOR_THE_JUDGE] + (
         body[:1] if problem.statement else []
     )
-    gone = {
+    removed = {
         number
         for node in left_out
         for number in range(node.lineno, (node.end_lineno or node.lineno) + 1)
@@ -336,5 +338,5 @@ def _reference(problem: Problem, to_model: bool = False) -> str:
             if isinstance(node, ast.ClassDef) and node.name == "Model"
         ]
         lines = lines[: ends[-1]] if ends else lines
-    kept = "\n".join(line for number, line in enumerate(lines, 1) if number not in gone)
+    kept = "\n".join(line for number, line in enumerate(lines, 1) if number not in removed)
     return re.sub(r"\n{4,}", "\n\n\n", kept)

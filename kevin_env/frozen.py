@@ -1,4 +1,4 @@
-"""The base of values that cross a process or a disk."""
+"""The base class of values that are sent to other processes or written to disk."""
 
 import re
 from typing import Annotated
@@ -10,8 +10,7 @@ _CONTROL = re.compile(
     r"|[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]"
 )
 
-# Characters that turn the direction of what follows (CVE-2021-42574), that have no width, or that
-# break lines.
+# Characters that change the text direction (CVE-2021-42574), have no width, or break lines.
 _HIDDEN = re.compile(
     "[\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\uffff\U000e0000-\U000e0fff]"
 )
@@ -24,7 +23,7 @@ def printable(text: str) -> str:
 
 def visible(text: str) -> str:
     """`printable` text, with hidden and direction-changing characters spelled out as `<U+202E>`."""
-    return _HIDDEN.sub(lambda found: f"<U+{ord(found[0]):04X}>", printable(text))
+    return _HIDDEN.sub(lambda match: f"<U+{ord(match[0]):04X}>", printable(text))
 
 
 Printable = Annotated[str, AfterValidator(printable)]

@@ -22,13 +22,13 @@ LEVELS = (1, 2, 3)
 _NAME = re.compile(r"(?:level(?P<level>\d+)(?:/(?:(?P<file>(?P<number>\d+)(?:_[^/]*)?))?)?)?")
 
 
-class NotThere(LookupError):
+class KernelBenchError(LookupError):
     """KernelBench, or a problem of it, is not available. The message has the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One problem of KernelBench: where it stands, and its source."""
+    """One problem of KernelBench."""
 
     level: int
     number: int
@@ -45,36 +45,36 @@ class Entry:
 
 
 def entries(name: str) -> list[Entry]:
-    """The problems that a name means, in order, at least one.
+    """The problems that a name selects, in order; at least one.
 
     Args:
         name: `kernelbench:` for all of them, `kernelbench:level1` for a level,
             `kernelbench:level1/23` or `kernelbench:level1/23_Softmax` for one.
 
     Raises:
-        NotThere: if there is no such problem, or no KernelBench.
+        KernelBenchError: if there is no such problem, or no KernelBench.
     """
-    meant = _NAME.fullmatch(name.removeprefix(PREFIX).removesuffix(".py"))
-    if meant is None:
-        raise NotThere(
-            f"{name!r} names nothing; write {PREFIX}level1/23, {PREFIX}level1 or {PREFIX}"
+    match = _NAME.fullmatch(name.removeprefix(PREFIX).removesuffix(".py"))
+    if match is None:
+        raise KernelBenchError(
+            f"{name!r} is no KernelBench name; write {PREFIX}level1/23, {PREFIX}level1 or {PREFIX}"
         )
-    level, number, file = meant["level"], meant["number"], meant["file"]
+    level, number, file = match["level"], match["number"], match["file"]
     if level and int(level) not in LEVELS:
-        raise NotThere(
+        raise KernelBenchError(
             f"KernelBench has the levels 1 to 3 here, not {level}; write {PREFIX}level1/23"
         )
-    found = [entry for each in LEVELS if level in (None, str(each)) for entry in _level(each)]
+    candidates = [entry for each in LEVELS if level in (None, str(each)) for entry in _level(each)]
     if number is None:
-        return found
-    chosen = [entry for entry in found if entry.number == int(number)]
+        return candidates
+    chosen = [entry for entry in candidates if entry.number == int(number)]
     if not chosen:
-        raise NotThere(
+        raise KernelBenchError(
             f"KernelBench's level {level} has no problem {number}; "
-            f"`{PREFIX}level{level}` means all of it"
+            f"`{PREFIX}level{level}` selects all of it"
         )
     if file not in (number, chosen[0].stem):
-        raise NotThere(
+        raise KernelBenchError(
             f"problem {number} of KernelBench's level {level} is {chosen[0].id}, not {file}"
         )
     return chosen
@@ -82,8 +82,8 @@ def entries(name: str) -> list[Entry]:
 
 def _level(level: int) -> list[Entry]:
     folder = os.environ.get(VARIABLE)
-    found = _from_checkout(Path(folder), level) if folder else _from_dataset(level)
-    return sorted(found, key=lambda entry: entry.number)
+    level_entries = _from_checkout(Path(folder), level) if folder else _from_dataset(level)
+    return sorted(level_entries, key=lambda entry: entry.number)
 
 
 def _from_checkout(root: Path, level: int) -> list[Entry]:
@@ -91,7 +91,7 @@ def _from_checkout(root: Path, level: int) -> list[Entry]:
         if folder.is_dir():
             files = [path for path in folder.glob("*.py") if _number(path.stem) is not None]
             return [_entry(level, path.stem, _text(path), str(path.resolve())) for path in files]
-    raise NotThere(
+    raise KernelBenchError(
         f"{VARIABLE} is {root}, which has no folder level{level}; "
         "set it to a checkout of KernelBench"
     )
@@ -101,7 +101,7 @@ def _text(path: Path) -> str:
     try:
         return text_of(path.read_bytes())
     except (OSError, SyntaxError, UnicodeDecodeError) as error:
-        raise NotThere(f"cannot read {path}: {error}") from error
+        raise KernelBenchError(f"cannot read {path}: {error}") from error
 
 
 def _from_dataset(level: int) -> list[Entry]:
@@ -116,14 +116,14 @@ def _rows(level: int) -> list[dict[str, Any]]:
     try:
         import datasets  # pyright: ignore[reportMissingImports]
     except ImportError as error:
-        raise NotThere(
+        raise KernelBenchError(
             f"no KernelBench here: {remedy}, or `pip install datasets` to load {DATASET}"
         ) from error
     try:
         rows: Any = datasets.load_dataset(DATASET, split=f"level_{level}")
         return list(rows)
-    except Exception as error:  # the boundary round another package, the network and a cache
-        raise NotThere(
+    except Exception as error:  # another package, the network and a cache may raise anything
+        raise KernelBenchError(
             f"{DATASET} could not be loaded ({type(error).__name__}: {error}); {remedy}"
         ) from error
 
@@ -133,5 +133,5 @@ def _entry(level: int, stem: str, source: str, path: str = "") -> Entry:
 
 
 def _number(stem: str) -> int | None:
-    found = re.match(r"(\d+)_", stem)
-    return int(found[1]) if found else None
+    prefix = re.match(r"(\d+)_", stem)
+    return int(prefix[1]) if prefix else None

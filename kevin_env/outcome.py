@@ -1,4 +1,4 @@
-"""The words of the project: every way in which a turn can end, as a frozen type.
+"""Every way in which a turn can end, as a frozen type.
 
 Does no I/O. Category and kind come from the stage where a submission ended, never from the text of
 an error. Text from a submission or a compiler is stripped of control characters when an outcome is
@@ -43,7 +43,7 @@ class RulesViolation(Ending):
         "torch_compute", "fallback", "inherits_reference", "no_kernel", "decoy_kernel", "dispatcher"
     ]
     case: str | None = None
-    """The input case in which a call was seen to break the rule; None if the code was only read."""
+    """The input case in which a call broke the rule; None if the rule was checked in the source."""
 
 
 class CompileError(Ending):
@@ -74,11 +74,11 @@ class RuntimeFailure(Ending):
     input_set: str | None = None
     """Which input set it was called with, as `case/distribution`; None while constructing."""
     passed: tuple[str, ...] = ()
-    """Other input sets that were right before."""
+    """Other input sets that passed before."""
 
 
 class Difference(Frozen):
-    """One element that is wrong: its coordinates in the output, what was expected and what came."""
+    """One wrong element: its coordinates in the output, the expected and the actual value."""
 
     index: tuple[int, ...]
     expected: str
@@ -99,9 +99,9 @@ class Pattern(Frozen):
     """What all wrong elements have in common."""
 
     where: tuple[Span, ...] = ()
-    """The region that holds all of them; dimensions that it spans whole are left out."""
+    """The region that contains all of them, without dimensions that it spans completely."""
     what: Literal["constant", "factor", "offset", "transposed"] | None = None
-    """What they hold: a constant; the expected values times a factor or plus an offset; or those of
+    """Their values: a constant; the expected values times a factor or plus an offset; or those of
     the output with its last two dimensions transposed, in memory order.
     """
     value: float | None = None
@@ -126,13 +126,12 @@ class Incorrect(Ending):
         "early_done",
     ]
     input_set: str
-    """Which input set showed it, as `case/distribution`."""
+    """The input set that failed, as `case/distribution`."""
     output: str = ""
-    """Which of several outputs, as a path such as `[1]` or `['mean']`; empty for a single tensor.
-    """
+    """The path of the output, such as `[1]` or `['mean']`; empty for a single tensor."""
     wrong: int | None = None
     total: int | None = None
-    """How many of how many elements differ by more than the tolerance."""
+    """Number of elements that differ by more than the tolerance, and number of elements."""
     worst_error: float | None = None
     tolerance: float | None = None
     """Largest absolute error, and the absolute error allowed there."""
@@ -144,11 +143,11 @@ class Incorrect(Ending):
     the cause of wrong values.
     """
     passed: tuple[str, ...] = ()
-    """Other input sets that were right before."""
+    """Other input sets that passed before."""
 
 
 class Threads(Frozen):
-    """How many threads of a CPU a call kept busy."""
+    """Average number of CPU threads that a call kept busy."""
 
     busy: float
     """Processor time over wall time."""
@@ -157,7 +156,7 @@ class Threads(Frozen):
 
 
 class Correct(Ending):
-    """Every output was right.
+    """Every output was correct.
 
     `too_noisy`: the interval of the speedup is wide, so its lower end counts
     (`kevin_env.score.at_bound`). `speedup` is None only in older and foreign records.
@@ -180,7 +179,7 @@ class Correct(Ending):
     max_unseen_gain: float | None = None
     """The largest share of the time that the clock's allowance could hide (0.05 is 5 %)."""
     alone_seconds: float | None = None
-    """In older records: its shortest call with nothing before or after it. No longer measured."""
+    """Only in older records: the shortest call with nothing before or after it."""
     queued: bool = False
     """Whether all kernels of a call were launched before it began, so that `submission_seconds`
     excludes host time. False on a CPU, and if `forward` synchronizes.

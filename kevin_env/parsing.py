@@ -97,7 +97,7 @@ def _read(node: ast.AST) -> tuple[list[ast.AST], list[object]]:
     return nodes, fields
 
 
-@functools.lru_cache(maxsize=256)  # asked when code comes, and once more of the turn that it makes
+@functools.lru_cache(maxsize=256)  # called for new code, and again for the turn that it becomes
 def meaning_of(code: str) -> bytes:
     """A hash of code that is the same for code that differs in comments and layout alone."""
     try:

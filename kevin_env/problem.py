@@ -28,12 +28,14 @@ class ProblemError(ValueError):
 
 
 class Problem(Frozen):
-    """A task: its ID, its source, and what can be read from the source."""
+    """A task: its ID, its source, and values parsed from the source."""
 
     id: str
     source: str
     level: int | None = None
-    """1 to 10 for ours, 1 to 3 for KernelBench's; None for a file whose folder has no level."""
+    """1 to 10 for shipped problems, 1 to 3 for KernelBench's; None if the folder of the file has no
+    level.
+    """
     number: int | None = None
     name: str
     path: str = ""
@@ -81,12 +83,13 @@ def load_problem(name: str) -> Problem:
         ProblemError: if there is no such problem; the message has the nearest IDs.
     """
     if name.startswith(kernelbench.PREFIX):
-        found = load_kernelbench(name)
-        if len(found) != 1:
+        problems = load_kernelbench(name)
+        if len(problems) != 1:
             raise ProblemError(
-                f"{name!r} means {len(found)} problems; write {kernelbench.PREFIX}level1/23 for one"
+                f"{name!r} means {len(problems)} problems; "
+                f"write {kernelbench.PREFIX}level1/23 for one"
             )
-        return found[0]
+        return problems[0]
     if name.endswith(".py") or os.sep in name:
         return parse_problem(Path(name))
     path = problem_paths().get(name)
@@ -102,17 +105,17 @@ def load_kernelbench(name: str) -> list[Problem]:
         ProblemError: if there is none, or KernelBench is not available.
     """
     try:
-        found = kernelbench.entries(name)
-    except kernelbench.NotThere as error:
+        rows = kernelbench.entries(name)
+    except kernelbench.KernelBenchError as error:
         raise ProblemError(str(error)) from error
     return [
         _problem(each.source, Path(each.path or f"{each.stem}.py"), each.id, each.level)
-        for each in found
+        for each in rows
     ]
 
 
 def list_problems(level: int | None = None) -> list[Problem]:
-    """Our problems in the order of level and number, of one level if given."""
+    """The shipped problems, optionally of one level, by level and number."""
     return [
         parse_problem(path, id=id)
         for id, path in problem_paths().items()
@@ -122,9 +125,9 @@ def list_problems(level: int | None = None) -> list[Problem]:
 
 @functools.cache
 def problem_paths() -> dict[str, Path]:
-    """IDs and files of our problems, in the order of level and number."""
-    found = sorted(_numbered_files(data_folder("problems")))
-    return {f"L{level}_{path.stem}": path for level, _, path in found}
+    """IDs and files of the shipped problems, by level and number."""
+    files = sorted(_numbered_files(data_folder("problems")))
+    return {f"L{level}_{path.stem}": path for level, _, path in files}
 
 
 def parse_problem(path: Path, id: str | None = None) -> Problem:

@@ -20,7 +20,7 @@ Dimensions = tuple[int, int, int]
 
 
 class Kernel(Frozen):
-    """One kernel that a call launches, all its launches together."""
+    """All launches of one kernel in a call."""
 
     name: Printable
     """Shortened: without return type, arguments and template arguments."""
@@ -29,17 +29,17 @@ class Kernel(Frozen):
     seconds: float
     """Of one call."""
     own: bool
-    """Whether it is the submission's; False for kernels of PyTorch and vendor libraries, copies,
+    """Whether the submission defines it; False for kernels of PyTorch and vendor libraries, copies,
     fills.
     """
     grid: Dimensions | None = None
     block: Dimensions | None = None
     registers: int | None = None
-    """Of a thread."""
+    """Per thread."""
     shared_memory: int | None = None
-    """Bytes of a block, static and dynamic."""
+    """Bytes per block, static and dynamic."""
     local_memory: int | None = None
-    """Bytes of a thread: spilled registers, and arrays that found no room in registers."""
+    """Bytes per thread: spilled registers, and arrays that do not fit into registers."""
 
 
 class Operator(Frozen):
@@ -50,7 +50,7 @@ class Operator(Frozen):
     calls: int
     """In one call."""
     seconds: float | None = None
-    """Of the host in one call."""
+    """Host time in one call."""
 
 
 class KernelProfile(Frozen):
@@ -60,23 +60,23 @@ class KernelProfile(Frozen):
     seconds: float
     """Wall time of one call under the profiler, which slows it down."""
     kernels: tuple[Kernel, ...] = ()
-    """By their time. None on a CPU, where nothing sees kernels that are called through ctypes."""
+    """By time. None on a CPU, where kernels called through ctypes cannot be observed."""
     operators: tuple[Operator, ...] = ()
-    """The operators that a call dispatches, by time: what PyTorch still does in it."""
+    """The PyTorch operators that a call dispatches, by time."""
     coverage: float | None = Field(default=None, ge=0, le=1)
     """Share of device time in the submission's own kernels; on a CPU, of time outside of operators.
     """
     idle: float | None = None
     """Seconds of one call in which the device waited for the next launch."""
     cores: float | None = None
-    """How many cores were busy on average; on a CPU only."""
+    """Average number of busy cores; on a CPU only."""
 
 
 class Metric(Frozen):
     """One figure of Nsight Compute."""
 
     name: str
-    """Ours, such as `DRAM throughput`."""
+    """Our name, such as `DRAM throughput`."""
     value: float
     unit: Literal["fraction", "bytes", "seconds", "count"]
     """A fraction is relative to the sustained peak, unless the name says otherwise."""
@@ -107,9 +107,9 @@ class NcuDigest(Frozen):
     seconds: float
     """Of all kernels of one call, with caches flushed before each."""
     share: float
-    """Of this kernel in these seconds."""
+    """Time of this kernel within these seconds."""
     coverage: float | None = Field(default=None, ge=0, le=1)
-    """Share of these seconds in the submission's own kernels; None if some launch was not seen."""
+    """Share of these seconds in the submission's own kernels; None if a launch was missed."""
     bound: Bound
     """The nearer limit; `latency` if it is far from both."""
     metrics: tuple[Metric, ...] = ()
@@ -134,7 +134,7 @@ class SanitizerDigest(Frozen):
     thread: Dimensions | None = None
     block: Dimensions | None = None
     count: int = 0
-    """How many errors there were."""
+    """Number of errors."""
 
 
 class CodeFacts(Frozen):
@@ -144,14 +144,14 @@ class CodeFacts(Frozen):
     kernel: Printable
     registers: int | None = None
     local_memory: int | None = None
-    """Bytes of a thread."""
+    """Bytes per thread."""
     shared_memory: int | None = None
-    """Bytes of a block, static."""
+    """Static bytes per block."""
     load_bytes: tuple[int, ...] = ()
     store_bytes: tuple[int, ...] = ()
     """Bytes that a thread loads from or stores to global memory per instruction, all widths."""
     tensor_cores: tuple[str, ...] = ()
-    """Which of their instructions are used, such as `HGMMA`."""
+    """Tensor core instructions in use, such as `HGMMA`."""
     local_accesses: int = 0
     """Instructions that load from or store to local memory."""
     bulk_copies: bool = False
@@ -166,11 +166,11 @@ class Profile(Frozen):
     sanitizer: SanitizerDigest | None = None
     code: tuple[CodeFacts, ...] = ()
     notes: tuple[Printable, ...] = ()
-    """What was not available, and why; one sentence each."""
+    """What could not be measured, and why; one sentence each."""
 
     @property
     def holds_findings(self) -> bool:
-        """Whether there is more than notes."""
+        """Whether it has anything other than notes."""
         return bool(self.kernels or self.ncu or self.sanitizer or self.code)
 
     def without(self, notes: tuple[str, ...]) -> "Profile":

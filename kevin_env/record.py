@@ -31,12 +31,12 @@ StopReason = Literal[
 
 
 def _encodable(text: str) -> str:
-    """`text` with each lone surrogate, which UTF-8 has no bytes for, as a question mark."""
+    """`text` with a question mark for each lone surrogate, which UTF-8 cannot encode."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 Encodable = Annotated[str, AfterValidator(_encodable)]
-"""Text that can be written to a file, whatever a model wrote."""
+"""Text without lone surrogates, so that it can be written as UTF-8."""
 
 
 class Message(Frozen):
@@ -65,7 +65,7 @@ class Reply(Frozen):
     """The model was cut off by a token limit."""
     usage: Usage | None = None
     by_person: bool = False
-    """A person wrote it, in the place of the episode's model."""
+    """A person wrote it instead of the episode's model."""
 
 
 class Turn(Frozen):
@@ -87,7 +87,7 @@ class Turn(Frozen):
     summary: Encodable = ""
     """The reply's summary of its changes, without code and reasoning."""
     submission: Submission | None = None
-    """None when the reply held none."""
+    """None if the reply had none."""
     outcome: Outcome
     score: float
     feedback: Encodable
@@ -98,9 +98,9 @@ class Turn(Frozen):
     """The profile, if requested."""
     usage: Usage | None = None
     by_person: bool = False
-    """A person wrote the reply, in the place of the episode's model."""
+    """A person wrote the reply instead of the episode's model."""
     secret: str | None = None
-    """The secret that the turn's inputs were drawn from; None if nothing was judged."""
+    """The secret that the turn's inputs were derived from; None if nothing was judged."""
 
     def as_reply(self) -> Reply:
         """The policy's reply."""
@@ -148,7 +148,7 @@ class Turn(Frozen):
 
 
 def best_turn(turns: Sequence[Turn]) -> Turn | None:
-    """The turn with the largest paid speedup, the first of equals; None when none was timed."""
+    """The turn with the largest paid speedup, the first of equals; None if none was timed."""
     timed = [turn for turn in turns if turn.paid_speedup is not None]
     return max(timed, key=lambda turn: turn.paid_speedup or 0.0, default=None)
 
@@ -176,22 +176,22 @@ class ProblemRef(Frozen):
         )
 
     def load(self) -> Problem:
-        """The problem as it was, from its file or its id.
+        """The recorded problem, from its file or its ID.
 
         Raises:
-            ProblemError: if neither holds the recorded source any more.
+            ProblemError: if neither has the recorded source any more.
         """
-        why = "there is none of that name or at its path any more"
+        why = "its ID and path are gone"
         for name in filter(None, (self.path, self.id)):
             with contextlib.suppress(ProblemError):
                 problem = load_problem(name)
                 if problem.sha256 == self.sha256:
                     return problem.model_copy(
                         update={"id": self.id}
-                    )  # a file alone does not tell whose it is
+                    )  # the path alone does not identify the problem
                 why = "its source has changed since"
         raise ProblemError(
-            f"problem {self.id} is not there as it was recorded: {why}; restore it from the record"
+            f"problem {self.id} is not available as recorded: {why}; restore it from the record"
         )
 
 

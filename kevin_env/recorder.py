@@ -21,7 +21,7 @@ from pydantic import ValidationError
 from kevin_env.record import SCHEMA, Trajectory, Turn
 
 _UNFINISHED = {"turns", "returns", "stop_reason", "secret"}
-"""Left out of the header line. The secret is not on disk while submissions run."""
+"""Fields missing from the header line. The secret is not on disk while submissions run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class BadLine:
 
 
 def partial_path(path: str | Path) -> Path:
-    """Where the running episodes of a trajectory file are."""
+    """The file of the running episodes of a trajectory file."""
     return Path(f"{path}.partial.jsonl")
 
 
@@ -45,7 +45,7 @@ class Recorder:
     """Writes episodes to a trajectory file, safely from several threads and processes.
 
     Args:
-        path: the trajectory file; it and its folder are made when missing.
+        path: the trajectory file; it and its folder are created if missing.
 
     Raises:
         OSError: from every method, if the file cannot be written.
@@ -76,10 +76,10 @@ class Recorder:
             self._forget(trajectory.episode_id)
 
     def require(self) -> None:
-        """Finds out that the file can be written, before anything was done that should be in it.
+        """Checks that the file can be written, before there is anything to record.
 
         Raises:
-            OSError: when it cannot.
+            OSError: if it cannot.
         """
         with self._locked():
             pass
@@ -119,15 +119,14 @@ class Recorder:
                 scratch.replace(partial)
             except (
                 OSError
-            ):  # no room for tidiness: readers know by its whole line that the episode has ended
+            ):  # the disk is full: readers know from the finished line that the episode has ended
                 scratch.unlink(missing_ok=True)
 
 
 def read_trajectories(path: str | Path) -> Iterator[Trajectory | BadLine]:
-    """All episodes of a trajectory file: finished ones, then those that run or were cut off.
+    """All episodes of a trajectory file: finished ones, then those running or cut off.
 
-    A line that cannot be read is given as a `BadLine` and reading goes on. Unknown keys are
-    ignored.
+    A line that cannot be read is yielded as a `BadLine`. Unknown keys are ignored.
 
     Raises:
         FileNotFoundError: if there is neither the file nor its partial file.
@@ -150,7 +149,7 @@ def read_trajectories(path: str | Path) -> Iterator[Trajectory | BadLine]:
 
 
 def read_running(path: str | Path) -> Iterator[Trajectory | BadLine]:
-    """The episodes of a trajectory file that still run or were cut off."""
+    """The episodes of a trajectory file that are running or were cut off."""
     partial = partial_path(path)
     yield from _running_episodes(partial, list(_lines(partial)))
 
@@ -182,7 +181,7 @@ def read_line(
         path: the file, for messages.
         number: number of the line, from 1.
         line: the line.
-        whole: whether the line was written to its end.
+        whole: whether the line is complete.
         running: the episodes so far, by ID, to which a line with a turn adds it.
     """
     try:
@@ -215,12 +214,10 @@ def _with_turn(values: dict[str, Any], line: bytes, running: dict[str, Trajector
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes, bool]]:
-    """Line number, line, and whether the line was written to its end; empty lines are left out."""
+    """Line number, line, and whether the line is complete; empty lines are skipped."""
     try:
         file = path.open("rb")
-    except (
-        FileNotFoundError
-    ):  # as is a partial file's fate when its last episode ends, at any moment
+    except FileNotFoundError:  # a partial file is removed when its last episode ends
         return
     with file:
         for number, line in enumerate(file, start=1):
@@ -242,7 +239,7 @@ def _episode_id(line: bytes) -> str | None:
 
 
 def append_lines(path: Path, lines: list[str]) -> None:
-    """Appends all lines or none. A line that a killed writer left half-written is ended first.
+    """Appends all lines or none, on a new line after one that a killed writer left incomplete.
 
     Raises:
         OSError: if the file cannot be written.
@@ -255,7 +252,7 @@ def append_lines(path: Path, lines: list[str]) -> None:
         try:
             while rest:
                 rest = rest[file.write(rest) :]
-        except OSError as error:  # no room: half a line would be worse than none
-            with contextlib.suppress(OSError):  # of what cannot be truncated, such as /dev/full
+        except OSError as error:  # the disk is full: no line is better than half a line
+            with contextlib.suppress(OSError):  # some files cannot be truncated, such as /dev/full
                 file.truncate(size)
             raise OSError(error.errno, error.strerror, str(path)) from error

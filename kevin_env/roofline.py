@@ -3,7 +3,7 @@
 The roofline model (Williams, Waterman and Patterson, CACM 52(4), 2009): a call takes at least the
 time to move its bytes at the memory's rate, and to do its operations at the units' rate. The work
 is that of the reference: the bytes of inputs and weights that it reads and of outputs that it
-writes, each once, and its operations. The rates are those that trusted code reached on this device.
+writes, each once, and its operations. The rates were measured on this device with trusted code.
 
 The roofline is not a strict limit: algebra, Winograd or Fourier transforms need fewer operations
 than the reference, and a mask can save reads. So fractions above 1 are reported, and paid as 1.
@@ -24,7 +24,7 @@ Arithmetic = Literal["fp32", "tf32", "fp16", "bf16", "fp64"]
 Positive = Annotated[float, Field(gt=0)]
 
 ABOVE = 1.1
-"""Fraction from which a time is flagged, since the measured ceilings have errors."""
+"""Fraction above which a time is flagged, since the measured ceilings have errors."""
 
 
 class Work(Frozen):
@@ -43,7 +43,7 @@ class Work(Frozen):
 
     @property
     def bytes(self) -> int:
-        """All that has to cross the memory."""
+        """All bytes read and written."""
         return self.read + self.written
 
     @property
@@ -96,8 +96,7 @@ class Roofline(Frozen):
     bound: Literal["memory", "compute"]
     """The limit that binds there."""
     memory_ceiling: float
-    """Bytes a second of this task's mix of reads and writes, as the device was seen to reach them.
-    """
+    """Bytes a second of this task's mix of reads and writes, as measured on the device."""
     compute_ceiling: float
     """FLOPs a second of this task's mix of arithmetic, likewise."""
     bandwidth: float

@@ -1,4 +1,4 @@
-"""Which problems are meant, by whatever names them."""
+"""Selection of problems by ID, level, side of the split, or path."""
 
 import functools
 import hashlib
@@ -26,7 +26,7 @@ SIDES: tuple[Side, ...] = ("train", "held_out")
 SEED = 0
 """Default seed of the split."""
 SHARE = 0.25
-"""How many of each level's problems are held out."""
+"""Share of each level's problems that is held out."""
 
 NEAR_COPIES: tuple[tuple[str, ...], ...] = (
     # the same product in other shapes
@@ -50,7 +50,7 @@ NEAR_COPIES: tuple[tuple[str, ...], ...] = (
     ),
     ("L1_42_Max_Pooling_2D", "L6_6_MorphologyErode"),
     ("L1_47_Sum_reduction_over_a_dimension", "L9_2_Reduction_Sum", "L9_3_Reduction_Max"),
-    # an operation and its gradient, or with what is added before it
+    # an operation, and its gradient or a version with an addition before it
     ("L1_36_RMSNorm_", "L3_106_RMSNormBackward"),
     ("L1_40_LayerNorm", "L3_109_ResidualAddLayerNorm"),
     ("L1_95_CrossEntropyLoss", "L3_107_CrossEntropyWithGradient"),
@@ -59,7 +59,7 @@ NEAR_COPIES: tuple[tuple[str, ...], ...] = (
         "L3_102_FlashAttentionBackward",
         "L3_103_SlidingWindowAttention",
     ),
-    # the same with other decorations
+    # the same with different elementwise operations
     ("L2_37_Matmul_Swish_Sum_GroupNorm", "L2_59_Matmul_Swish_Scaling"),
     ("L2_46_Conv2d_Subtract_Tanh_Subtract_AvgPool", "L2_82_Conv2d_Tanh_Scaling_BiasAdd_Max"),
     ("L2_52_Conv2d_Activation_BatchNorm", "L2_73_Conv2d_BatchNorm_Scaling"),
@@ -155,7 +155,7 @@ class ProblemSource(Protocol):
         ...
 
     def record(self, problem: Problem, result: Sequence[Outcome]) -> object:
-        """Takes note of an episode that has ended: the outcomes of its turns."""
+        """Records a finished episode by the outcomes of its turns."""
         ...
 
 
@@ -175,36 +175,38 @@ def find_problems(choice: ProblemChoice, *, held_out: bool = True) -> tuple[Prob
     if isinstance(choice, Problem):
         return (choice,)
     if isinstance(choice, Path):
-        found = tuple(map(parse_problem, _files(choice)))
-        return found if held_out or not choice.is_dir() else _without_held_out(found, choice)
+        problems = tuple(map(parse_problem, _files(choice)))
+        return problems if held_out or not choice.is_dir() else _without_held_out(problems, choice)
     if choice == "" or not isinstance(choice, str | Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ProblemError(f"problem is {choice!r}; {_FORMS}")
     if not isinstance(choice, str):
-        found = tuple(
+        problems = tuple(
             problem for one in choice for problem in find_problems(one, held_out=held_out)
         )
     elif named := re.fullmatch(r"L(?P<level>\d+)|(?P<side>train|held_out)(:L(?P<of>\d+))?", choice):
         level = named["level"] or named["of"]
         side = named["side"] or (None if held_out else "train")
-        found = our_problems(int(level) if level else None, side)
+        problems = our_problems(int(level) if level else None, side)
     elif choice.startswith(PREFIX):
-        found = tuple(load_kernelbench(choice))
-        found = found if held_out or len(found) == 1 else _without_held_out(found, choice)
+        problems = tuple(load_kernelbench(choice))
+        problems = (
+            problems if held_out or len(problems) == 1 else _without_held_out(problems, choice)
+        )
     elif Path(choice).is_dir():
         return find_problems(Path(choice), held_out=held_out)
     else:
-        found = (load_problem(choice),)
-    if not found:
-        raise ProblemError(f"no problems in {choice!r}; `kevin-env problems` lists what there is")
-    return found
+        problems = (load_problem(choice),)
+    if not problems:
+        raise ProblemError(f"no problems in {choice!r}; `kevin-env problems` lists them")
+    return problems
 
 
 def our_problems(
     level: int | None = None, side: str | None = None, seed: int = SEED
 ) -> tuple[Problem, ...]:
-    """Our problems in order, of a level and of a side of the split if given.
+    """The shipped problems in order, optionally of one level and one side of the split.
 
-    The split is that of all our problems, so that sides do not depend on the level asked for.
+    The split is that of all shipped problems, whatever the level.
     """
     if side is None:
         return tuple(list_problems(level))
@@ -214,12 +216,12 @@ def our_problems(
 
 @functools.cache
 def our_sides(seed: int = SEED) -> Mapping[str, Side]:
-    """The side of each of our problems by ID, in the split with that seed."""
+    """The side of each shipped problem by ID, in the split with that seed."""
     return split(list_problems(), seed)
 
 
 def is_held_out(problem: Problem) -> bool:
-    """Whether it is held out of ours, or KernelBench's problem of the same level and number."""
+    """Whether it is a held-out shipped problem, or KernelBench's with the number of one."""
     if not problem.id.startswith(PREFIX):
         return our_sides().get(problem.id) == "held_out"
     start = f"L{problem.level}_{problem.number}_"
@@ -243,27 +245,27 @@ def draw_problem(source: tuple[Problem, ...] | ProblemSource, random: Generator)
 
 
 def _without_held_out(problems: Sequence[Problem], choice: str | Path) -> tuple[Problem, ...]:
-    found = tuple(problem for problem in problems if not is_held_out(problem))
-    if not found:
+    kept = tuple(problem for problem in problems if not is_held_out(problem))
+    if not kept:
         raise ProblemError(
             f"all problems in {str(choice)!r} are held out; name one of them alone, or 'held_out'"
         )
-    return found
+    return kept
 
 
 def _files(path: Path) -> list[Path]:
     """The file itself, or the problem files of a folder, in the order of their numbers."""
     if not path.is_dir():
         return [path]
-    found = [
+    files = [
         file
         for pattern in ("*.py", "level*/*.py")
         for file in path.glob(pattern)
         if file.name[0].isdigit()
     ]
-    if not found:
+    if not files:
         raise ProblemError(f"no problems in {path}: their files are named like 23_Softmax.py")
     return sorted(
-        found,
+        files,
         key=lambda file: [int(n) for n in re.findall(r"\d+", f"{file.parent.name}/{file.name}")],
     )

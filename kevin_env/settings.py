@@ -122,7 +122,7 @@ class Settings(Frozen):
     )
     """Examples in the first prompt.
 
-    `one` is a worked example in the language asked for. `few` adds two references with kernels,
+    `one` is a worked example in the requested language. `few` adds two references with kernels,
     `retrieved` three from `index` whose references are similar to the task's (`retrieved:5`: five).
     True is `one`, False is `zero`.
     """

@@ -33,11 +33,11 @@ NAMES = (
     ),
     *("feedback/profile.j2", "feedback/sanitizer.j2"),
 )
-"""All that there have to be."""
+"""All templates that have to exist."""
 PAPER = tuple(f"kevin-paper/{name}.j2" for name in ("task", "history", "feedback"))
 """Those of `templates="kevin-paper"` in place of task, history and the feedback on an outcome."""
 _RAISED = (jinja2.TemplateError, OSError, TypeError, ValueError, LookupError, ArithmeticError)
-"""By a template that cannot be had, or by what stands in it."""
+"""Errors of loading, compiling and rendering a template."""
 
 
 class PromptError(ValueError):
@@ -45,18 +45,18 @@ class PromptError(ValueError):
 
 
 def render(name: str, **fields: Any) -> str:
-    """A template's text.
+    """A rendered template.
 
     Raises:
-        PromptError: when it, or any that goes with it, is not there or does not compile, and when
-            it fails with these fields.
+        PromptError: if it is missing, does not compile or fails with these fields, or another one
+            is missing or does not compile.
     """
     folder = data_folder("prompts")
     environment = _environment(folder, PAPER if name in PAPER else NAMES)
     try:
         return environment.get_template(name).render(fields)
     except _RAISED as error:
-        raise _told(folder, name, error) from error
+        raise _error(folder, name, error) from error
 
 
 @functools.cache
@@ -89,11 +89,11 @@ def _environment(folder: Path, names: tuple[str, ...]) -> jinja2.Environment:
         try:
             environment.get_template(name)
         except _RAISED as error:
-            raise _told(folder, name, error) from error
+            raise _error(folder, name, error) from error
     return environment
 
 
-def _told(folder: Path, name: str, error: Exception) -> PromptError:
+def _error(folder: Path, name: str, error: Exception) -> PromptError:
     if isinstance(error, jinja2.TemplateNotFound):
         return PromptError(
             f"no template {error.name} in {folder}; copy it from the prompts of kevin-env"

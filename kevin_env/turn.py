@@ -24,7 +24,7 @@ B = TypeVar("B")
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What the policy is asked in one turn, and how its reply will be judged."""
+    """The prompt of one turn, and how its reply is judged."""
 
     problem: Problem
     number: int
@@ -213,7 +213,7 @@ def _turn(
     score: float,
     feedback: str,
 ) -> Turn:
-    found = extracted if isinstance(extracted, Extracted) else None
+    held = extracted if isinstance(extracted, Extracted) else None
     evidence = verdict.evidence
     return Turn(
         turn=question.number,
@@ -221,8 +221,8 @@ def _turn(
         reply=reply.content,
         reasoning=reply.reasoning,
         truncated=reply.truncated,
-        summary=found.summary if found else "",
-        submission=found.submission if found else None,
+        summary=held.summary if held else "",
+        submission=held.submission if held else None,
         outcome=verdict.outcome,
         score=score,
         feedback=feedback,

@@ -36,7 +36,7 @@ def make_vec(
         num_envs: number of conversations.
         problem: as for `KevinEnv`, read once for all.
         pool: the judges of all, the URL of a judge server, or `ray`; by default one pool for this
-            machine's devices. One that is not given as such is closed with the environment.
+            machine's devices. A pool that the environment creates is closed with it.
         autoreset_mode: `Disabled`: call `reset(options={"reset_mask": ...})` for ended
             ones. `SameStep`: a conversation that ends restarts in the same step. Next-step
             autoreset is refused, since it would discard one reply per episode.
@@ -71,7 +71,7 @@ class KevinVectorEnv(VectorEnv[Texts, Texts, NDArray[Any]]):
     """N `KevinEnv`s stepped together: the submissions of a step are judged concurrently.
 
     Observations and actions are tuples of N strings, `info` is in Gymnasium's vector form: each key
-    holds an array of N values, and `_key` tells which of them count.
+    holds an array of N values, and `_key` masks those that count.
 
     Args:
         envs: the conversations, which share one pool.
@@ -109,7 +109,7 @@ class KevinVectorEnv(VectorEnv[Texts, Texts, NDArray[Any]]):
                 N.
 
         Raises:
-            ValueError: if one of these has another length than N, or the mask selects none.
+            ValueError: if one of these does not have length N, or the mask selects nothing.
         """
         options = dict(options or {})
         indices = self._masked(options.pop("reset_mask", None))
@@ -171,7 +171,7 @@ class KevinVectorEnv(VectorEnv[Texts, Texts, NDArray[Any]]):
         return tuple(env.render() for env in self.envs)
 
     def close_extras(self, **kwargs: Any) -> None:
-        """Ends the judge's processes, unless the pool was given."""
+        """Closes the pool, unless the caller passed it."""
         for env in self.envs:
             env.close()
         if self._owned_pool is not None:

@@ -21,11 +21,11 @@ from kevin_env.profile import (
 
 MESSAGE_LIMIT = 300
 BLOCK_LIMIT = 1700
-"""Characters that are shown of a message, and of one block of someone else's text."""
+"""Limits in characters of a message, and of one block of untrusted text."""
 SETS_LIMIT = 150
-"""Characters that are shown of the names of input sets."""
+"""Limit in characters of the names of input sets."""
 LONGEST_FENCE = 12
-"""Backticks in a row that such a block keeps: its fence has more of them, twice."""
+"""Longest run of backticks that a block keeps, since its fence must be longer."""
 
 
 def elide(text: str, limit: int) -> str:
@@ -38,7 +38,7 @@ def elide(text: str, limit: int) -> str:
     return f"{head}\n[... {len(text) - len(head) - len(tail):,} characters left out ...]\n{tail}"
 
 
-@functools.lru_cache(maxsize=1024)  # the code of earlier turns stands in every prompt
+@functools.lru_cache(maxsize=1024)  # every prompt repeats the code of earlier turns
 def block(text: str, language: str = "", limit: int | None = BLOCK_LIMIT) -> str:
     """`text` as a fenced block that it cannot close, elided to `limit` characters (None: whole)."""
     text = printable(text).strip("\n")
@@ -64,17 +64,17 @@ def table(differences: Sequence[Difference]) -> str:
     return "\n".join(f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c}" for a, b, c in rows)
 
 
-def describe_input(given: InputFacts) -> str:
-    """Describes an input: `x`: int64[128, 64], values from 0 to 9 (sorted along dimension 1).
+def describe_input(facts: InputFacts) -> str:
+    """Such as `x`: int64[128, 64], values from 0 to 9 (sorted along dimension 1).
 
     Distributions say which values floating-point inputs take.
     """
-    shape = "" if given.shape is None else str(list(given.shape))
+    shape = "" if facts.shape is None else str(list(facts.shape))
     values = ""
-    if given.low is not None and given.high is not None:
-        values = f", values from {given.low:.6g} to {given.high:.6g}"
-    structure = f" ({', '.join(given.structure)})" if given.structure else ""
-    return f"`{given.name}`: {given.dtype}{shape}{values}{structure}"
+    if facts.low is not None and facts.high is not None:
+        values = f", values from {facts.low:.6g} to {facts.high:.6g}"
+    structure = f" ({', '.join(facts.structure)})" if facts.structure else ""
+    return f"`{facts.name}`: {facts.dtype}{shape}{values}{structure}"
 
 
 def describe_input_set(name: str) -> str:
@@ -89,28 +89,28 @@ def describe_input_sets(names: Sequence[str]) -> str:
     for name in names:
         case, _, distribution = name.partition("/")
         cases.setdefault(case, []).append(distribution)
-    told = ", ".join(
+    text = ", ".join(
         f"case `{case}` ({', '.join(distributions)})" for case, distributions in cases.items()
     )
-    return inline(told, SETS_LIMIT)
+    return inline(text, SETS_LIMIT)
 
 
 def describe_pattern(pattern: Pattern) -> str:
     """What all wrong elements have in common, in sentences."""
-    told: list[str] = []
+    sentences: list[str] = []
     if pattern.where:
-        told.append(f"All wrong elements are in `output{_sliced(pattern.where)}`.")
+        sentences.append(f"All wrong elements are in `output{_sliced(pattern.where)}`.")
     value = 0.0 if pattern.value is None else pattern.value
     if pattern.what == "constant":
-        told.append(f"Every wrong element is {value:.6g}.")
+        sentences.append(f"Every wrong element is {value:.6g}.")
     elif pattern.what == "factor":
-        told.append(f"Every wrong element is {value:.5g} times the expected value.")
+        sentences.append(f"Every wrong element is {value:.5g} times the expected value.")
     elif pattern.what == "offset":
         sign = "plus" if value > 0 else "minus"
-        told.append(f"Every wrong element is the expected value {sign} {abs(value):.5g}.")
+        sentences.append(f"Every wrong element is the expected value {sign} {abs(value):.5g}.")
     elif pattern.what == "transposed":
-        told.append("The output is transposed in its last two dimensions.")
-    return " ".join(told)
+        sentences.append("The output is transposed in its last two dimensions.")
+    return " ".join(sentences)
 
 
 def _sliced(spans: Sequence[Span]) -> str:
@@ -160,7 +160,7 @@ def ratio(value: float, digits: int = 3) -> str:
 
 
 def sentence(text: str) -> str:
-    """`text` with a full stop, for a judge's clause that has none."""
+    """`text`, ending with a full stop."""
     text = text.strip()
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
@@ -171,12 +171,12 @@ FILE_LIMIT = 24
 
 
 def quoted(name: str, limit: int = NAME_LIMIT) -> str:
-    """A name in backticks that nothing in it can close."""
+    """A name in backticks, without backticks in it."""
     return f"`{' '.join(inline(name, 10 * limit).replace('`', chr(39)).split())[:limit] or '?'}`"
 
 
 def percent(share: float) -> str:
-    """A share of one in per cent."""
+    """A fraction in percent."""
     return f"{100 * share:.3g} %" if share < 0.995 else f"{100 * share:.0f} %"
 
 
@@ -186,127 +186,137 @@ def dimensions(size: Dimensions) -> str:
     return " x ".join(map(str, kept))
 
 
-def kernel(found: Kernel) -> str:
+def describe_kernel(kernel: Kernel) -> str:
     """One kernel: name, time, launch configuration and resources."""
     parts = [
-        f"{quoted(found.name)}{'' if found.own else ' (of a library)'} {duration(found.seconds)}"
+        f"{quoted(kernel.name)}{'' if kernel.own else ' (of a library)'} {duration(kernel.seconds)}"
     ]
-    parts += [f"{found.launches} launches"] if found.launches != 1 else []
-    parts += [f"grid {dimensions(found.grid)}"] if found.grid else []
-    parts += [f"block {dimensions(found.block)}"] if found.block else []
-    parts += [f"{found.registers} registers"] if found.registers else []
-    parts += [f"{binary_size(found.shared_memory)} shared"] if found.shared_memory else []
-    parts += [f"{binary_size(found.local_memory)} of local memory"] if found.local_memory else []
+    parts += [f"{kernel.launches} launches"] if kernel.launches != 1 else []
+    parts += [f"grid {dimensions(kernel.grid)}"] if kernel.grid else []
+    parts += [f"block {dimensions(kernel.block)}"] if kernel.block else []
+    parts += [f"{kernel.registers} registers"] if kernel.registers else []
+    parts += [f"{binary_size(kernel.shared_memory)} shared"] if kernel.shared_memory else []
+    parts += [f"{binary_size(kernel.local_memory)} of local memory"] if kernel.local_memory else []
     return ", ".join(parts)
 
 
-def operator(found: Operator) -> str:
-    """One operator of PyTorch: how often, and how long."""
-    often = "" if found.calls == 1 else f" {found.calls} times"
-    return f"{quoted(found.name)}{often}" + (
-        f" ({duration(found.seconds)})" if found.seconds is not None else ""
+def describe_operator(operator: Operator) -> str:
+    """One operator of PyTorch: number of calls, and time."""
+    often = "" if operator.calls == 1 else f" {operator.calls} times"
+    return f"{quoted(operator.name)}{often}" + (
+        f" ({duration(operator.seconds)})" if operator.seconds is not None else ""
     )
 
 
-def machine_code(found: CodeFacts) -> str:
+def describe_machine_code(facts: CodeFacts) -> str:
     """Findings in the machine code of one kernel."""
     parts: list[str] = []
-    if found.load_bytes:
-        parts.append(f"a thread loads {_either(found.load_bytes)} B of global memory at once")
-    if found.store_bytes:
-        parts.append(f"stores {_either(found.store_bytes)} B")
+    if facts.load_bytes:
+        parts.append(f"a thread loads {_either(facts.load_bytes)} B of global memory at once")
+    if facts.store_bytes:
+        parts.append(f"stores {_either(facts.store_bytes)} B")
     tensor = (
-        f"tensor cores ({', '.join(found.tensor_cores)})"
-        if found.tensor_cores
+        f"tensor cores ({', '.join(facts.tensor_cores)})"
+        if facts.tensor_cores
         else "no tensor cores"
     )
-    parts += [tensor, *(["bulk copies (TMA)"] if found.bulk_copies else [])]
-    if found.local_accesses or found.local_memory:
-        size = f"{binary_size(found.local_memory)} of " if found.local_memory else ""
-        parts.append(f"{size}local memory (spills or arrays), {found.local_accesses} accesses")
-    return f"{quoted(found.kernel)}: {', '.join(parts)}"
+    parts += [tensor, *(["bulk copies (TMA)"] if facts.bulk_copies else [])]
+    if facts.local_accesses or facts.local_memory:
+        size = f"{binary_size(facts.local_memory)} of " if facts.local_memory else ""
+        parts.append(f"{size}local memory (spills or arrays), {facts.local_accesses} accesses")
+    return f"{quoted(facts.kernel)}: {', '.join(parts)}"
 
 
-def metric(found: Metric) -> str:
+def describe_metric(metric: Metric) -> str:
     """One figure of Nsight Compute."""
-    if found.unit == "fraction":
-        return f"{found.name} {percent(found.value)}"
-    if found.unit == "bytes":
-        return f"{found.name} {decimal(found.value, 'B')}"
+    if metric.unit == "fraction":
+        return f"{metric.name} {percent(metric.value)}"
+    if metric.unit == "bytes":
+        return f"{metric.name} {decimal(metric.value, 'B')}"
     return (
-        f"{found.name} {duration(found.value) if found.unit == 'seconds' else f'{found.value:.4g}'}"
+        f"{metric.name} "
+        f"{duration(metric.value) if metric.unit == 'seconds' else f'{metric.value:.4g}'}"
     )
 
 
-def bound(found: NcuDigest) -> str:
+def describe_bound(digest: NcuDigest) -> str:
     """The limit of the kernel, as a clause."""
     return {
         "memory": "it is bound by memory",
         "compute": "it is bound by arithmetic",
         "latency": "neither memory nor arithmetic is busy, so latency or too few threads limit it",
-    }[found.bound]
+    }[digest.bound]
 
 
-def hot_line(found: HotLine) -> str:
-    """A line of source that costs."""
-    code = f" {quoted(found.text, TEXT_LIMIT)}" if found.text.strip() else ""
-    place = f" of {quoted(found.file, FILE_LIMIT)}" if found.file else ""
-    return f"line {found.line}{place}{code} ({percent(found.share)} of the samples)"
+def describe_hot_line(line: HotLine) -> str:
+    """A line of source that takes time."""
+    code = f" {quoted(line.text, TEXT_LIMIT)}" if line.text.strip() else ""
+    place = f" of {quoted(line.file, FILE_LIMIT)}" if line.file else ""
+    return f"line {line.line}{place}{code} ({percent(line.share)} of the samples)"
 
 
-def place(found: SanitizerDigest) -> str:
+def describe_place(digest: SanitizerDigest) -> str:
     """Where an error was found: kernel, line, thread and block."""
-    parts = [f"in kernel {quoted(found.kernel)}"] if found.kernel else []
-    if found.line is not None:
+    parts = [f"in kernel {quoted(digest.kernel)}"] if digest.kernel else []
+    if digest.line is not None:
         parts.append(
-            f"line {found.line}" + (f" of {quoted(found.file, FILE_LIMIT)}" if found.file else "")
+            f"line {digest.line}"
+            + (f" of {quoted(digest.file, FILE_LIMIT)}" if digest.file else "")
         )
-    parts += [f"thread ({_numbers(found.thread)})"] if found.thread else []
-    parts += [f"block ({_numbers(found.block)})"] if found.block else []
+    parts += [f"thread ({_numbers(digest.thread)})"] if digest.thread else []
+    parts += [f"block ({_numbers(digest.block)})"] if digest.block else []
     return ", ".join(parts)
 
 
-def profile_lines(found: Profile) -> list[str]:
-    """All of a profile, a line for each thing that is known, with where it was taken."""
+def profile_lines(profile: Profile) -> list[str]:
+    """The profile in lines, each with its source."""
     lines: list[str] = []
-    if (seen := found.kernels) is not None:
-        lines += [f"{seen.source}: {kernel(each)}" for each in seen.kernels]
-        lines += [f"{seen.source}: PyTorch's {operator(each)}" for each in seen.operators]
-        lines += [f"{seen.source}: {each}" for each in _shares(seen)]
-    lines += [f"{each.source}: machine code of {machine_code(each)}" for each in found.code]
-    if (counted := found.ncu) is not None:
-        lines.append(
-            f"{counted.source}: Nsight Compute on {quoted(counted.kernel)}: {bound(counted)}"
-        )
-        lines += [f"{counted.source}: {metric(each)}" for each in counted.metrics]
+    if (kernels := profile.kernels) is not None:
+        lines += [f"{kernels.source}: {describe_kernel(each)}" for each in kernels.kernels]
         lines += [
-            f"{counted.source}: warps wait for {each.reason} {percent(each.share)}"
-            for each in counted.stalls
+            f"{kernels.source}: PyTorch's {describe_operator(each)}" for each in kernels.operators
         ]
-        lines += [f"{counted.source}: {hot_line(each)}" for each in counted.lines]
-    if (error := found.sanitizer) is not None:
-        told = f"{error.error or 'no error'} {place(error)} {error.details}"
-        lines.append(f"{error.source}: {error.tool}: {told.strip()}")
-    return [*lines, *found.notes]
+        lines += [f"{kernels.source}: {each}" for each in _shares(kernels)]
+    lines += [
+        f"{each.source}: machine code of {describe_machine_code(each)}" for each in profile.code
+    ]
+    if (ncu := profile.ncu) is not None:
+        lines.append(f"{ncu.source}: Nsight Compute on {quoted(ncu.kernel)}: {describe_bound(ncu)}")
+        lines += [f"{ncu.source}: {describe_metric(each)}" for each in ncu.metrics]
+        lines += [
+            f"{ncu.source}: warps wait for {each.reason} {percent(each.share)}"
+            for each in ncu.stalls
+        ]
+        lines += [f"{ncu.source}: {describe_hot_line(each)}" for each in ncu.lines]
+    if (error := profile.sanitizer) is not None:
+        report = f"{error.error or 'no error'} {describe_place(error)} {error.details}"
+        lines.append(f"{error.source}: {error.tool}: {report.strip()}")
+    return [*lines, *profile.notes]
 
 
 FILTERS: Mapping[str, Callable[..., str]] = {
-    "bound": bound,
-    "hot_line": hot_line,
-    "kernel": kernel,
-    "machine_code": machine_code,
-    "metric": metric,
-    "operator": operator,
+    "bound": describe_bound,
+    "hot_line": describe_hot_line,
+    "kernel": describe_kernel,
+    "machine_code": describe_machine_code,
+    "metric": describe_metric,
+    "operator": describe_operator,
     "percent": percent,
     "quoted": quoted,
 }
-"""For the templates."""
+"""Filters of the templates."""
 
 
-def _shares(seen: KernelProfile) -> list[str]:
-    told = [f"own share of the time {percent(seen.coverage)}"] if seen.coverage is not None else []
-    told += [f"idle between launches {duration(seen.idle)}"] if seen.idle is not None else []
-    return told + ([f"{seen.cores:.1f} cores busy"] if seen.cores is not None else [])
+def _shares(profile: KernelProfile) -> list[str]:
+    shares = (
+        [f"own share of the time {percent(profile.coverage)}"]
+        if profile.coverage is not None
+        else []
+    )
+    shares += (
+        [f"idle between launches {duration(profile.idle)}"] if profile.idle is not None else []
+    )
+    return shares + ([f"{profile.cores:.1f} cores busy"] if profile.cores is not None else [])
 
 
 def _either(numbers: tuple[int, ...]) -> str:

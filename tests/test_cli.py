@@ -528,9 +528,7 @@ def test_a_problem_that_has_changed_must_be_asked_for(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("1024", "512"))
     code, out, err = run("judge", str(file), "--turn", "1")
     assert (code, out, err.count("\n")) == (2, "", 1)
-    assert (
-        "7_Double is not there as it was recorded: its source has changed since; restore it" in err
-    )
+    assert "7_Double is not available as recorded: its source has changed since; restore it" in err
     assert "--problem" in err
 
     def asked(name: Path) -> Problem:

@@ -126,7 +126,7 @@ def test_every_setting_is_an_option(command: str, monkeypatch: pytest.MonkeyPatc
             "setting templates='kevin': Input should be 'default' or 'kevin-paper'",
         ),
         (["--examples", "two"], "examples='two': give zero, one, few, retrieved"),
-        (["--examples", "retrieved"], "no index is given"),
+        (["--examples", "retrieved"], "need an index"),
         (["--examples", "retrieved", "--index", "nowhere"], "there is no index at"),
         (
             ["-o", "settings.examples=retrieved:2", "-o", "settings.index=nowhere"],
@@ -158,7 +158,7 @@ def test_bad_settings_are_one_clear_line(command: str, words: list[str], said: s
     ("words", "said"),
     [
         (["-o", "settings.examples=two"], "give zero, one, few, retrieved"),
-        (["-o", "settings.examples=retrieved"], "no index is given"),
+        (["-o", "settings.examples=retrieved"], "need an index"),
         (
             ["-o", "settings.examples=retrieved", "-o", "settings.index=nowhere"],
             "there is no index at",

@@ -112,7 +112,7 @@ def test_a_broken_file_is_one_clear_line(tmp_path: Path) -> None:
     (other / "1_P.py").write_text(SOURCE)
     (tmp_path / "other" / "difficulty.json").write_text(json.dumps({"problems": {}}))
     with pytest.raises(
-        ProblemError, match=r"cannot read .*difficulty\.json.*write it anew with benchmarks"
+        ProblemError, match=r"cannot read .*difficulty\.json.*regenerate it with benchmarks"
     ) as caught:
         measured(parse_problem(other / "1_P.py"))
     assert "\n" not in str(caught.value)

@@ -123,10 +123,10 @@ def test_a_remark_is_sent_and_recorded_with_its_turn_alone(tmp_path: Path) -> No
         until(played, Judged)
         played.ask()
         until(played, Judged)
-    for chat, sent in zip(policy.asked, recorded(tmp_path)[0].turns, strict=True):
+    for chat, sent in zip(policy.chats, recorded(tmp_path)[0].turns, strict=True):
         assert sent.messages == chat
-    assert policy.asked[0][-1].content.endswith("Use fewer registers.")
-    assert "Use fewer registers." not in policy.asked[1][-1].content
+    assert policy.chats[0][-1].content.endswith("Use fewer registers.")
+    assert "Use fewer registers." not in policy.chats[1][-1].content
 
 
 def test_a_person_may_take_a_turn_in_the_models_place(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_a_turn_is_taken_again_in_an_episode_of_its_own(tmp_path: Path) -> None:
         played.again(2)
         [started] = until(played, Started)
         assert isinstance(started, Started)
-        assert started.messages == policy.asked[1]
+        assert started.messages == policy.chats[1]
         played.ask()
         until(played, Judged)
         played.again(1)

@@ -10,7 +10,7 @@ from kevin_env.app.errors import BadInput
 from kevin_env.extract import Extracted, extract
 from kevin_env.policies import HumanPolicy, PolicyError, Quit, Refused, ScriptedPolicy, for_sample
 from kevin_env.policies.openai import OpenAIPolicy
-from kevin_env.policies.thinking import Spoken, make_reply
+from kevin_env.policies.thinking import VisibleText, make_reply
 from kevin_env.record import Message, Reply
 
 CHAT = (
@@ -109,10 +109,10 @@ def test_an_answer_that_speaks_of_the_tags_keeps_its_code() -> None:
 )
 def test_a_listener_does_not_hear_reasoning(text: str, heard: str, size: int) -> None:
     pieces: list[str] = []
-    spoken = Spoken(pieces.append)
+    visible = VisibleText(pieces.append)
     for start in range(0, len(text), size):
-        spoken.hear(text[start : start + size])
-    spoken.end()
+        visible.feed(text[start : start + size])
+    visible.end()
     assert "".join(pieces) == heard
 
 

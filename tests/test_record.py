@@ -282,7 +282,7 @@ def test_a_problem_is_found_again_only_as_it_was(tmp_path) -> None:
     ref = ProblemRef.of(problem)
     assert ref.load() == problem
     path.write_text(SOURCE.replace("1024", "512"))
-    with pytest.raises(ProblemError, match="not there as it was recorded"):
+    with pytest.raises(ProblemError, match="not available as recorded"):
         ref.load()
 
 

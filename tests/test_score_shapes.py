@@ -153,7 +153,7 @@ def test_a_score_is_refused_on_the_device_that_auto_means() -> None:
 
 
 def test_a_time_without_its_roofline_is_an_error() -> None:
-    with pytest.raises(ValueError, match="no fraction of the roofline here; choose another score"):
+    with pytest.raises(ValueError, match="no fraction of the roofline; choose another score"):
         SCORES["roofline"](correct(2.0))
 
 
@@ -235,7 +235,7 @@ WRONG = outcome("correctness", "values")
 def test_a_sum_without_a_meaning_is_refused(terms) -> None:
     with pytest.raises(
         ValueError,
-        match=r"give a finite number other than 0|has no low end; cap what has a negative",
+        match=r"give a finite number other than 0|has no lower bound; cap components with a negative",
     ):
         WeightedSum(terms)
 

@@ -70,7 +70,7 @@ def query_index(folder: Path, problem: Problem, language: str, most: int) -> lis
 
 def found_row(found: Found) -> dict[str, Any]:
     """The pair's fields and its similarity (`likeness`), for JSON."""
-    return found.pair.model_dump(mode="json") | {"likeness": found.likeness}
+    return found.pair.model_dump(mode="json") | {"likeness": found.similarity}
 
 
 def show_found(console: Console, results: Sequence[Found]) -> None:
@@ -79,7 +79,7 @@ def show_found(console: Console, results: Sequence[Found]) -> None:
     for found in results:
         speedup = "" if found.pair.speedup is None else f"{found.pair.speedup:.2f}x"
         table.add_row(
-            f"{found.likeness:.3f}",
+            f"{found.similarity:.3f}",
             shown(found.pair.id),
             found.pair.language,
             shown(found.pair.entry),

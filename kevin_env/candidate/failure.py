@@ -30,7 +30,7 @@ _NO_CUDA = (
     "which is interpreted."
 )
 _NEEDS_CUDA = ("_lazy_init", "_join_cuda_home")
-"""Functions of torch that raise where there is no GPU, or no compiler for one."""
+"""Functions of torch that raise without a GPU, or without a compiler for one."""
 _TENSOR = re.compile(r"\btensor\(\[[^()]*(?:\([^()]*\)[^()]*)*(?:\)|$)")
 
 
@@ -105,18 +105,18 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 def _unwrapped(error: BaseException) -> list[BaseException]:
     """An error of Triton's interpreter and its causes: the kernel's own error comes last."""
-    found = [error]
+    chain = [error]
     while (
-        type(found[-1]).__name__ == "InterpreterError"
-        and (cause := found[-1].__cause__)
-        and len(found) < 10
+        type(chain[-1]).__name__ == "InterpreterError"
+        and (cause := chain[-1].__cause__)
+        and len(chain) < 10
     ):
-        found.append(cause)
-    return found
+        chain.append(cause)
+    return chain
 
 
 def _needs_cuda(error: BaseException) -> bool:
-    """Whether torch raised it because there is no CUDA."""
+    """Whether torch raised it for lack of CUDA."""
     frames = traceback.extract_tb(error.__traceback__, limit=-1)
     return (
         os.environ.get("CUDA_VISIBLE_DEVICES") == ""
@@ -129,15 +129,15 @@ def _frames(error: BaseException, path: str) -> list[Frame]:
     """Frames in the submission's file along the causes, outermost first, each line once."""
     linecache.checkcache(path)
     *outer, inner = _unwrapped(error)
-    found: list[Frame] = []
+    frames: list[Frame] = []
     for link in reversed(list(_chain(inner))):
-        found = _own_frames(link, path) or found
-    found = (
+        frames = _own_frames(link, path) or frames
+    frames = (
         [frame for link in outer for frame in _own_frames(link, path)]
-        + found
+        + frames
         + _compiled(error, path)
     )
-    return [*reversed(dict.fromkeys(reversed(found)))]  # keeps the last of each: the error is there
+    return [*reversed(dict.fromkeys(reversed(frames)))]  # the last of each has the error
 
 
 def _own_frames(error: BaseException, path: str) -> list[Frame]:

@@ -1,4 +1,4 @@
-"""A fake CUDA device: tensors without bytes, and properties queried on the real device before.
+"""A fake CUDA device: tensors without bytes, and properties of the real device.
 
 A fork of a process that has a CUDA context cannot use CUDA. Until its kernels are compiled, a
 submission only needs shapes, addresses and device properties. Parts of torch and Triton are
@@ -107,7 +107,7 @@ def _replace_triton(properties: Any, compile_kernel: Callable[..., Any]) -> None
 
 
 def _driver(properties: Any) -> Any:
-    """Triton's CUDA driver without a device; it compiles its C source only when that is used."""
+    """Triton's CUDA driver without a device; its C source is compiled only if used."""
     from triton.backends.nvidia.driver import CudaDriver, CudaLauncher
 
     driver: Any = CudaDriver.__new__(CudaDriver)
@@ -119,7 +119,7 @@ def _driver(properties: Any) -> Any:
 
 
 class _Utils:
-    """Triton's `CudaUtils`; the original is compiled when something else of it is used."""
+    """Triton's `CudaUtils`; the original is compiled when anything else is used."""
 
     def __init__(self, properties: Any) -> None:
         self._properties = properties
@@ -192,11 +192,11 @@ def _apply(
     """`nn.Module._apply` without exchanging the bytes of parameters."""
     for module in model.modules():
         places: list[dict[str, Any]] = [module._parameters, module._buffers]
-        for held in places:
-            for name, tensor in held.items():
+        for attributes in places:
+            for name, tensor in attributes.items():
                 if tensor is not None and (changed := change(tensor)) is not tensor:
                     is_parameter = isinstance(tensor, nn.Parameter)
-                    held[name] = (
+                    attributes[name] = (
                         nn.Parameter(changed, tensor.requires_grad) if is_parameter else changed
                     )
     return model

@@ -1,4 +1,4 @@
-"""What Triton's interpreter lacks on a machine without a GPU: tuning, and CUDA's device library."""
+"""Tuning and CUDA's device library for Triton's interpreter on a machine without a GPU."""
 
 import contextlib
 import importlib
@@ -40,7 +40,7 @@ _OTHERS: dict[str, Callable[..., torch.Tensor]] = {
 
 
 def complete() -> None:
-    """Has `triton.autotune` take the first configuration, and implements the device library.
+    """Makes `triton.autotune` take the first configuration, and implements the device library.
 
     Tuning measures on a device, and the library's functions are stubs. Functions of floats are
     computed by torch; the others raise NotImplementedError when they are called.
@@ -68,7 +68,7 @@ def _computed(name: str, function: Callable[..., torch.Tensor] | None) -> Callab
     def call(*arguments: Any, **_: Any) -> Any:
         if function is None:
             raise NotImplementedError(
-                f"libdevice.{name} is not there in Triton's interpreter: it needs a GPU"
+                f"libdevice.{name} is missing in Triton's interpreter: it needs a GPU"
             )
         return _applied(function, arguments)
 
@@ -88,8 +88,8 @@ def _applied(function: Callable[..., torch.Tensor], arguments: tuple[Any, ...]) 
         torch.as_tensor(each.handle.data if isinstance(each, tl.tensor) else float(each))
         for each in arguments
     ]
-    given = wide[0].dtype if isinstance(arguments[0], tl.tensor) else torch.float32
+    dtype = wide[0].dtype if isinstance(arguments[0], tl.tensor) else torch.float32
     with _disable_current_modes():  # not recorded: Triton computes
-        result = function(*(each.to(given) for each in wide)).numpy()
+        result = function(*(each.to(dtype) for each in wide)).numpy()
     shaped = tl.block_type(kind, list(result.shape)) if result.ndim else kind
     return tl.tensor(TensorHandle(result, kind), shaped)

@@ -1,4 +1,4 @@
-"""A submission's model in the candidate process: loaded, constructed, and given its inputs."""
+"""A submission's model in the candidate process: loading, construction, inputs."""
 
 import importlib.util
 import sys
@@ -18,7 +18,7 @@ from kevin_env.extension.build import install
 
 Message = dict[str, Any]
 MAX_PAIRED = 8
-"""Weights paired with a buffer by shape that are reported."""
+"""Limit of reported weights that were paired with a buffer by shape."""
 
 
 class LoadedModel:
@@ -34,8 +34,8 @@ class LoadedModel:
         regions: Memory shared with the judge, by name.
         arguments: The staged inputs.
         held: What keeps the memory of the last outputs alive.
-        recorder: Of the next call, if that is to be recorded.
-        kernels: Kernels that earlier recorded calls ran.
+        recorder: Of the next call, if it is recorded.
+        kernels: Kernels of earlier recorded calls.
     """
 
     def __init__(self, channel: Channel) -> None:
@@ -89,7 +89,7 @@ class LoadedModel:
 
         With `record`, arguments of a `Recorder`, the next call is recorded.
         """
-        given = [self.regions["weights"].tensor(spec).clone() for spec in tensors]
+        init_tensors = [self.regions["weights"].tensor(spec).clone() for spec in tensors]
         self.model, self.arguments, self.held = None, [], []
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = (
             precision == "tf32"
@@ -98,13 +98,13 @@ class LoadedModel:
         self.recorder = Recorder(self.path, self.kernels, **record) if record else None
         recorded = self.recorder.watch() if self.recorder and self.context else nullcontext()
         with torch.no_grad(), weights.Creation() as creation, recorded:
-            model = self._model(*tree.put_together(init, given))
+            model = self._model(*tree.put_together(init, init_tensors))
         order = creation.names(model) if isinstance(model, nn.Module) else []
         if isinstance(model, nn.Module):
             model.to(self.device)
         with torch.no_grad():
-            theirs = {name: self.regions["weights"].tensor(spec) for name, spec in state.items()}
-            paired = weights.hand_over(model, theirs, parameters, order)
+            values = {name: self.regions["weights"].tensor(spec) for name, spec in state.items()}
+            paired = weights.load_weights(model, values, parameters, order)
         self.model = torch.compile(model) if compiled else model
         self.synchronize()
         return {"paired": paired[:MAX_PAIRED]}

@@ -2,8 +2,8 @@
 
 Each input case runs in a fork of this process, on tensors with shapes and no bytes (`fake_cuda`):
 the model is constructed and called, and each kernel that would be launched is compiled into the
-candidate's cache, in a process of its own. Only files in a folder that the submission may write to
-come back, and a fork can do nothing that the submission could not do at import. A failing fork is
+candidate's cache, in a separate process. Only files in a folder that the submission may write
+remain, and a fork can do nothing that the submission could not do at import. A failing fork is
 ignored: the real call compiles, and fails there.
 """
 
@@ -77,7 +77,7 @@ def in_copies(
 
 
 class Compilations:
-    """Compilations in processes of their own; each is done once for all forks.
+    """Compilations in separate processes; each is done once for all forks.
 
     Args:
         claims: An empty folder in which forks mark what they compile.

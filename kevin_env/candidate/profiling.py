@@ -1,7 +1,7 @@
 """Profiles calls from inside: dispatched operators, launched kernels, busy cores.
 
-torch records it in the submission's process, which the submission may have rewritten: a claim, for
-advice only.
+torch records it in the submission's process, which the submission may have rewritten: a claim, used
+only as advice.
 """
 
 import json
@@ -25,7 +25,7 @@ LONGEST_NAME = 512
 _ON_DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
 
 
-def look(call: Callable[[], object], device: torch.device, folder: Path) -> dict[str, Any]:
+def profile_calls(call: Callable[[], object], device: torch.device, folder: Path) -> dict[str, Any]:
     """Calls a few times and returns what was recorded, as JSON; times in seconds, over all calls.
 
     Args:
@@ -91,12 +91,12 @@ def _launches(profiler: torch.profiler.profile, folder: Path) -> list[list[Any]]
     profiler.export_chrome_trace(str(path))
     events = json.loads(path.read_text(encoding="utf-8", errors="replace"))["traceEvents"]
     path.unlink()
-    found = sorted((e for e in events if e.get("cat") in _ON_DEVICE), key=lambda e: e["ts"])
+    launches = sorted((e for e in events if e.get("cat") in _ON_DEVICE), key=lambda e: e["ts"])
     return [
         [
             e["name"][:LONGEST_NAME], e["ts"] / 1e6, e["dur"] / 1e6, e["args"].get("grid"),
             e["args"].get("block"),
             e["args"].get("registers per thread"), e["args"].get("shared memory"),
         ]
-        for e in found[:MOST_LAUNCHES]
+        for e in launches[:MOST_LAUNCHES]
     ]  # fmt: skip

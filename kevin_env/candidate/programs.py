@@ -79,7 +79,7 @@ def _fork(work: Callable[[], int], environment: dict[str, str]) -> int:
             faulthandler.disable()  # a crash of a fork is not one of this process
             os.environ.update(environment)
             os._exit(work())
-        except BaseException:  # the boundary round the submission
+        except BaseException:  # the submission may raise anything
             traceback.print_exc()
             sys.stderr.flush()
         finally:
@@ -195,8 +195,8 @@ class Orders:
     def artefacts(self, folder: str) -> Message:
         """Files in a folder that may hold compiled device code, the largest first."""
         patterns = ("*.cubin", "*.so", "*.ptx")
-        found = {path for each in patterns for path in Path(folder).rglob(each) if path.is_file()}
+        files = {path for each in patterns for path in Path(folder).rglob(each) if path.is_file()}
         of_triton = ("cuda_utils", "__triton_launcher", "launcher")
-        kept = [path for path in found if not path.name.startswith(of_triton)]
+        kept = [path for path in files if not path.name.startswith(of_triton)]
         largest = sorted(kept, key=lambda path: -path.stat().st_size)[:MAX_FILES]
         return {"files": [str(path) for path in largest]}

@@ -1,4 +1,4 @@
-"""Records what a call of the submission does: operations that torch dispatches, and own kernels.
+"""Records a call of the submission: operations that torch dispatches, and own kernels.
 
 All of it happens in the submission's process, which it may have rewritten: a claim. The judge
 applies the rules to it (`kevin_env.rules.recorded`), and decides which operations are recorded.
@@ -37,9 +37,9 @@ LAUNCHERS = (
 _DRIVER = frozenset(
     ["cuLaunchKernel", "cuLaunchKernelEx", "cuLaunchCooperativeKernel", "cudaLaunchKernel"]
 )
-"""Launchers through ctypes: a library keeps each function that was ever looked up in it."""
+"""Launchers through ctypes: a library keeps each function once it was looked up."""
 _PACKAGES = ("cupy", "numba", "pycuda", "cuda.core", "cutlass", "tilelang")
-"""Packages whose launches are not recorded: having imported one counts."""
+"""Packages whose launches are not recorded: importing one counts."""
 _CACHES = ("TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR")
 """Folders of libraries that Triton and torch built."""
 _INSTALLED = str(Path(torch.__file__).parents[1])
@@ -75,7 +75,7 @@ class Recorder:
         """Storages that hold weights or copies of them."""
         self._libraries: dict[str, Library] = {}
         self._hooked: dict[str, Library] = {}
-        """Those that are Python modules and whose calls are still watched."""
+        """Those that are Python modules and still watched."""
 
     @contextmanager
     def watch(self, model: Any = None) -> Iterator[None]:
@@ -116,7 +116,7 @@ class Recorder:
             )
         loaded = self._loaded()
         for path, library in loaded.items():
-            if path not in self._libraries or not library.modules:  # whose calls are not seen
+            if path not in self._libraries or not library.modules:  # whose calls are not observed
                 self._kernels[_name(path)] = None
         if not self._kernels:
             self._look_among(gc.get_objects(), loaded)
@@ -143,17 +143,17 @@ class Recorder:
             {_name(path): None for path, library in loaded.items() if library.modules & modules}
         )
 
-    def note(self, name: str, given: list[torch.Tensor], made: list[torch.Tensor]) -> None:
+    def note(self, name: str, inputs: list[torch.Tensor], outputs: list[torch.Tensor]) -> None:
         """Records an operation with its tensor arguments and results."""
-        weights = bool(given) and all(_storage(each) in self._packed for each in given)
-        (self._packed.update if weights else self._packed.difference_update)(map(_storage, made))
+        weights = bool(inputs) and all(_storage(each) in self._packed for each in inputs)
+        (self._packed.update if weights else self._packed.difference_update)(map(_storage, outputs))
         if (
             name in self._harmless
             or name.partition("::")[0] not in self._namespaces
             or not self._counts()
         ):
             return
-        elements = max((each.numel() for each in (*given, *made)), default=0)
+        elements = max((each.numel() for each in (*inputs, *outputs)), default=0)
         key = (name[:LONGEST], self._line(sys._getframe(1)), weights)
         if key in self._operations or len(self._operations) < MOST:
             self._operations[key] = max(elements, self._operations.get(key, 0))
@@ -168,7 +168,7 @@ class Recorder:
         return frame.f_lineno if frame else None
 
     def _loaded(self) -> "dict[str, Library]":
-        """Loaded libraries in the submission's folder that Triton and torch did not put there."""
+        """Loaded libraries in the submission's folder, except those by Triton and torch."""
         caches = tuple(os.environ[name] for name in _CACHES if os.environ.get(name))
         with Path("/proc/self/maps").open(encoding="utf-8", errors="replace") as maps:
             paths = {
@@ -237,18 +237,20 @@ class _Mode(TorchDispatchMode):
         return False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        given = list(_tensors((args, kwargs)))
-        result = self._run(func, given, args, kwargs or {})
+        inputs = list(_tensors((args, kwargs)))
+        result = self._run(func, inputs, args, kwargs or {})
         name = func._schema.name if hasattr(func, "_schema") else f"{func.namespace}::{func.name()}"
-        self._recorder.note(name, given, list(_tensors(result)))
+        self._recorder.note(name, inputs, list(_tensors(result)))
         return result
 
-    def _run(self, func: Any, given: list[torch.Tensor], args: Any, kwargs: Any) -> Any:
+    def _run(self, func: Any, inputs: list[torch.Tensor], args: Any, kwargs: Any) -> Any:
         """Also records what an operator that is not torch's dispatches in turn."""
         if getattr(func, "namespace", "aten") == "aten" or not hasattr(func, "redispatch"):
             return func(*args, **kwargs)
         keys = torch._C.DispatchKey
-        on_gpu = any(each.is_cuda for each in given) or (not given and torch.cuda.is_initialized())
+        on_gpu = any(each.is_cuda for each in inputs) or (
+            not inputs and torch.cuda.is_initialized()
+        )
         with self:
             return func.redispatch(
                 torch._C.DispatchKeySet(keys.CUDA if on_gpu else keys.CPU), *args, **kwargs

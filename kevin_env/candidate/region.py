@@ -38,7 +38,7 @@ class Region:
         """The tensor that `spec` describes, as a view into the region.
 
         Raises:
-            ValueError: if it does not lie in the region; a spec may come from the other side.
+            ValueError: if it does not lie in the region; a spec may come from the other process.
         """
         offset, dtype, shape, stride = (
             spec["offset"],
@@ -117,7 +117,7 @@ def map_handle(handle: str, size: int, device: torch.device) -> Region:
 
 
 def poison(device: torch.device) -> None:
-    """Fills memory that torch caches on a GPU; on a CPU, all that malloc returns from now on."""
+    """Fills memory cached by torch on a GPU; on a CPU, all later results of malloc."""
     if device.type == "cpu":
         ctypes.CDLL(None).mallopt(_PERTURB, 0x100 | (POISON ^ 0xFF))  # 0 would disable it
         return

@@ -2,7 +2,7 @@
 
 `stage` gives shapes and places of the next inputs, which still hold old bytes. `go` calls the model
 and answers where the outputs lie. On a GPU the calls are only queued by then: they wait for a word
-in device memory, which the judge writes once the inputs are there. `finish` waits for them.
+in device memory, which the judge writes once the inputs are written. `finish` waits for them.
 """
 
 import gc
@@ -34,7 +34,7 @@ class Runtime(LoadedModel, programs.Orders):
             failure.clear_errno()
             try:
                 answer = getattr(self, name)(**order)
-            except BaseException as error:  # the boundary round the submission
+            except BaseException as error:  # the submission may raise anything
                 answer = {
                     "failure": failure.describe(
                         error, self.path, self.device if self.context else None
@@ -60,7 +60,7 @@ class Runtime(LoadedModel, programs.Orders):
         return {}
 
     def forget(self) -> Message:
-        """Unloads the submission and resets what it may have set; other trusted code follows."""
+        """Unloads the submission and resets global state; other trusted code follows."""
         self.entry = None
         sys.modules.pop("submission", None)
         torch.set_default_dtype(torch.float32)
@@ -119,7 +119,7 @@ class Runtime(LoadedModel, programs.Orders):
     def profile(self) -> Message:
         """Profiles calls on the first staged set from inside, with torch."""
         with torch.no_grad():
-            return profiling.look(
+            return profiling.profile_calls(
                 lambda: self.model(*self.arguments), self.device, Path(self.path).parent
             )
 
@@ -144,7 +144,7 @@ class Runtime(LoadedModel, programs.Orders):
         return {}
 
     def _claim(self, output: Any) -> Message:
-        """Where an output lies; what the judge cannot read there is copied to the outbox."""
+        """The place of an output; tensors that the judge cannot read are copied to the outbox."""
         try:
             skeleton, tensors = tree.take_apart(output)
         except tree.Unsupported as error:
@@ -158,7 +158,7 @@ class Runtime(LoadedModel, programs.Orders):
         return {"skeleton": skeleton, "tensors": places}
 
     def _place(self, tensor: torch.Tensor, free: int) -> tuple[Message, int]:
-        """A tensor's description, and the bytes of the outbox that it took."""
+        """A tensor's description, and the bytes that it takes in the outbox."""
         described = (
             {"device": tensor.device.type, **spec_of(tensor, 0)}
             if tensor.layout == torch.strided

@@ -1,4 +1,4 @@
-"""The submission as a program of its own, for tools that start one.
+"""The submission as a separate program, for tools that start one.
 
 The judge writes `job.json` to its folder and, except for jobs that only load, `call.json`, with
 weights and inputs in files beside them. The model is constructed, warmed up, and called once

@@ -85,9 +85,7 @@ def _decode(tag: str, value: Any, walk: Callable[[Skeleton], Any]) -> Any:
             return float.fromhex(value)
         case "complex":
             return complex(float.fromhex(value[0]), float.fromhex(value[1]))
-        case "dtype" if value in vars(
-            torch
-        ):  # `getattr` would import parts of torch that are asked for by name
+        case "dtype" if value in vars(torch):  # `getattr` would import lazy parts of torch
             return vars(torch)[value]
         case "list":
             return [walk(child) for child in value]

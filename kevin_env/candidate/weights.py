@@ -2,9 +2,9 @@
 
 By name if name and shape agree; the rest by shape and order of creation, parameters before buffers.
 Sides of length 1 do not count, and lazy parameters (`nn.LazyLinear`) match by name only. A
-parameter of the reference without a unique place is an error, never a guess. A model that overrides
+parameter of the reference without a unique match is an error, never a guess. A model that overrides
 `load_state_dict` gets the reference's state. A model with other loading code first gets that state
-as a checkpoint; if some of it is left over, it is matched like any other model.
+as a checkpoint; if some of it is unused, it is matched like any other model.
 """
 
 from collections import defaultdict
@@ -66,7 +66,8 @@ class Creation:
 
     def _note(self, module: nn.Module, name: str, tensor: torch.Tensor | None) -> None:
         if tensor is not None and tensor not in self._places:
-            self._places[tensor] = self._count  # not the size: entries vanish with their modules
+            # Not the size, since entries vanish with their modules.
+            self._places[tensor] = self._count
             self._count += 1
 
 
@@ -74,7 +75,7 @@ class Unmatched(ValueError):
     """The reference's weights do not fit the submission's model."""
 
 
-def hand_over(
+def load_weights(
     model: object, weights: State, parameters: Iterable[str], order: Iterable[str] = ()
 ) -> list[tuple[str, str]]:  # fmt: skip
     """Loads the reference's weights into `model`, in place.
@@ -82,15 +83,15 @@ def hand_over(
     Args:
         model: The submission's model.
         weights: The reference's parameters and buffers, in the order of creation.
-        parameters: Names of those that are parameters: each must find a place, buffers need not.
+        parameters: Names of the parameters among them: each must be matched, buffers need not.
         order: Names of the model's state in the order of creation.
 
     Returns:
         Pairs of a parameter of the reference and the buffer it was matched with by shape, which may
-        be meant for something else.
+        have another purpose.
 
     Raises:
-        Unmatched: if a parameter finds no place, or several.
+        Unmatched: if a parameter has no match, or several.
     """
     required = list(parameters)
     if not isinstance(model, nn.Module):
@@ -112,7 +113,7 @@ def hand_over(
         return []
     state = model.state_dict()
     model.load_state_dict(
-        {own: _as_held(weights[of], state[own]) for own, of in places.items()}, strict=False
+        {own: _shaped_like(weights[of], state[own]) for own, of in places.items()}, strict=False
     )
     own_parameters = {name for name, _ in model.named_parameters(remove_duplicate=False)}
     return [
@@ -128,52 +129,52 @@ def match(
     """Maps entries of the model's state to the reference's weights.
 
     Raises:
-        Unmatched: see `hand_over`.
+        Unmatched: see `load_weights`.
     """
     state = model.state_dict()
     own = {name: state[name] for name in dict.fromkeys((*order, *state)) if name in state}
-    lazy = {name for name, held in own.items() if is_lazy(held)}
+    lazy = {name for name, tensor in own.items() if is_lazy(tensor)}
     places = {
         n: n for n in own if n in weights and (n in lazy or _form(own[n]) == _form(weights[n]))
     }
     own_parameters = {name for name, _ in model.named_parameters(remove_duplicate=False)}
     optional = [name for name in weights if name not in set(required)]
-    for given in (required, optional):
+    for names in (required, optional):
         for holders in (own_parameters, set(own) - own_parameters):
-            _pair_by_shape(places, own, weights, [n for n in own if n in holders - lazy], given)
-    lost = [name for name in required if name not in places.values()]
-    if lost:
-        raise Unmatched(_explain(lost, own, weights, places))
+            _pair_by_shape(places, own, weights, [n for n in own if n in holders - lazy], names)
+    unmatched = [name for name in required if name not in places.values()]
+    if unmatched:
+        raise Unmatched(_explain(unmatched, own, weights, places))
     return places
 
 
 def _pair_by_shape(
-    places: dict[str, str], own: State, weights: State, holders: list[str], given: list[str]
+    places: dict[str, str], own: State, weights: State, holders: list[str], sources: list[str]
 ) -> None:
     """Pairs the rest in order, for each shape of which both have the same number."""
     taken = set(places.values())
-    ours, theirs = defaultdict[Form, list[str]](list), defaultdict[Form, list[str]](list)
+    free, wanted = defaultdict[Form, list[str]](list), defaultdict[Form, list[str]](list)
     for name in holders:
         if name not in places:
-            ours[_form(own[name])].append(name)
-    for name in given:
+            free[_form(own[name])].append(name)
+    for name in sources:
         if name not in taken:
-            theirs[_form(weights[name])].append(name)
-    for shape, names in theirs.items():
-        if len(names) == len(ours[shape]):
-            places.update(zip(ours[shape], names, strict=True))
+            wanted[_form(weights[name])].append(name)
+    for shape, names in wanted.items():
+        if len(names) == len(free[shape]):
+            places.update(zip(free[shape], names, strict=True))
 
 
 def _form(tensor: torch.Tensor) -> Form:
     return tuple(side for side in tensor.shape if side != 1)
 
 
-def _as_held(tensor: torch.Tensor, held: torch.Tensor) -> torch.Tensor:
-    return tensor if is_lazy(held) else tensor.reshape(held.shape)
+def _shaped_like(tensor: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+    return tensor if is_lazy(target) else tensor.reshape(target.shape)
 
 
 def _loads_itself(model: nn.Module) -> bool:
-    """Whether a module has loading code that is not torch's."""
+    """Whether a module has loading code other than torch's."""
     codes = [
         (each._load_from_state_dict, *each._load_state_dict_pre_hooks.values())
         for each in model.modules()
@@ -192,15 +193,17 @@ def _is_checkpoint_of(model: nn.Module, weights: State, required: list[str]) -> 
     That code may leave entries in the state, and may write to parameters instead of renaming.
     """
     before = {
-        name: held.detach().clone() for name, held in model.named_parameters() if not is_lazy(held)
+        name: parameter.detach().clone()
+        for name, parameter in model.named_parameters()
+        if not is_lazy(parameter)
     }
-    with suppress(Exception):  # other names: all is loaded again
+    with suppress(Exception):  # the names differ: everything is loaded again
         missing, unexpected = model.load_state_dict(weights, strict=False)
-        left = {name: held for name, held in model.named_parameters() if name in missing}
+        left = {name: parameter for name, parameter in model.named_parameters() if name in missing}
         written = [
             name
-            for name, held in left.items()
-            if not (name in before and _same(held, before[name]))
+            for name, parameter in left.items()
+            if not (name in before and _same(parameter, before[name]))
         ]
         return len(written) == len(left) and (bool(written) or set(required).isdisjoint(unexpected))
     return False
@@ -210,11 +213,11 @@ def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
     return bool(((one == other) | (one.isnan() & other.isnan())).all())
 
 
-def _explain(lost: list[str], own: State, weights: State, places: dict[str, str]) -> str:
-    wanted = ", ".join(_label(name, weights[name]) for name in lost[:4])
+def _explain(unmatched: list[str], own: State, weights: State, places: dict[str, str]) -> str:
+    missing = ", ".join(_label(name, weights[name]) for name in unmatched[:4])
     free = ", ".join(_label(name, own[name]) for name in own if name not in places) or "none"
     return (
-        f"weights not matched: {wanted}; unmatched in ModelNew: {free}. Weights are "
+        f"weights not matched: {missing}; unmatched in ModelNew: {free}. Weights are "
         "matched by name, else by shape and order: declare a parameter of the same name and "
         "shape, or override load_state_dict"
     )

@@ -19,7 +19,7 @@ _MAX_FDS = 16
 
 
 class WireError(Exception):
-    """The other end broke the protocol: too long, or no JSON object."""
+    """The other end violated the protocol: too long, or no JSON object."""
 
 
 class Closed(WireError):
@@ -85,11 +85,11 @@ class Channel:
             if sent < len(frame):
                 self.sock.sendall(frame[sent:])
         except TimeoutError as error:
-            raise Late("the other end takes nothing") from error
+            raise Late("the other end does not read") from error
         except OSError as error:
             if (
                 error.errno == errno.ETOOMANYREFS
-            ):  # too many descriptors in flight; the end is there
+            ):  # too many descriptors in flight; the other end is alive
                 raise
             raise Closed(str(error)) from error
 
@@ -134,7 +134,7 @@ class Channel:
         return fds
 
     def close(self) -> None:
-        """Closes the socket. Twice is fine."""
+        """Closes the socket. Idempotent."""
         self.sock.close()
 
     def _take(self) -> bytes | None:
@@ -151,7 +151,7 @@ class Channel:
 
     def _fill(self, deadline: float | None) -> None:
         if self._buffer and deadline is not None and time.monotonic() > deadline:
-            raise Late("no whole answer in time")  # a slow sender would never miss the next one
+            raise Late("no complete answer in time")  # a slow sender would never miss the next one
         timeout = None if deadline is None else max(0.0, deadline - time.monotonic())
         if not self._readable(timeout):
             raise Late("no answer in time")

@@ -20,12 +20,12 @@ from torch.utils import cpp_extension
 from kevin_env.extension.sources import HEADERS, Needs, read_sources
 
 TESTED = ("2.11", "2.13")
-"""Versions of torch on which both ways were compared; all others use the full headers."""
+"""Versions of torch tested with the short headers; all others use the full headers."""
 PYBIND = (3, 0)
 """The version of torch's pybind11 whose conversions and messages the short headers have."""
 SECONDS = 120.0
 NICENESS = 10
-"""How much lower the priority of compilers is than that of a process that is timed."""
+"""Niceness of compilers, so that they yield to timed processes."""
 GRACE = 0.2
 """Seconds for ninja to print the failed compiler's output."""
 _RULE = "\nrule short_stub\n  command = ld -shared -soname $soname -o $out -b binary /dev/null\n\n"
@@ -47,7 +47,7 @@ class ShortPath:
         self._import = cpp_extension._import_module_from_library
 
     def build(self, *args: Any, **kwargs: Any) -> None:
-        """Builds a library. Errors as torch's own build."""
+        """Builds a library. Raises the errors of torch's own build."""
         request = inspect.signature(self._build).bind(*args, **kwargs).arguments
         key = _key(request["build_directory"], request["name"])
         self.served.pop(key, None)
@@ -63,7 +63,7 @@ class ShortPath:
             return self._import(module_name, path, is_python_module)
         try:
             return self._import(module_name, path, is_python_module)
-        except Exception:  # the full headers may work, or give the reason
+        except Exception:  # the full headers may work, or show the reason
             del self.served[_key(path, module_name)]
             self._build(**request)
             return self._import(module_name, path, is_python_module)
@@ -107,7 +107,7 @@ def _pybind() -> int:
         re.search(rf"define PYBIND11_VERSION_{part} (\d+)", text)
         for part in ("MAJOR", "MINOR", "MICRO")
     )
-    major, minor, micro = (int(found[1]) if found else 0 for found in parts)
+    major, minor, micro = (int(match[1]) if match else 0 for match in parts)
     return (major * 100 + minor) * 100 + micro
 
 
@@ -129,7 +129,7 @@ def _build_short(request: Request) -> bool:
         needs = _needs(request)
         return needs is not None and _run(request, needs)
     except subprocess.CalledProcessError as failed:
-        with contextlib.suppress(Exception):  # in doubt, the full headers decide
+        with contextlib.suppress(Exception):  # in doubt, try the full headers
             errors = _final_errors(request, failed.output)
     except Exception:
         return False
@@ -279,9 +279,9 @@ def _read(ninja: "subprocess.Popen[bytes]", verbose: bool) -> bytes:
 
 def link_flags(flags: list[str], folder: Path) -> list[str]:
     """Linker flags that find stubs in `folder` before the libraries that they replace."""
-    found = [f"-l{name}" for name in _libraries(flags)]
+    libraries = [f"-l{name}" for name in _libraries(flags)]
     # some linkers drop libraries that seem unused, as stubs do
-    return [f"-L{folder}", "-Wl,--push-state,--no-as-needed", *found, "-Wl,--pop-state", *flags]
+    return [f"-L{folder}", "-Wl,--push-state,--no-as-needed", *libraries, "-Wl,--pop-state", *flags]
 
 
 def add_stubs(ninja: Path, flags: list[str], folder: Path, library: str) -> None:
@@ -289,7 +289,7 @@ def add_stubs(ninja: Path, flags: list[str], folder: Path, library: str) -> None
 
     A stub is an empty library by the name of one of torch's. Linking reads every exported name,
     which takes longer than compiling a kernel, only to list the libraries needed; those are loaded
-    already. A missing name shows when the extension is loaded.
+    already. A missing name is reported when the extension is loaded.
     """
     stubs = {folder / f"lib{name}.so": f"lib{name}.so" for name in _libraries(flags)}
     edges = "".join(

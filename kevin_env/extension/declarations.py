@@ -1,6 +1,6 @@
 """Splits a C++ or CUDA source into its declarations at global scope.
 
-It is not preprocessed, and only read as far as that is certain to be right.
+Nothing is preprocessed, and reading stops where it could be wrong.
 """
 
 import re
@@ -137,34 +137,34 @@ def _tokens(text: str) -> Iterator[Token]:
     odd = _ODD.search(text)
     end = odd.start() if odd else len(text)
     while at < end:
-        found = _TOKEN.match(text, at)
-        kind = found.lastgroup if found else None
+        match = _TOKEN.match(text, at)
+        kind = match.lastgroup if match else None
         if (
-            found is None
+            match is None
             or kind is None
-            or found.end() > end
+            or match.end() > end
             or (kind == "directive" and not fresh)
         ):
             return
         if {kind, before} == {"string", "word"} or (
-            kind == "space" and found[0].rstrip().endswith("\\")
+            kind == "space" and match[0].rstrip().endswith("\\")
         ):
             return
         if kind not in ("space", "newline"):
-            yield Token(found[0], kind, line)
+            yield Token(match[0], kind, line)
         fresh = kind == "newline" or (fresh and kind == "space")
-        at, line, before = found.end(), line + found[0].count("\n"), kind
+        at, line, before = match.end(), line + match[0].count("\n"), kind
 
 
 def _directive(token: Token) -> Piece | None:
-    found = _DIRECTIVE.fullmatch(_COMMENT.sub(" ", token.text.replace("\\\n", " ")))
-    if not found or "/*" in found[0]:
+    match = _DIRECTIVE.fullmatch(_COMMENT.sub(" ", token.text.replace("\\\n", " ")))
+    if not match or "/*" in match[0]:
         return None
-    if found[1] == "pragma":
-        return Piece("pragma", (token,)) if found[2].strip() == "once" else None
-    if found[1] == "include":
-        return Piece("include", (Token(found[2].strip(), "name", token.line),))
-    tokens = tuple(Token(t.text, t.kind, token.line) for t in _tokens(found[2]))
+    if match[1] == "pragma":
+        return Piece("pragma", (token,)) if match[2].strip() == "once" else None
+    if match[1] == "include":
+        return Piece("include", (Token(match[2].strip(), "name", token.line),))
+    tokens = tuple(Token(t.text, t.kind, token.line) for t in _tokens(match[2]))
     text = "".join(t.text for t in tokens)
-    whole = re.sub(r"\s", "", text) == re.sub(r"\s", "", found[2])
-    return Piece(found[1], tokens) if tokens and whole else None
+    whole = re.sub(r"\s", "", text) == re.sub(r"\s", "", match[2])
+    return Piece(match[1], tokens) if tokens and whole else None

@@ -1,4 +1,4 @@
-"""Decides whether full headers could cure a compile error that occurs with the short ones.
+"""Decides whether the full headers could avoid a compile error that occurs with the short ones.
 
 An error is final if it is the first one and lies in a device function all of whose words mean the
 same with both: neither the function nor anything it uses from the source has a name that the full
@@ -68,7 +68,7 @@ FORM = re.compile(
     r"_\w*|Py\w*|py\w*|THP\w*|FLAGS_\w*|[A-Z][A-Z0-9_]*|(?:SYS|SCN|PRI|C10|TORCH|AT|NV)_?\w*|CU\w*|cu[A-Z]\w*|nv_?[A-Z]?\w*"
     r"|(?:cuda|cublas|cusparse|cusolver|curand|cufft|cudnn|nvrtc|make_cu)\w*|\w+Info(?:_t)?|stdc_\w+|(?:pthread|cl)_\w+"
 )
-"""Forms of names that full headers have by the thousand, different ones in each version."""
+"""Forms of names of which the full headers have thousands, different in each version."""
 _KNOWN = re.compile(
     r"__(?:global|device|host|shared|constant|forceinline|launch_bounds|restrict|noinline|align)__|__restrict"
     r"|__syncthreads(?:_count|_and|_or)?|__syncwarp|__activemask|__threadfence(?:_block|_system)?"
@@ -92,7 +92,7 @@ _NUMBER = re.compile(
 def final_errors(
     output: str, sources: Sequence[str], folders: Sequence[str], flags: Iterable[str]
 ) -> str | None:
-    """Errors that also occur with the full headers; None if those have to be tried.
+    """Errors that also occur with the full headers; None if these must be tried.
 
     Args:
         output: Of ninja, from the build with the short headers.
@@ -100,14 +100,14 @@ def final_errors(
         folders: Further include folders.
         flags: The submission's compiler flags.
     """
-    given = list(flags)
-    if any(map(_VARIABLES.fullmatch, os.environ)) or not all(map(_FLAG.fullmatch, given)):
+    flags = list(flags)
+    if any(map(_VARIABLES.fullmatch, os.environ)) or not all(map(_FLAG.fullmatch, flags)):
         return None
     errors = list(_errors(output))
     if sum(line.startswith("FAILED: ") for line in output.splitlines()) != 1 or not errors:
         return None
     defined = {
-        flag.lstrip("-")[1:].partition("=")[0] for flag in given if flag.lstrip("-").startswith("D")
+        flag.lstrip("-")[1:].partition("=")[0] for flag in flags if flag.lstrip("-").startswith("D")
     }
     final = [_is_final(error, sources, folders, defined) for error in errors]
     kept = (error for error, keep in zip(errors, final, strict=True) if keep)
@@ -138,19 +138,19 @@ def _errors(output: str) -> Iterator[_Error]:
 def _is_final(
     error: _Error, sources: Sequence[str], folders: Sequence[str], defined: set[str]
 ) -> bool:
-    found = _SEVERE.match(error.lines[0])
+    match = _SEVERE.match(error.lines[0])
     if (
-        not found
-        or found["file"] not in sources
+        not match
+        or match["file"] not in sources
         or _ELSEWHERE.search("\n".join((error.before, *error.lines)))
     ):
         return False
-    path = Path(found["file"])
+    path = Path(match["file"])
     if path.suffix != ".cu":
         return False
     with contextlib.suppress(OSError, UnicodeDecodeError):
         return _depends_on_nothing(
-            path, int(found["line"]), [path.parent, *map(Path, folders)], names_of(defined)
+            path, int(match["line"]), [path.parent, *map(Path, folders)], names_of(defined)
         )
     return False
 
@@ -199,7 +199,7 @@ def _is_of_the_device(piece: Piece) -> bool:
 
 @dataclass
 class Names:
-    """What is known of names at a place in a source.
+    """What is known about names at a place in a source.
 
     Attributes:
         doubtful: Names at global scope that the full headers change, or may.
@@ -216,7 +216,7 @@ class Names:
         plain = self.are_plain(piece)
         if piece.kind == "include":
             self.own |= _BROUGHT.get(piece.tokens[0].text[1:-1], set())
-        elif piece.kind == "define":  # a longer one gets its meaning where it is used
+        elif piece.kind == "define":  # a longer one gets its meaning at its use
             constant = [token.kind for token in piece.tokens[1:]] == ["number"]
             (self.own if plain and constant else self.macros).add(piece.tokens[0].text)
         elif piece.kind == "declaration" and plain:
@@ -298,13 +298,13 @@ def _hidden(piece: Piece) -> set[str]:
     """Names hidden by a function's parameters and outermost variables."""
     if piece.body is None:
         return set()
-    found: set[str] = set()
+    names: set[str] = set()
     seen: set[str] = set()
     for at, token in enumerate(piece.tokens):
         inside = token.braces == 1 and not token.parentheses
         if (at < piece.body and token.parentheses == 1 and not token.braces) or (
             inside and token.text not in seen
         ):
-            found |= {token.text} if _is_declared(piece.tokens, at) else set()
+            names |= {token.text} if _is_declared(piece.tokens, at) else set()
         seen.add(token.text)
-    return found
+    return names

@@ -1,7 +1,8 @@
-"""Decides from an extension's sources whether the short headers serve, and which parts of them.
+"""Decides from an extension's sources whether the short headers suffice, and which of their parts.
 
-What the short headers lack is a compile error. This looks for the rest: code that would compile
-with them and mean something else than with torch's headers. In doubt the full headers serve.
+Use of anything that the short headers lack is a compile error. This module finds code that would
+compile with them but mean something else than with torch's headers. In doubt, the full headers are
+used.
 """
 
 import functools
@@ -31,7 +32,7 @@ _HALF = re.compile(
     r"|ATen/(?:AccumulateType|OpMathType)\.h"
 )
 _PYTHON = re.compile(r"\bpy::|\bpybind11\b|PYBIND11_MODULE|wrap_pybind_function")
-_BESIDES = {
+_OTHER = {
     "algorithm": r"\bstd\s*::\s*(?:min|max)\s*\(\s*\{",
     "cassert": r"\bassert\s*\(",
     "climits": r"\b(?:CHAR_BIT|U?(?:INT|LLONG|LONG|SHRT)_(?:MAX|MIN))\b",
@@ -48,7 +49,7 @@ class Needs:
     standard: tuple[str, ...]
     """Headers of the standard library that torch's headers include."""
     half: bool
-    """16-bit floats; their headers take as long as all others together."""
+    """16-bit floats; their headers take as long to compile as all others together."""
     python: bool
     """A Python binding in a CUDA source; C++ sources always have it."""
 
@@ -85,7 +86,7 @@ def _collect(path: Path, folders: tuple[Path, ...], texts: dict[Path, str]) -> b
     if path in texts:
         return True
     try:
-        texts[path] = _TEXT.sub(lambda found: found[1] or " ", path.read_text(encoding="utf-8"))
+        texts[path] = _TEXT.sub(lambda match: match[1] or " ", path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError):
         return False
     for quote, name in _INCLUDE.findall(texts[path]):
@@ -100,7 +101,7 @@ def _collect(path: Path, folders: tuple[Path, ...], texts: dict[Path, str]) -> b
 
 
 def _without_strings(text: str) -> str:
-    return _TEXT.sub(lambda found: '""' if found[1] else " ", text)
+    return _TEXT.sub(lambda match: '""' if match[1] else " ", text)
 
 
 def _doubtful(code: str) -> bool:
@@ -134,4 +135,4 @@ def _headers() -> dict[str, str]:
 def _standard(codes: list[str]) -> Iterator[str]:
     for code in codes:
         yield from (_headers()[name] for name in _STD.findall(code) if name in _headers())
-        yield from (header for header, words in _BESIDES.items() if re.search(words, code))
+        yield from (header for header, words in _OTHER.items() if re.search(words, code))

@@ -5,7 +5,7 @@ problem's reference is not sandboxed: without a token it listens on the loopback
 has no TLS; use a proxy for that.
 
     PUT    /v1/requests/{id}                    202, also if it has this ID already; 429 when busy
-    GET    /v1/requests/{id}?wait=20&seen=1     {"stages": [...]} that follow, or the answer; 404
+    GET    /v1/requests/{id}?wait=20&seen=1     {"stages": [...]} after these, or the answer; 404
     DELETE /v1/requests/{id}                    cancels it, and forgets its answer
     GET    /v1/device?name=auto
 """
@@ -36,18 +36,18 @@ from kevin_env.judge.protocol import answer_of, perform
 AT_ONCE = 64
 """Default limit of requests in progress; further ones are refused with status 429."""
 FORGET_SECONDS = 120.0
-"""A request of which no client has asked for so long is cancelled and forgotten."""
+"""A request is cancelled and forgotten if no client has polled it for this long."""
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
 
 
 @dataclass(eq=False)
 class _Entry:
-    """A request, its stages so far, and when its client last asked for it (`time.monotonic`)."""
+    """A request, its stages so far, and when its client last polled it (`time.monotonic`)."""
 
     future: Future[Any] = field(default_factory=Future[Any])
     stages: list[Stage] = field(default_factory=list[Stage])
-    news: asyncio.Event = field(default_factory=asyncio.Event)
-    asked: float = field(default_factory=time.monotonic)
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    last_seen: float = field(default_factory=time.monotonic)
 
 
 class Requests:
@@ -84,11 +84,11 @@ class Requests:
 
         def on_stage(stage: Stage) -> None:
             entry.stages.append(stage)
-            loop.call_soon_threadsafe(entry.news.set)
+            loop.call_soon_threadsafe(entry.changed.set)
 
         def on_end(_: Future[Any]) -> None:
             with suppress(RuntimeError):  # the server has stopped
-                loop.call_soon_threadsafe(entry.news.set)
+                loop.call_soon_threadsafe(entry.changed.set)
 
         options = self._options(body["options"]).model_dump()
         entry.future = perform(self.pool, body | {"options": options}, on_stage)
@@ -97,16 +97,16 @@ class Requests:
         return True
 
     async def answer(self, number: str, seen: int, seconds: float) -> dict[str, Any] | None:
-        """What is new after `seen` stages, within so many seconds; None if it is not known."""
+        """The answer, or the stages after the first `seen`, within `seconds`; None if unknown."""
         entry = self._entries.get(number)
         if entry is None:
             return None
-        entry.asked = time.monotonic()
+        entry.last_seen = time.monotonic()
         if not entry.future.done() and len(entry.stages) <= seen:
-            entry.news.clear()
+            entry.changed.clear()
             with suppress(TimeoutError):
-                await asyncio.wait_for(entry.news.wait(), seconds)
-        entry.asked = time.monotonic()
+                await asyncio.wait_for(entry.changed.wait(), seconds)
+        entry.last_seen = time.monotonic()
         if entry.future.done():
             return answer_of(entry.future.result) | {"done": True}
         return {"stages": entry.stages[seen:]}
@@ -118,13 +118,13 @@ class Requests:
             entry.future.cancel()
 
     def drop_abandoned(self) -> None:
-        """Drops the requests of clients that have gone."""
+        """Drops the requests of clients that stopped polling."""
         end = time.monotonic() - FORGET_SECONDS
-        for number in [each for each, entry in self._entries.items() if entry.asked < end]:
+        for number in [each for each, entry in self._entries.items() if entry.last_seen < end]:
             self.drop(number)
 
-    def _options(self, given: Any) -> Options:
-        options = Options.model_validate(given)
+    def _options(self, values: Any) -> Options:
+        options = Options.model_validate(values)
         device = self.device if options.device == "auto" else options.device
         sandbox = options.require_sandbox or self._require_sandbox
         return options.model_copy(update={"device": device, "require_sandbox": sandbox})
@@ -134,8 +134,8 @@ def make_app(requests: Requests, token: str = "", hosts: Sequence[str] = LOOPBAC
     """The ASGI application.
 
     Args:
-        requests: what it serves; the caller closes its pool.
-        token: that clients must send; empty if they need none.
+        requests: the requests that it serves; the caller closes their pool.
+        token: the token that clients must send; empty for none.
         hosts: the Host headers that it accepts, so that no web page can reach a local server by
             DNS rebinding; `*` is any.
     """
@@ -157,8 +157,8 @@ def make_app(requests: Requests, token: str = "", hosts: Sequence[str] = LOOPBAC
 
     @app.middleware("http")
     async def require_token(request: Request, proceed: Any) -> Any:
-        given = request.headers.get("Authorization", "").encode()
-        if token and not hmac.compare_digest(given, f"Bearer {token}".encode()):
+        authorization = request.headers.get("Authorization", "").encode()
+        if token and not hmac.compare_digest(authorization, f"Bearer {token}".encode()):
             return JSONResponse({"detail": "a token is required"}, 401)
         return await proceed(request)
 
@@ -195,17 +195,17 @@ def make_app(requests: Requests, token: str = "", hosts: Sequence[str] = LOOPBAC
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens there; port 0 is any that is free.
+    """A listening socket; port 0 is any free port.
 
     Raises:
-        OSError: if the address is taken or not ours.
+        OSError: if the address is in use, or not one of this machine.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     return socket.create_server((host, port), family=family, backlog=1024)
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches an address."""
+    """Whether an address can be reached only from this machine."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

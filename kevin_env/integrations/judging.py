@@ -55,7 +55,7 @@ def submit_all(replies: Mapping[Episode, Reply]) -> list[Episode]:
     """Judges one reply of each episode, all at the same time, and waits for their turns.
 
     Returns:
-        The episodes that have not had their turn, since the judge failed twice.
+        The episodes without their turn, because the judge failed twice.
 
     Raises:
         ProblemError: if a problem's reference fails.
@@ -81,10 +81,10 @@ P = ParamSpec("P")
 
 
 def alone(function: Callable[P, A], *args: P.args, **kwargs: P.kwargs) -> A:
-    """Calls what uses a tokenizer, one at a time in this process.
+    """Calls a function that uses a tokenizer, one at a time in this process.
 
-    Those of Hugging Face fail ("Already borrowed") when one thread asks while another changes how
-    they work, which even encoding does.
+    Those of Hugging Face fail ("Already borrowed") when one thread uses them while another changes
+    their settings, which even encoding does.
     """
     with _lock():
         return function(*args, **kwargs)

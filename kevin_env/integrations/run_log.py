@@ -1,4 +1,4 @@
-"""The interface of what logs a training run or an evaluation by step, and `EpisodeFollower`.
+"""The interface of loggers of a training run or an evaluation, and `EpisodeFollower`.
 
 `TensorBoardLogger` and `WandbLogger` implement it:
 
@@ -35,7 +35,7 @@ class RunLogger(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Ends the log. Closing twice is fine."""
+        """Closes the log. Idempotent."""
 
     def log_batch(
         self,
@@ -93,7 +93,7 @@ class EpisodeFollower:
 
     Each episode is a batch, as in `RunLogger.log_batch`, whose step is its number in the file, from
     1; the order never changes, so that a resumed run continues. Episodes to be resumed wait, and
-    those that a beam search pruned are left out.
+    those pruned by a beam search are excluded.
 
     Args:
         trajectories: the file.
@@ -115,7 +115,7 @@ class EpisodeFollower:
                     logger.log_batch(self._step, [episode], progress=self._step / self._episodes)
 
     def conclude(self, metrics: RunMetrics) -> None:
-        """Logs the figures of all that there is."""
+        """Logs the figures of all episodes."""
         self.follow()
         with self._lock:
             for logger in self._loggers:
@@ -137,9 +137,9 @@ class EpisodeFollower:
                     return
                 self._read += len(line)
                 self._lines += 1
-                found = read_line(self._file, self._lines, line)
-                if isinstance(found, Trajectory) and found.stop_reason not in _NOT_ENDED:
-                    yield found
+                episode = read_line(self._file, self._lines, line)
+                if isinstance(episode, Trajectory) and episode.stop_reason not in _NOT_ENDED:
+                    yield episode
 
 
 _NOT_ENDED = frozenset({*AGAIN, "pruned"})

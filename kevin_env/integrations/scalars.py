@@ -9,7 +9,7 @@ Names follow kernel-rl's groups, and are the same where they mean the same. Of a
     Batch, Timing              size of the batch, and seconds of each stage of judging
     Advantage                  of the training samples
 
-Signs of an instable training are `Kernel/NotOkayRate`, reasoning that does not begin with "Okay"
+Signs of an unstable training are `Kernel/NotOkayRate`, reasoning that does not begin with "Okay"
 (Kevin's), `Kernel/RepetitionRate`, replies that end in a loop, `Kernel/RepeatedRate`, code that the
 episode had before, and `Reward/GroupStdDev`, the spread of returns within a problem, near 0.
 
@@ -268,7 +268,7 @@ def _spread(values: Sequence[float]) -> Named:
     if values:
         mean = fmean(values)
         yield "Mean", mean
-        # The standard library's raises for what is not finite, which a training that diverges has.
+        # The standard library's raises for values that are not finite, as in a diverging training.
         yield "StdDev", math.sqrt(fmean((value - mean) * (value - mean) for value in values))
         yield "Min", min(values)
         yield "Max", max(values)

@@ -75,9 +75,9 @@ class KernelEnv(BaseTextEnv):
         turn = submit(self._episode, make_reply(action))
         self.turns = turn.turn
         left = self.max_turns - turn.turn
-        told = f"{turn.feedback}\n\nTurns left: {left}. Give new, complete code in one block."
+        content = f"{turn.feedback}\n\nTurns left: {left}. Give new, complete code in one block."
         return BaseTextEnvStepOutput(
-            observations=[] if self._episode.done else [{"role": "user", "content": told}],
+            observations=[] if self._episode.done else [{"role": "user", "content": content}],
             reward=turn.score,
             done=self._episode.done,
             metadata={"category": turn.category, "kind": turn.kind, "speedup": turn.speedup},
@@ -85,7 +85,7 @@ class KernelEnv(BaseTextEnv):
         )
 
     def get_metrics(self) -> dict[str, Any]:
-        """Turns so far, whether one was correct, the best of them, and the return of the first."""
+        """Turns so far, whether one was correct, best score and speedup, and the first return."""
         turns = self._episode.turns
         if not turns:
             return {"turns": 0}

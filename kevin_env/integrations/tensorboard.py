@@ -30,7 +30,7 @@ class TensorBoardLogger(RunLogger):
     def write(
         self, step: int, scalars: Mapping[str, float], distributions: Mapping[str, Sequence[float]]
     ) -> None:
-        """See `RunLogger.write`. Histograms leave out what is not finite."""
+        """See `RunLogger.write`. Histograms exclude values that are not finite."""
         from tensorboard.compat.proto.event_pb2 import Event  # pyright: ignore[reportAttributeAccessIssue]
         from tensorboard.plugins.histogram.summary_v2 import histogram_pb
         from tensorboard.plugins.scalar.summary_v2 import scalar_pb
@@ -50,7 +50,7 @@ class TensorBoardLogger(RunLogger):
             self._writer.flush()
 
     def close(self) -> None:
-        """Ends the event file. Closing twice is fine."""
+        """Closes the event file. Idempotent."""
         self._writer.close()
 
 

@@ -148,9 +148,9 @@ class KernelGroup(EnvGroupBuilder):
     async def compute_group_rewards(
         self, trajectory_group: list[Trajectory], env_group: Sequence[Env]
     ) -> list[tuple[float, Metrics]]:
-        """No rewards beside those of the turns."""
+        """No rewards other than those of the turns."""
         if self.source is not None:
-            for env in dict.fromkeys(env_group):  # each stands once for every turn
+            for env in dict.fromkeys(env_group):  # each appears once per turn
                 assert isinstance(env, KernelEnv)
                 self.source.record(self.problem, [turn.outcome for turn in env.episode.turns])
         return [(0.0, {}) for _ in trajectory_group]
@@ -191,7 +191,7 @@ __all__ = [
 
 
 class KernelDataset(RLDataset):
-    """Batches of problems, shuffled in each round, or drawn from a source.
+    """Batches of problems, shuffled in each epoch, or drawn from a source.
 
     Args:
         problems: the training problems.
@@ -253,7 +253,7 @@ class KernelDatasetBuilder(RLDatasetBuilder):
     pool: Any = None
 
     async def __call__(self) -> tuple[KernelDataset, KernelDataset | None]:
-        """The problems to train on, and those to test on, each once."""
+        """The training problems, and the test problems, each once."""
         renderer = get_renderer(
             self.renderer_name, get_tokenizer(self.model_name), model_name=self.model_name
         )
@@ -262,12 +262,12 @@ class KernelDatasetBuilder(RLDatasetBuilder):
             model=self.model_name, pool=self.pool,
         )  # fmt: skip
         source = problem_source(self.problems)
-        told = partial(
+        train_group = partial(
             group,
             recorder=self.recorder,
             source=source if isinstance(source, ProblemSource) else None,
         )
-        train = KernelDataset(source, told, self.groups_per_batch, self.batches, self.seed)
+        train = KernelDataset(source, train_group, self.groups_per_batch, self.batches, self.seed)
         if self.test_problems is None:
             return train, None
         held_out = find_problems(self.test_problems)
@@ -279,11 +279,11 @@ class PerTurnReturns(RolloutStrategy):
     """Turns every turn into a trajectory whose reward is its discounted return."""
 
     inner: RolloutStrategy = field(default_factory=FailFast)
-    """Plays the episodes: `RetryOnFailure()` and `MinViableGroup()` bear with judges that fail."""
+    """Plays the episodes: `RetryOnFailure()` and `MinViableGroup()` tolerate failing judges."""
 
     @property
     def catches_group_errors(self) -> bool:
-        """As the strategy inside."""
+        """As the inner strategy."""
         return self.inner.catches_group_errors
 
     async def execute(

@@ -80,13 +80,13 @@ class KernelEnvironment:
         return f"{task}\n\n# Tool\n\n{tool}"
 
     def submit_kernel(self, code: str) -> str:
-        """Compiles, checks and times a kernel, and tells what came of it. Uses up one turn.
+        """Compiles, checks and times a kernel, and returns the outcome. Uses up one turn.
 
         Args:
             code: One complete Python file that defines `ModelNew`.
 
         Returns:
-            What came of it.
+            The outcome.
         """
         episode = self._episode
         if episode is None or episode.done or self._failed:
@@ -106,7 +106,7 @@ class KernelEnvironment:
     def get_reward(self) -> float | None:
         """The discounted return of the first turn, or that of a reply without code.
 
-        None, which TRL leaves out, if the judge failed.
+        None, which TRL skips, if the judge failed.
         """
         if self._failed or self._episode is None:
             return None
@@ -142,8 +142,8 @@ class TurnRollouts:
         settings: how episodes are played; `max_turns` is n. `context_tokens` are tokens of the
             policy, and must leave room for `max_completion_length` in the model's context.
         recorder: writes the episodes to a trajectory file, with name and step as their model.
-        log: gets all episodes of each batch, with the seconds of `generate` and `judge`. TRL's own
-            figures go to what `report_to` names.
+        log: receives all episodes of each batch, with the seconds of `generate` and `judge`. TRL's
+            own figures go to what `report_to` names.
 
     Raises:
         ProblemError: if a problem is unknown.
@@ -256,7 +256,7 @@ def turn_return(
 
 @dataclass(frozen=True, eq=False)
 class _Draws:
-    """Draws problems for ever, and notes them down by id."""
+    """Draws problems endlessly, and records them by ID."""
 
     source: ProblemSource
     known: dict[str, Problem]
@@ -268,7 +268,7 @@ class _Draws:
             yield {"prompt": problem.id}
 
     def __reduce__(self) -> tuple[type, tuple[()]]:
-        """Pickles as nothing: `datasets` pickles the generator only to name a cache."""
+        """Pickles to nothing: `datasets` pickles the generator only to name a cache."""
         return object, ()
 
 
@@ -298,9 +298,11 @@ def _play(episodes: Sequence[Episode], trainer: Any) -> _Round:
     completion_ids, logprobs = trainer._generate_single_turn(
         prompt_ids, None, {}, num_generations=1
     )
-    asked = zip(episodes, prompt_ids, completion_ids, strict=True)
+    generations = zip(episodes, prompt_ids, completion_ids, strict=True)
     replies = {
-        episode: _reply(prompt, ids, trainer) for episode, prompt, ids in asked if not episode.done
+        episode: _reply(prompt, ids, trainer)
+        for episode, prompt, ids in generations
+        if not episode.done
     }
     generated = time.perf_counter()
     for episode in submit_all(replies):
@@ -344,7 +346,7 @@ def _rows(episodes: Sequence[Episode], rounds: Sequence[_Round]) -> dict[str, li
     ]
     order = [(at, number) for at in range(len(episodes)) for number in range(len(rounds))]
     samples = [known[at].get(number) for at, number in order]
-    # TRL logs and pads completions that do not count, too: of these, one token is left.
+    # TRL also logs and pads completions that do not count: these are cut to one token.
     places = [(*place, None if sample else 1) for place, sample in zip(order, samples, strict=True)]
     completion_ids = [rounds[number].completion_ids[at][:end] for at, number, end in places]
     logprobs = [each.logprobs for each in rounds if each.logprobs is not None]

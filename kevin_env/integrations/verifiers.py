@@ -35,7 +35,7 @@ from kevin_env.settings import Settings
 
 
 class KernelTasksetConfig(vf.TasksetConfig):
-    """Which problems there are."""
+    """The problems to play."""
 
     problems: str = "train"
     """As for `find_problems`: an ID, a level (without held-out problems), a side of the split, a
@@ -78,7 +78,7 @@ class KernelEnvConfig(vf.EnvConfig):
     policy: vf.AgentConfig = vf.AgentConfig(
         harness=NullHarnessConfig(id="null"), runtime=SubprocessConfig()
     )
-    """Who plays. It answers in text, so that nothing of it runs on this machine but the asking."""
+    """The agent that plays. It answers in text, so only its requests run on this machine."""
     settings: Settings = Settings()
     pool: str | None = None
     """URL of a judge server; by default the server that `KEVIN_ENV_POOL` names, or this machine."""
@@ -99,7 +99,7 @@ class KernelEnv(vf.Env[KernelEnvConfig]):
         Raises:
             ProblemError: if the problem is unknown, or its reference fails.
             JudgeError: if the judge fails twice.
-            RuntimeError: if the policy gave no reply. What was played has no return then.
+            RuntimeError: if the policy gave no reply. The turns so far then have no return.
         """
         assert isinstance(task, KernelTask)
         episode = Episode(
@@ -128,9 +128,9 @@ def _prompt(chat: Sequence[ChatMessage]) -> list[Message]:
 
 
 def _reply(trace: vf.Trace) -> Reply:
-    said = trace.assistant_messages[-1]
+    message = trace.assistant_messages[-1]
     return make_reply(
-        said.content or "", said.reasoning_content or "", truncated=trace.is_truncated
+        message.content or "", message.reasoning_content or "", truncated=trace.is_truncated
     )
 
 

@@ -35,7 +35,7 @@ class WandbLogger(RunLogger):
     def write(
         self, step: int, scalars: Mapping[str, float], distributions: Mapping[str, Sequence[float]]
     ) -> None:
-        """See `RunLogger.write`. Histograms leave out what is not finite."""
+        """See `RunLogger.write`. Histograms exclude values that are not finite."""
         if step < self._run.step:
             return
         values: dict[str, Any] = {name: float(value) for name, value in scalars.items()}
@@ -45,7 +45,7 @@ class WandbLogger(RunLogger):
         self._run.log(values, step=step)
 
     def close(self) -> None:
-        """Ends the run. Closing twice is fine."""
+        """Ends the run. Idempotent."""
         self._run.finish()
 
 

@@ -8,16 +8,15 @@ from typing import ClassVar, Protocol, Self, runtime_checkable
 from kevin_env.record import Message, Reply, StopReason
 
 OnText = Callable[[str], None]
-"""Called with each piece of a reply's content as it comes, and with nothing of its reasoning.
+"""Called with each piece of a reply's content as it arrives, without its reasoning.
 
-Only reasoning that closes with a tag and never opened with one is heard: it looks like the answer
-until it ends.
+Reasoning with a closing but no opening tag is passed, since it looks like the answer until it ends.
 """
 
 
 @runtime_checkable
 class Listener(Protocol):
-    """An `OnText` that is also told of reasoning and of retries."""
+    """An `OnText` that also receives reasoning and retries."""
 
     def __call__(self, text: str) -> None:
         """A piece of the reply's content."""
@@ -28,7 +27,7 @@ class Listener(Protocol):
         ...
 
     def retrying(self, why: str, seconds: float) -> None:
-        """The endpoint failed, and is asked again after that long."""
+        """The endpoint failed; the request is repeated after `seconds`."""
         ...
 
 
@@ -51,7 +50,7 @@ class Refused(PolicyError):
 
 
 class Quit(PolicyError):
-    """The person who plays has left."""
+    """The player has quit."""
 
     stop_reason: ClassVar[StopReason] = "interrupted"
 
@@ -83,7 +82,7 @@ class Seeded(Protocol):
 
 
 def for_sample(policy: Policy, sample: int) -> Policy:
-    """The policy for one of several samples; with the same seed, all would be alike."""
+    """The policy for one of several samples, which would be alike with the same seed."""
     return policy.for_sample(sample) if isinstance(policy, Seeded) else policy
 
 
@@ -91,16 +90,16 @@ class ScriptedPolicy:
     """Gives fixed replies in order.
 
     Args:
-        replies: one for each turn. An exception takes the place of a reply and is raised.
-        name: what the record calls it.
+        replies: one for each turn. An exception among them is raised.
+        name: its name in records.
     """
 
     def __init__(
         self, replies: Iterable[str | Reply | BaseException], name: str = "scripted"
     ) -> None:
         self.name = name
-        self.asked: list[tuple[Message, ...]] = []
-        """Each chat that it was given."""
+        self.chats: list[tuple[Message, ...]] = []
+        """The chats so far."""
         self._replies = deque(replies)
         self._lock = threading.Lock()
 
@@ -111,9 +110,9 @@ class ScriptedPolicy:
             PolicyError: at the end of the script.
         """
         with self._lock:
-            self.asked.append(tuple(messages))
+            self.chats.append(tuple(messages))
             if not self._replies:
-                raise PolicyError(f"the script has no reply to chat {len(self.asked)}")
+                raise PolicyError(f"the script has no reply to chat {len(self.chats)}")
             answer = self._replies.popleft()
         if isinstance(answer, BaseException):
             raise answer

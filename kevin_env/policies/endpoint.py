@@ -1,4 +1,4 @@
-"""Answers and errors of OpenAI-compatible endpoints, which need not keep to the protocol."""
+"""Answers and errors of OpenAI-compatible endpoints, which may deviate from the protocol."""
 
 import json
 import math
@@ -15,13 +15,13 @@ from kevin_env.policies.thinking import make_reply
 from kevin_env.record import Reply, Usage
 
 FILTERED = frozenset({"content_filter", "refusal"})
-"""Finish reasons of an answer that a filter, or the model, broke off."""
+"""Finish reasons of an answer that a filter or the model stopped."""
 
 _LONGEST_ERROR = 1000
 _LONGEST_PAUSE = 60.0
-"""Seconds of Retry-After that are waited for."""
+"""Longest Retry-After to wait for, in seconds."""
 _OVERFLOW = {"context_length_exceeded", "exceed_context_size_error"}  # OpenAI; llama.cpp
-_OVERFLOW_SAID = re.compile(
+_OVERFLOW_TEXT = re.compile(
     "maximum context length"  # OpenAI, vLLM, SGLang, OpenRouter; most others by imitation
     "|model's context length|maximum allowed length"  # SGLang
     "|maximum model length|max_tokens must be at least 1, got"  # vLLM
@@ -29,7 +29,7 @@ _OVERFLOW_SAID = re.compile(
     re.IGNORECASE,
 )
 _REFUSED = {"content_filter", "content_policy_violation"}  # Azure; OpenAI
-_REFUSED_SAID = re.compile(
+_REFUSED_TEXT = re.compile(
     "prompt was flagged", re.IGNORECASE
 )  # OpenAI's reasoning models: `invalid_prompt`
 _FLAGGED = {"reasons", "flagged_input"}  # OpenRouter, in the metadata of its error
@@ -60,12 +60,12 @@ class Endpoint:
         if isinstance(error, openai.APIConnectionError) or type(error).__module__.startswith(
             "httpx"
         ):
-            # What breaks a stream comes as the HTTP library's own error from the package before its
-            # version 3.
+            # Before version 3, the package passes on the HTTP library's errors from a broken
+            # stream.
             return self.error(self._connection(error.__cause__ or error))
         if isinstance(error, openai.APIError):
-            told = error.message if error.body is None else error.body
-            return self.told(told, getattr(error, "status_code", None))
+            body = error.message if error.body is None else error.body
+            return self.reported(body, getattr(error, "status_code", None))
         if isinstance(error, ValidationError):
             first = error.errors(include_input=False, include_url=False)[0]
             where = ".".join(map(str, first["loc"])) or "the whole"
@@ -76,7 +76,7 @@ class Endpoint:
             f"{self.host} gave an answer that cannot be used ({type(error).__name__}: {error})"
         )
 
-    def told(self, body: object, status: int | None = None) -> PolicyError:
+    def reported(self, body: object, status: int | None = None) -> PolicyError:
         """The policy error for an error that the endpoint reports.
 
         Args:
@@ -85,21 +85,21 @@ class Endpoint:
         """
         names, text = _names(body), _text(body)
         if (
-            names & _OVERFLOW or "input_tokens" in names or _OVERFLOW_SAID.search(text)
+            names & _OVERFLOW or "input_tokens" in names or _OVERFLOW_TEXT.search(text)
         ):  # `param` of vLLM
             return ContextOverflow(self.safe(f"{self.host}: {text}"))
-        if names & _REFUSED or _REFUSED_SAID.search(text) or _metadata(body).keys() & _FLAGGED:
+        if names & _REFUSED or _REFUSED_TEXT.search(text) or _metadata(body).keys() & _FLAGGED:
             return Refused(self.safe(f"{self.host}: {text}"))
         return self.error(self._advice(status or _status(body), text))
 
     def no_json(self, text: str) -> PolicyError:
-        """An answer without an error that is text, or a page for people."""
+        """An error for an answer that is text or an HTML page."""
         return self.error(
             f"{self.host} answers with {_text(text)}, not with a chat completion: check --base-url"
         )
 
     def error(self, text: str) -> PolicyError:
-        """An error with that text, made safe."""
+        """An error with the sanitized text."""
         return PolicyError(self.safe(text))
 
     def safe(self, text: str) -> str:
@@ -155,11 +155,11 @@ def pause_before_retry(error: Exception, attempt: int) -> float | None:
     if isinstance(error, openai.APITimeoutError):
         return None
     headers = error.response.headers if isinstance(error, openai.APIStatusError) else {}
-    told = headers.get("x-should-retry")
+    should_retry = headers.get("x-should-retry")
     passing = not isinstance(error, openai.APIStatusError) or (
         error.status_code in (408, 409, 429) or error.status_code >= 500
     )
-    if told == "false" or not (passing or told == "true"):
+    if should_retry == "false" or not (passing or should_retry == "true"):
         return None
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
@@ -172,7 +172,7 @@ def pause_before_retry(error: Exception, attempt: int) -> float | None:
 
 
 def cannot_connect(cause: BaseException | None) -> bool:
-    """Whether there was no connection, by the class names of the HTTP library."""
+    """Whether no connection was made, by the class names of the HTTP library."""
     return type(cause).__name__ in (
         "ConnectError",
         "ConnectTimeout",
@@ -187,7 +187,7 @@ def _names(body: object) -> set[str]:
 
 
 def _status(body: object) -> int | None:
-    """The status that stands in an error which came with HTTP 200, as OpenRouter's do."""
+    """The status within an error sent with HTTP 200, as OpenRouter does."""
     code = body.get("code") if isinstance(body, dict) else None
     return code if isinstance(code, int) and 400 <= code < 600 else None
 
@@ -211,7 +211,7 @@ def _text(body: object) -> str:
 
 
 LONGEST = 4 * 2**20
-"""Limit of content and reasoning in characters; room for about a million tokens."""
+"""Limit of content and reasoning in characters: about a million tokens."""
 
 
 class _Part(BaseModel):
@@ -246,11 +246,11 @@ class _Body(BaseModel):
 
 
 class Answer:
-    """A reply that is coming in."""
+    """A reply that is being received."""
 
     def __init__(self) -> None:
         self.begun = False
-        """Whether anything has come."""
+        """Whether anything was received."""
         self.finish: str | None = None
         self.error: Any = None
         """The endpoint's message on a failure in the middle of an answer."""
@@ -264,12 +264,12 @@ class Answer:
 
     @property
     def content(self) -> str:
-        """As far as it has come."""
+        """The content so far."""
         return "".join(self._content)
 
     @property
     def full(self) -> bool:
-        """Whether it has become so long that no more is read."""
+        """Whether it has reached the limit, so that no more is read."""
         return self._length >= LONGEST
 
     def add(self, body: object) -> str:
@@ -304,20 +304,20 @@ class Answer:
         return text
 
 
-def _usage(told: Any) -> Usage | None:
+def _usage(usage: Any) -> Usage | None:
     """The valid figures of an endpoint's usage; invalid ones are dropped rather than the reply."""
-    if not isinstance(told, dict):
+    if not isinstance(usage, dict):
         return None
-    cost = told.get("cost")
+    cost = usage.get("cost")
     return Usage(
-        prompt_tokens=_count(told, "prompt_tokens"),
-        completion_tokens=_count(told, "completion_tokens"),
-        reasoning_tokens=_count(told.get("completion_tokens_details"), "reasoning_tokens"),
-        cached_tokens=_count(told.get("prompt_tokens_details"), "cached_tokens"),
+        prompt_tokens=_count(usage, "prompt_tokens"),
+        completion_tokens=_count(usage, "completion_tokens"),
+        reasoning_tokens=_count(usage.get("completion_tokens_details"), "reasoning_tokens"),
+        cached_tokens=_count(usage.get("prompt_tokens_details"), "cached_tokens"),
         cost=float(cost) if isinstance(cost, int | float) and math.isfinite(cost) else None,
     )
 
 
-def _count(told: Any, name: str) -> int | None:
-    value = told.get(name) if isinstance(told, dict) else None
+def _count(fields: Any, name: str) -> int | None:
+    value = fields.get(name) if isinstance(fields, dict) else None
     return value if isinstance(value, int) and not isinstance(value, bool) else None

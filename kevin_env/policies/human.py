@@ -26,8 +26,8 @@ class HumanPolicy:
     """Shows the newest user message and takes a reply from a person, one at a time.
 
     Args:
-        source: where lines are read; stdin when left out.
-        screen: where the message is shown; stderr when left out, so that stdout stays for results.
+        source: where lines are read; by default stdin.
+        screen: where the message is shown; by default stderr, since stdout is for results.
     """
 
     name = "human"
@@ -81,13 +81,11 @@ def edited(draft: str) -> str:
     """Lets a person edit the draft in $VISUAL or $EDITOR, by default vi, on a free terminal.
 
     Raises:
-        OSError: if the editor cannot be run, fails, or leaves no readable text.
+        OSError: if the editor cannot be run, fails, or writes no readable text.
     """
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     with tempfile.TemporaryDirectory(prefix="kevin-env-") as folder:
-        file = (
-            Path(folder) / "kernel.py"
-        )  # by name: some editors put a new file in the place of the old one
+        file = Path(folder) / "kernel.py"  # by name, since some editors replace the file
         file.write_text(draft, encoding="utf-8")
         try:
             with _ctrl_c_for_the_editor():
@@ -101,7 +99,7 @@ def edited(draft: str) -> str:
 
 @contextmanager
 def _ctrl_c_for_the_editor() -> Iterator[None]:
-    """Ctrl-C in the terminal reaches this process too, whose business it is not."""
+    """Ignores Ctrl-C in this process, since the terminal sends it to both."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -19,7 +19,7 @@ from kevin_env.policies.endpoint import (
     cannot_connect,
     pause_before_retry,
 )
-from kevin_env.policies.thinking import Spoken
+from kevin_env.policies.thinking import VisibleText
 from kevin_env.record import Message, Reply
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ OPENAI_URL = "https://api.openai.com/v1"
 _RETRIES = 5
 _CONNECT_SECONDS = 10.0
 _NO_KEY = "EMPTY"
-_OURS = frozenset({"model", "messages", "stream", "stream_options", "n"})
+_RESERVED = frozenset({"model", "messages", "stream", "stream_options", "n"})
 """Fields of a request that `extra_body` must not set."""
 
 
@@ -93,7 +93,7 @@ class OpenAIPolicy:
         return f"OpenAIPolicy({self.name!r} at {self._endpoint.host})"
 
     def for_sample(self, sample: int) -> Self:
-        """The model for one of several samples, from 0, with a seed of its own if it has one."""
+        """The model for one of several samples, from 0, with its own seed if it has one."""
         other = copy.copy(self)
         if "seed" in self._parameters:
             other._parameters = self._parameters | {"seed": self._parameters["seed"] + sample}
@@ -115,7 +115,7 @@ class OpenAIPolicy:
             if isinstance(error, openai.AuthenticationError) or cannot_connect(error.__cause__):
                 failure = self._endpoint.failure(error)
         if failure:
-            raise failure  # here it has no context, which would hold the request and the key
+            raise failure  # raised here, its context cannot hold the request and the key
 
     def reply(self, messages: Sequence[Message], on_text: OnText | None = None) -> Reply:
         """Asks the model.
@@ -126,21 +126,21 @@ class OpenAIPolicy:
             PolicyError: for every other failure of model, endpoint or network, after the retries.
         """
         answer = Answer()
-        spoken = Spoken(on_text) if on_text else None
+        visible = VisibleText(on_text) if on_text else None
         for text in self._pieces(messages, answer, on_text):
             if answer.thought and isinstance(on_text, Listener):
                 on_text.thought(answer.thought)
-            if spoken:
-                spoken.hear(text)
-        if spoken:
-            spoken.end()
+            if visible:
+                visible.feed(text)
+        if visible:
+            visible.end()
         self._require(answer)
         return answer.reply()
 
     def _pieces(
         self, messages: Sequence[Message], answer: Answer, on_text: OnText | None
     ) -> Iterator[str]:
-        """Fills in the answer piece by piece. Everything that fails here becomes a PolicyError."""
+        """Adds pieces to the answer. Every failure here becomes a PolicyError."""
         try:
             if on_text is None:
                 yield self._take(answer, self._retried(messages))
@@ -156,15 +156,12 @@ class OpenAIPolicy:
             raise
         except Exception as error:  # a broken stream raises errors of the HTTP library
             failure = self._endpoint.failure(error)
-        raise failure  # here it has no context, which would hold the request and the key
+        raise failure  # raised here, its context cannot hold the request and the key
 
     def _retried(
         self, messages: Sequence[Message], on_text: OnText | None = None, **how: Any
     ) -> Any:
-        """Sends the request, and again after passing failures.
-
-        Timeouts are not among them, nor is a server that has never been reached.
-        """
+        """Sends the request, and retries except after timeouts or if nothing was ever reached."""
         import openai
 
         for attempt in range(_RETRIES):
@@ -209,14 +206,14 @@ class OpenAIPolicy:
         )
 
     def _require(self, answer: Answer) -> None:
-        """Tells an answer that is none.
+        """Checks that the answer is complete.
 
         Raises:
-            PolicyError: with what is wrong.
+            PolicyError: if it is not.
         """
         endpoint = self._endpoint
         if answer.error:
-            raise endpoint.told(answer.error)
+            raise endpoint.reported(answer.error)
         if answer.finish in FILTERED or (answer.refusal and not answer.content):
             reason = answer.refusal or "filtered by the endpoint"
             raise Refused(endpoint.safe(f"{self.name} declined: {reason}"))
@@ -252,7 +249,7 @@ def _split(base_url: str) -> SplitResult:
         url = urlsplit(base_url)
         if url.scheme in ("http", "https") and url.hostname and url.port != 0:
             return url
-    except ValueError:  # a port or an address that is none
+    except ValueError:  # an invalid port or address
         pass
     raise PolicyError(
         f"{base_url.rpartition('@')[2]!r} is no URL of an endpoint; it looks like http://localhost:8000/v1"
@@ -275,8 +272,8 @@ def _key(key: str, url: SplitResult) -> str:
 def _checked(extra_body: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if not extra_body:
         return None
-    if ours := sorted(_OURS & extra_body.keys()):
+    if reserved := sorted(_RESERVED & extra_body.keys()):
         raise PolicyError(
-            f"--extra-body may not set {', '.join(ours)}: they are set for each request"
+            f"--extra-body may not set {', '.join(reserved)}: they are set for each request"
         )
     return dict(extra_body)

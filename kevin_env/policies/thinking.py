@@ -33,7 +33,7 @@ def make_reply(
     )
 
 
-class Spoken:
+class VisibleText:
     """Passes on a stream without the reasoning in tags.
 
     Text that could become a tag is held back until that is known. Reasoning without an opening tag
@@ -50,20 +50,20 @@ class Spoken:
         self._held = ""
         self._line_start = True
 
-    def hear(self, piece: str) -> None:
-        """Takes the next piece."""
+    def feed(self, piece: str) -> None:
+        """Processes the next piece."""
         self._held += piece
-        while self._held and (self._skip() if self._thinking else self._speak()):
+        while self._held and (self._skip() if self._thinking else self._emit()):
             pass
 
     def end(self) -> None:
-        """Passes on what was held back, since no more will come."""
+        """Passes on the text held back, at the end of the stream."""
         if self._held and not self._thinking:
             self._listener(self._held)
         self._held = ""
 
     def _skip(self) -> bool:
-        """Passes reasoning on as such, up to its closing tag; whether that was there."""
+        """Passes on reasoning up to its closing tag; returns whether there was one."""
         closed = REASONING_CLOSES.search(self._held)
         thought = self._held[: closed.start() if closed else -_LONGEST_CLOSING]
         if thought and isinstance(self._listener, Listener):
@@ -72,7 +72,7 @@ class Spoken:
         self._thinking, self._line_start = closed is None, False
         return closed is not None
 
-    def _speak(self) -> bool:
+    def _emit(self) -> bool:
         """Passes on a line, or the part that cannot be a tag; returns whether to go on."""
         if self._line_start and (opened := REASONING_OPENS.match(self._held)):
             self._held, self._thinking = self._held[opened.end() :], True

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from kevin_env.policies.base import ContextOverflow, OnText, PolicyError
-from kevin_env.policies.thinking import Spoken, make_reply
+from kevin_env.policies.thinking import VisibleText, make_reply
 from kevin_env.record import Message, Reply, Usage
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class TransformersPolicy:
         return other
 
     def reply(self, messages: Sequence[Message], on_text: OnText | None = None) -> Reply:
-        """Lets the model answer.
+        """Generates the reply.
 
         Raises:
             ContextOverflow: if the chat leaves no room for a token.
@@ -81,11 +81,11 @@ class TransformersPolicy:
         opened = (
             "<think>" if prompt.rstrip().endswith("<think>") else ""
         )  # some templates begin the reasoning
-        spoken = Spoken(on_text, thinking=bool(opened)) if on_text else None
-        with self._lock:  # the tokenizer, too, is for one thread at a time
-            text, usage, cut = self._generate(prompt, spoken)
-        if spoken:
-            spoken.end()
+        visible = VisibleText(on_text, thinking=bool(opened)) if on_text else None
+        with self._lock:  # the tokenizer is not thread-safe either
+            text, usage, cut = self._generate(prompt, visible)
+        if visible:
+            visible.end()
         return make_reply(opened + text, truncated=cut, usage=usage)
 
     def _prompt(self, messages: Sequence[Message]) -> str:
@@ -101,32 +101,33 @@ class TransformersPolicy:
                 f"the chat template of {self.name} cannot take this chat: {error}"
             ) from error
 
-    def _generate(self, prompt: str, spoken: Spoken | None) -> tuple[str, Usage, bool]:
+    def _generate(self, prompt: str, visible: VisibleText | None) -> tuple[str, Usage, bool]:
         """The answer, the tokens that it took, and whether it was cut off."""
         import torch
 
         inputs = self._tokenizer(prompt, add_special_tokens=False, return_tensors="pt").to(
             self._model.device
         )
-        asked = inputs["input_ids"].shape[1]
-        most = min(self._most, self._limit - asked)
+        prompt_tokens = inputs["input_ids"].shape[1]
+        most = min(self._most, self._limit - prompt_tokens)
         if most < 1:
             raise ContextOverflow(
-                f"the chat has {asked} tokens; {self.name} reads and writes {self._limit} in all"
+                f"the chat has {prompt_tokens} tokens; "
+                f"{self.name} reads and writes {self._limit} in all"
             )
         config = copy.deepcopy(self._config)
         config.max_new_tokens = most
-        streamer = _streamer(self._tokenizer, spoken) if spoken else None
+        streamer = _streamer(self._tokenizer, visible) if visible else None
         try:
             with _seeded(self._seed, self._model.device):
                 output = self._model.generate(**inputs, generation_config=config, streamer=streamer)
         except torch.OutOfMemoryError as error:
             raise PolicyError(
-                f"{self._model.device} has too little memory for {asked} tokens and a reply"
+                f"{self._model.device} has too little memory for {prompt_tokens} tokens and a reply"
             ) from error
-        tokens = output[0, asked:].tolist()
+        tokens = output[0, prompt_tokens:].tolist()
         cut = len(tokens) == most and tokens[-1] not in _ends(config)
-        usage = Usage(prompt_tokens=asked, completion_tokens=len(tokens))
+        usage = Usage(prompt_tokens=prompt_tokens, completion_tokens=len(tokens))
         return self._tokenizer.decode(tokens, skip_special_tokens=True), usage, cut
 
 
@@ -134,12 +135,12 @@ def _load(model: str, device: str, dtype: str) -> tuple[Any, Any]:
     """Tokenizer and model, ready to answer.
 
     Raises:
-        PolicyError: if they cannot be had.
+        PolicyError: if they cannot be loaded.
     """
     path = os.fspath(Path(model).expanduser())
     if model.startswith((".", "~", os.sep)) and not Path(path).is_dir():
         raise PolicyError(
-            f"{model} is no folder; give that of a model, or its name at the Hugging Face Hub"
+            f"{model} is no folder; give the folder of a model, or its name on the Hugging Face Hub"
         )
     try:
         import torch
@@ -156,9 +157,7 @@ def _load(model: str, device: str, dtype: str) -> tuple[Any, Any]:
             path, dtype=dtype, trust_remote_code=False
         )
         loaded = loaded.to(device).eval()
-    except (
-        Exception
-    ) as error:  # what is wrong with somebody's files, network or device comes as any class
+    except Exception as error:  # wrong files, the network and the device can raise anything
         reason = " ".join(str(error).split())[:_LONGEST_REASON] or type(error).__name__
         raise PolicyError(f"cannot load {model} on {device}: {reason}") from error
     if not tokenizer.chat_template:
@@ -185,8 +184,8 @@ def _sampling(model: Any, tokenizer: Any, temperature: float | None, top_p: floa
 
 def _context_length(model: Any, tokenizer: Any) -> int:
     """Limit of prompt and reply in tokens; a very large number if unknown."""
-    told = getattr(model.config.get_text_config(), "max_position_embeddings", None)
-    return told or min(tokenizer.model_max_length, _NO_LIMIT)
+    limit = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+    return limit or min(tokenizer.model_max_length, _NO_LIMIT)
 
 
 def _ends(config: Any) -> set[int]:
@@ -208,13 +207,13 @@ def _seeded(seed: int | None, device: "torch.device") -> Iterator[None]:
         yield
 
 
-def _streamer(tokenizer: Any, spoken: Spoken) -> Any:
+def _streamer(tokenizer: Any, visible: VisibleText) -> Any:
     from transformers import TextStreamer
 
     class Streamer(TextStreamer):
-        """Passes on words as soon as they are whole."""
+        """Passes on words as soon as they are complete."""
 
         def on_finalized_text(self, text: str, stream_end: bool = False) -> None:
-            spoken.hear(text)
+            visible.feed(text)
 
     return Streamer(tokenizer, skip_prompt=True, skip_special_tokens=True)

@@ -22,7 +22,7 @@ DEFAULT_MODEL = "BAAI/bge-small-en-v1.5"
 """Model of kernel-rl's retriever, which embeds a task on the CPU in a fraction of a second."""
 
 TOKEN_HASH = "token-hash"
-"""The name of `TokenHashEmbedder` where a model's name stands."""
+"""The name of `TokenHashEmbedder`, in place of a model's."""
 
 INSTALL = "pip install 'kevin-env[retrieval]'"
 
@@ -33,10 +33,10 @@ _NOT_THE_MODULE = {"get_inputs", "get_init_inputs"}
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors whose inner product is their likeness."""
+    """Turns texts into vectors whose inner product is their similarity."""
 
     name: str
-    """From which `make_embedder` makes it again."""
+    """The name from which `make_embedder` recreates it."""
 
     def embed(self, texts: Sequence[str]) -> "NDArray[np.float32]":
         """float32[len(texts), dimension], rows of length 1."""
@@ -53,22 +53,22 @@ class TokenHashEmbedder:
 
     def embed(self, texts: Sequence[str]) -> "NDArray[np.float32]":
         """See `Embedder`."""
-        found = np.zeros((len(texts), self._dimension), np.float32)
+        counts = np.zeros((len(texts), self._dimension), np.float32)
         for row, text in enumerate(texts):
             for word in re.findall(r"[A-Za-z]+|\d+", text.lower()):
                 place = int.from_bytes(
                     hashlib.blake2b(word.encode(), digest_size=8).digest(), "little"
                 )
-                found[row, place % self._dimension] += 1 if place >> 63 else -1
-        found = np.sign(found) * np.sqrt(np.abs(found))  # a word that stands everywhere counts less
-        return found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-12)
+                counts[row, place % self._dimension] += 1 if place >> 63 else -1
+        counts = np.sign(counts) * np.sqrt(np.abs(counts))  # frequent words count less
+        return counts / np.maximum(np.linalg.norm(counts, axis=1, keepdims=True), 1e-12)
 
 
 class SentenceEmbedder:
     """A sentence-transformers model. Python code that comes with it is not run.
 
     Args:
-        model: a folder, or a name at the Hugging Face Hub.
+        model: a folder, or a name on the Hugging Face Hub.
         device: such as `"cpu"` or `"cuda"`. On the judge's GPU it would take memory from the
             kernels.
 
@@ -80,7 +80,8 @@ class SentenceEmbedder:
         folder = Path(model).expanduser()
         if model.startswith((".", "~", os.sep)) and not folder.is_dir():
             raise RetrievalError(
-                f"{model} is no folder; give that of a model, or its name at the Hugging Face Hub"
+                f"{model} is no folder; "
+                "give the folder of a model, or its name on the Hugging Face Hub"
             )
         self.name = str(folder.resolve()) if folder.is_dir() else model
         with _without_progress():
@@ -99,7 +100,7 @@ class SentenceEmbedder:
 
 
 def make_embedder(name: str, device: str = "cpu") -> Embedder:
-    """The embedder of that name: `token-hash`, a folder, or a name at the Hugging Face Hub.
+    """The embedder of that name: `token-hash`, a folder, or a name on the Hugging Face Hub.
 
     Raises:
         RetrievalError: if the extra is not installed, or the model cannot be loaded.
@@ -136,7 +137,7 @@ def _without_progress() -> Iterator[None]:
     """Disables the progress bar of transformers, which would disturb a screen."""
     try:
         from transformers.utils import logging
-    except ImportError:  # which `_load` tells of
+    except ImportError:  # `_load` raises the error
         yield
         return
     shown = logging.is_progress_bar_enabled()
@@ -157,7 +158,7 @@ def _load(model: str, device: str) -> Any:
         ) from error
     try:
         return SentenceTransformer(model, device=device, trust_remote_code=False)
-    except Exception as error:  # the boundary round another package, the network and a cache
+    except Exception as error:  # another package, the network and a cache may raise anything
         raise RetrievalError(
             f"cannot load the embedding model {model} ({type(error).__name__}: {error}); "
             "give --model a folder that holds one"

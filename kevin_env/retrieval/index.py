@@ -32,10 +32,10 @@ BUILD = "kevin-env index build solutions --out FOLDER"
 """Command that builds a small index from our own solutions."""
 
 LONGEST = 20_000
-"""Characters of reference and kernel together; what is longer fits no prompt and is left out."""
+"""Limit in characters of reference and kernel together; longer ones fit no prompt."""
 
 _TOGETHER = 256
-"""Texts to embed between two reports of progress."""
+"""Texts to embed between progress reports."""
 
 OnProgress = Callable[[int, int], None]
 """Called with the number of embedded references and the total."""
@@ -67,14 +67,14 @@ class Index:
 
 @dataclass(frozen=True)
 class Kept:
-    """The pairs of an index by source, and the reasons for leaving others out."""
+    """The pairs of an index by source, and the reasons why others were excluded."""
 
     pairs: tuple[Pair, ...]
     left_out: Counter[str]
 
 
 def keep(pairs: Iterable[Pair]) -> Kept:
-    """The fastest kernel of each reference and language, and counts of what was left out."""
+    """The fastest kernel of each reference and language, and counts of excluded ones."""
     best: dict[tuple[str, str], Pair] = {}
     left_out: Counter[str] = Counter()
     for pair in pairs:
@@ -99,7 +99,7 @@ def build(
         RetrievalError: if there is no pair.
     """
     if not pairs:
-        raise RetrievalError("these sources hold no pair that can be used; name others")
+        raise RetrievalError("these sources have no usable pair; name others")
     texts = [module_text(pair.reference) for pair in pairs]
     unique = list(dict.fromkeys(texts))
     parts: list[NDArray[np.float32]] = []
@@ -112,13 +112,13 @@ def build(
 
 
 def save(index: Index, folder: Path) -> None:
-    """Writes the folder, in the place of an index that is there already.
+    """Writes the folder; an existing index is replaced.
 
     Raises:
-        RetrievalError: if something else is there, or it cannot be written.
+        RetrievalError: if the folder has other content, or cannot be written.
     """
     if folder.exists() and not (folder / "index.json").is_file():
-        raise RetrievalError(f"{folder} is there already and is no index; give another folder")
+        raise RetrievalError(f"{folder} exists and is no index; give another folder")
     partial = folder.with_name(f"{folder.name}.partial")
     header = Header(model=index.model, dimension=index.vectors.shape[1], pairs=len(index.pairs))
     try:
@@ -154,7 +154,7 @@ def load(folder: Path) -> Index:
     except (OSError, ValueError, EOFError) as error:
         reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
         raise RetrievalError(
-            f"cannot read the index {folder} ({reason}); build it anew: {BUILD}"
+            f"cannot read the index {folder} ({reason}); rebuild it: {BUILD}"
         ) from error
     if (
         vectors.shape != (header.pairs, header.dimension)
@@ -162,13 +162,13 @@ def load(folder: Path) -> Index:
         or vectors.dtype != np.float32
     ):
         raise RetrievalError(
-            f"the files of the index {folder} do not belong together; build it anew: {BUILD}"
+            f"the files of the index {folder} do not belong together; rebuild it: {BUILD}"
         )
     return Index(header.model, pairs, vectors)
 
 
 def _unfit(pair: Pair) -> str:
-    """Why a pair is left out; empty when it is not."""
+    """Why a pair is excluded; empty if it is not."""
     if len(pair.reference) + len(pair.kernel) > LONGEST:
         return "longer than any prompt has room for"
     try:
@@ -183,16 +183,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _KERNELBENCH_LEVELS = 3
-"""Up to this level ours have KernelBench's ids."""
+"""Up to this level, shipped problems have KernelBench's IDs."""
 
 _OPENING = threading.Lock()
 
 
 class Found(Frozen):
-    """A pair, and how like its reference is."""
+    """A pair, and the similarity of its reference."""
 
     pair: Pair
-    likeness: float
+    similarity: float
     """Inner product of the two vectors of length 1: at most 1."""
 
 
@@ -215,41 +215,41 @@ class Retriever:
         self._vectors: dict[str, NDArray[np.float32]] = {}
 
     def find(self, problem: Problem, language: Language) -> Iterator[Found]:
-        """Pairs in that language, the likest first, until there are no more.
+        """All pairs in that language, the most similar first.
 
-        Left out are those for the problem itself (by level and number), those whose references
-        compute the same or nearly, and those that compute nearly the same as one that was given
-        already. So are those for held-out problems, unless the problem is held out itself.
+        Excludes pairs for the problem itself (by level and number), pairs whose references compute
+        nearly the same as it or an earlier pair, and, unless the problem is held out, pairs for
+        held-out problems.
 
         Raises:
             RetrievalError: if the index has no kernel in that language.
         """
         own, held_out = operations(problem.source), is_held_out(problem)
-        given: list[tuple[str, ...]] = [own]
-        for likeness, pair in self._ranked(problem, language):
-            theirs = operations(pair.reference, pair.entry)
-            if _same_task(pair, problem) or any(near_copies(theirs, each) for each in given):
+        known: list[tuple[str, ...]] = [own]
+        for similarity, pair in self._ranked(problem, language):
+            computed = operations(pair.reference, pair.entry)
+            if _same_task(pair, problem) or any(near_copies(computed, each) for each in known):
                 continue
-            if not held_out and _answers_held_out(pair, theirs):
+            if not held_out and _answers_held_out(pair, computed):
                 continue
-            given.append(theirs)
-            yield Found(pair=pair, likeness=likeness)
+            known.append(computed)
+            yield Found(pair=pair, similarity=similarity)
 
     def _ranked(self, problem: Problem, language: Language) -> Iterator[tuple[float, Pair]]:
         with self._lock:
             searcher, rows = self._searcher(language)
             vector = self._vector(module_text(problem.source))
-            likenesses, places = searcher.search(vector, len(rows))
-        for likeness, place in zip(likenesses[0], places[0], strict=True):
-            yield float(likeness), self._index.pairs[rows[place]]
+            similarities, places = searcher.search(vector, len(rows))
+        for similarity, place in zip(similarities[0], places[0], strict=True):
+            yield float(similarity), self._index.pairs[rows[place]]
 
     def _searcher(self, language: Language) -> tuple[Any, "NDArray[np.intp]"]:
         if language not in self._searchers:
             rows = np.flatnonzero([pair.language == language for pair in self._index.pairs])
             if not len(rows):
-                there = ", ".join(sorted({pair.language for pair in self._index.pairs}))
+                languages = ", ".join(sorted({pair.language for pair in self._index.pairs}))
                 raise RetrievalError(
-                    f"the index has no kernels in {language}, only in {there}; "
+                    f"the index has no kernels in {language}, only in {languages}; "
                     "add a source that has"
                 )
             searcher = self._faiss.IndexFlatIP(self._index.vectors.shape[1])
@@ -275,9 +275,7 @@ def open_retriever(folder: str) -> Retriever:
         RetrievalError: if no folder is given, it has no index, or the extra is not installed.
     """
     if not folder:
-        raise RetrievalError(
-            f"examples are to be retrieved, but no index is given: index=FOLDER. Build one: {BUILD}"
-        )
+        raise RetrievalError(f"retrieved examples need an index: index=FOLDER. Build one: {BUILD}")
     path = Path(folder).expanduser().resolve()
     header = path / "index.json"
     with _OPENING:
@@ -290,23 +288,23 @@ def _opened(path: Path, changed: int) -> Retriever:
     return Retriever(index, make_embedder(index.model))
 
 
-def _answers_held_out(pair: Pair, theirs: tuple[str, ...]) -> bool:
+def _answers_held_out(pair: Pair, computed: tuple[str, ...]) -> bool:
     """Whether a pair is for a held-out problem, by its level and number or by its operations."""
-    ours = next((each for each in _ours() if _same_task(pair, each)), None)
-    if ours is not None:
-        return is_held_out(ours)
+    shipped = next((each for each in _shipped() if _same_task(pair, each)), None)
+    if shipped is not None:
+        return is_held_out(shipped)
     return any(
-        near_copies(theirs, operations(each.source)) for each in _ours() if is_held_out(each)
+        near_copies(computed, operations(each.source)) for each in _shipped() if is_held_out(each)
     )
 
 
 @functools.cache
-def _ours() -> tuple[Problem, ...]:
+def _shipped() -> tuple[Problem, ...]:
     return our_problems()
 
 
 def _same_task(pair: Pair, problem: Problem) -> bool:
-    """Whether the pair is for this problem; ours up to level 3 are KernelBench's, by number."""
+    """Whether the pair is for this problem, by level and number."""
     if pair.level is None or (pair.level, pair.number) != (problem.level, problem.number):
         return False
     return pair.origin == "solutions" or pair.level <= _KERNELBENCH_LEVELS

@@ -1,6 +1,6 @@
 """The operations of a reference in order, regardless of names, layout and constants.
 
-Only text is read here; nothing is run.
+The source is only parsed, not run.
 """
 
 import ast
@@ -64,7 +64,7 @@ class RetrievalError(ValueError):
 
 
 class Pair(Frozen):
-    """A reference and a kernel for it; other people's kernels were not judged here."""
+    """A reference and a kernel for it; kernels from other collections were not judged."""
 
     id: str
     """Such as `L1_23_Softmax.triton`, `kernelbook:17`, `archive:L1_23/softmax_warp_reduce`."""
@@ -78,9 +78,9 @@ class Pair(Frozen):
     """Source: Python, or CUDA C++ in the archive."""
     level: int | None = None
     number: int | None = None
-    """The KernelBench problem, or the problem of ours, that it solves, if known."""
+    """The KernelBench problem or shipped problem that it solves, if known."""
     speedup: float | None = None
-    """As the collection has it."""
+    """As stated by the collection."""
 
     @property
     def lexer(self) -> Literal["python", "cpp"]:
@@ -97,10 +97,10 @@ NEAR = 0.9
 """Similarity from which a reference is a copy of another: one operation in ten differs."""
 
 _UNKNOWN = "call"
-"""Stands for an operation with a name of the author's."""
+"""Placeholder for an operation with a name of the author's."""
 
 _MOST = 2000
-"""Limit of operations and functions per reference, since nested helpers can unfold without end."""
+"""Limit of operations and functions per reference, since nested helpers can unfold endlessly."""
 
 
 @functools.lru_cache(maxsize=65_536)
@@ -125,7 +125,7 @@ def operations(source: str, entry: str = "Model") -> tuple[str, ...]:
 
 
 def near_copies(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Whether two references are so similar that a solution of one is nearly one of the other."""
+    """Whether a solution of one reference nearly solves the other."""
     if one == other:
         return True
     matcher = difflib.SequenceMatcher(None, one, other, autojunk=False)
@@ -196,7 +196,7 @@ class _Reader(ast.NodeVisitor):
             self._call_name(function.id)
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
-        """Treats a mentioned submodule, as in a loop over `self.layers`, as called there."""
+        """Treats a mention of a submodule, as in a loop over `self.layers`, as a call."""
         if self._is_self(node.value):
             self._construct(self._member(node.attr))
         else:
@@ -226,10 +226,10 @@ class _Reader(ast.NodeVisitor):
             self.visit(node.value)
 
     def visit_Assert(self, node: ast.Assert) -> None:
-        """Checks are no part of what is computed."""
+        """Checks are not part of the computation."""
 
     def visit_Raise(self, node: ast.Raise) -> None:
-        """Neither are errors."""
+        """Errors are not part of the computation."""
 
     def _call_attribute(self, function: ast.Attribute) -> None:
         name = function.attr
@@ -261,7 +261,7 @@ class _Reader(ast.NodeVisitor):
             self._note(_UNKNOWN)
 
     def _construct(self, value: ast.expr | None) -> bool:
-        """Notes the modules that an expression makes, in order. Tells whether it makes any."""
+        """Records the modules that an expression creates; returns whether there are any."""
         calls = (
             [node for node in ast.walk(value) if isinstance(node, ast.Call)]
             if value is not None

@@ -15,7 +15,7 @@ from kevin_env.retrieval.operations import Language, Pair, RetrievalError
 Row = Mapping[str, Any]
 
 IMPLAUSIBLE = 10.0
-"""Speedup from which kernels of the archive are left out, since its harness was exploited."""
+"""Speedup from which kernels of the archive are excluded, since its harness was exploited."""
 
 _LANGUAGES: tuple[Language, ...] = ("triton", "cuda", "cpp")
 
@@ -32,7 +32,7 @@ class Collection:
 KERNELBOOK = Collection(
     "GPUMODE/KernelBook", ("train",), ("python_code", "triton_code", "entry_point")
 )
-"""PyTorch modules from public repositories and what torch.compile made of them in Triton."""
+"""PyTorch modules from public repositories, and their Triton code by torch.compile."""
 
 ARCHIVE = Collection(
     "SakanaAI/AI-CUDA-Engineer-Archive",
@@ -42,28 +42,28 @@ ARCHIVE = Collection(
         *("Correct", "CUDA_Speedup_Native"),
     ),
 )
-"""Generated CUDA kernels for KernelBench's levels 1 to 3, those that the archive calls correct."""
+"""Generated CUDA kernels for KernelBench's levels 1 to 3, only those marked as correct."""
 
 
-def read_source(words: str) -> Iterator[Pair]:
+def read_source(source: str) -> Iterator[Pair]:
     """The pairs of one source.
 
     Args:
-        words: `solutions` (our own), `kernelbook` or `archive` (from the Hub), or one of these two
-            with a parquet file or a folder of them, as in `kernelbook:FILE`.
+        source: `solutions` (our own), `kernelbook` or `archive` (from the Hub), or one of the last
+            two with a parquet file or a folder of them, as in `kernelbook:FILE`.
 
     Raises:
         RetrievalError: if there is no such source, file or column, or a package is missing.
     """
-    name, _, place = words.partition(":")
-    if words == "solutions":
+    name, _, place = source.partition(":")
+    if source == "solutions":
         return _solutions()
     if name == "kernelbook":
         return _kernelbook(_rows(KERNELBOOK, place))
     if name == "archive":
         return _archive(_rows(ARCHIVE, place))
     raise RetrievalError(
-        f"unknown source {words!r}: give solutions, kernelbook, archive, kernelbook:PARQUET "
+        f"unknown source {source!r}: give solutions, kernelbook, archive, kernelbook:PARQUET "
         "or archive:PARQUET"
     )
 
@@ -153,7 +153,7 @@ def _from_hub(collection: Collection) -> Iterator[Row]:
     for split in collection.splits:
         try:
             rows: Any = datasets.load_dataset(collection.name, split=split)
-        except Exception as error:  # the boundary round another package, the network and a cache
+        except Exception as error:  # another package, the network and a cache may raise anything
             raise RetrievalError(
                 f"{collection.name} could not be loaded ({type(error).__name__}: {error}); {remedy}"
             ) from error
@@ -161,8 +161,8 @@ def _from_hub(collection: Collection) -> Iterator[Row]:
         yield from rows.select_columns(list(collection.columns))
 
 
-def _require_columns(collection: Collection, there: list[str], where: str) -> None:
-    missing = [column for column in collection.columns if column not in there]
+def _require_columns(collection: Collection, available: list[str], where: str) -> None:
+    missing = [column for column in collection.columns if column not in available]
     if missing:
         raise RetrievalError(
             f"{where} has no column {', '.join(missing)}; is it {collection.name}?"

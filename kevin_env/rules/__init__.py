@@ -1,12 +1,12 @@
-"""What a submission may do, as far as its text shows before anything runs.
+"""Checks a submission against the rules, by its source alone.
 
 Under `kernel`, kernels of the submission do the computing in all code that `ModelNew.forward`
 reaches; torch may allocate, view, copy, cast and query, and handle devices, streams and graphs.
 `partial` asks for one such kernel and leaves the rest to torch. `open` admits any code.
 
-The reader gives early messages, with a line, and reports only what is certain. All else, such as
-how large a tensor is or which branch runs, is decided by what torch dispatches when the submission
-is called (`kevin_env.rules.recorded`).
+The reader reports early, with a line, and only what is certain. Everything else, such as the size
+of a tensor or which branch runs, is decided by what torch dispatches when the submission is called
+(`kevin_env.rules.recorded`).
 """
 
 import ast
@@ -26,7 +26,7 @@ from kevin_env.rules.vocabulary import words
 def check_rules(
     code: str, mode: Rules = "kernel", glue: float = 0.0
 ) -> CompileError | FormatError | RulesViolation | None:
-    """What is wrong with a submission before it is built.
+    """The first rule that the source of a submission breaks, if any.
 
     Args:
         code: The submission.
@@ -95,7 +95,7 @@ def _in_cpp(tree: ast.Module, glue: bool) -> list[Finding]:
 
 
 def _reference(tree: ast.Module, reader: Reader) -> tuple[str, int] | None:
-    """Where a model inherits from a class `Model` other than `torch.nn.Module`, or imports one."""
+    """A model that inherits from a class `Model` other than `torch.nn.Module`, or imports one."""
     for model in reader.models():
         lineage = [node for node in reader.lineage(model) if isinstance(node, ast.ClassDef)]
         bases = [
@@ -119,7 +119,7 @@ def _reference(tree: ast.Module, reader: Reader) -> tuple[str, int] | None:
 
 
 def _unused(node: ast.stmt) -> bool:
-    """Whether it only runs as a program, or makes inputs as in KernelBench's files."""
+    """Whether it only runs as a script, or creates inputs as in KernelBench's files."""
     inputs = getattr(node, "name", "") in ("get_inputs", "get_init_inputs")
     return inputs or (isinstance(node, ast.If) and "__name__" in ast.unparse(node.test))
 

@@ -1,4 +1,4 @@
-"""What calls do. Second of the reader's three layers."""
+"""Effects of calls. Second of the reader's three layers."""
 
 import ast
 import sys
@@ -10,7 +10,7 @@ from kevin_env.rules.vocabulary import computes, plain_methods, stem, words
 
 
 class Calls(Expressions):
-    """Follows calls into the submission's functions, and judges all other calls by name."""
+    """Follows calls into the submission's functions, and classifies all other calls by name."""
 
     @abstractmethod
     def _run(self, function: v.Function, arguments: v.Arguments) -> v.Value: ...
@@ -27,10 +27,10 @@ class Calls(Expressions):
                 return v.NONE
             case ast.Call(func=ast.Attribute(value=of, attr=name)):
                 receiver = self._evaluate(of, scope)
-                found = self._call_method(receiver, of, name, arguments, node, scope)
-                if found is None:
+                result = self._call_method(receiver, of, name, arguments, node, scope)
+                if result is None:
                     return self._call(self._attribute(receiver, name), arguments, node)
-                return found
+                return result
             case _:
                 return self._call(self._evaluate(node.func, scope), arguments, node)
 
@@ -51,13 +51,13 @@ class Calls(Expressions):
     def _call_parent(
         self, name: str, arguments: v.Arguments, node: ast.AST, scope: v.Scope
     ) -> v.Value:
-        if home := scope.home("super()"):
-            (of,), (owner,) = (home.names[key].callees for key in ("super()", "self()"))
+        if method := scope.find("super()"):
+            (of,), (owner,) = (method.names[key].callees for key in ("super()", "self()"))
             if isinstance(of, v.Own) and isinstance(owner, v.Own):
-                found = self._inherited(self.lineage(of.node)[1:], owner, name)
-                if found == v.UNKNOWN and name in words("itself"):
+                inherited = self._inherited(self.lineage(of.node)[1:], owner, name)
+                if inherited == v.UNKNOWN and name in words("itself"):
                     return v.callee(owner)
-                return self._call(found, arguments, node)
+                return self._call(inherited, arguments, node)
         return v.UNKNOWN
 
     def _call_method(
@@ -100,24 +100,26 @@ class Calls(Expressions):
     def _call_tensor_method(
         self, receiver: v.Value, name: str, arguments: v.Arguments, node: ast.AST
     ) -> v.Value:
-        given = v.Arguments((receiver, *arguments.all()))
-        found = self._operation(f"the tensor method .{name}()", name, given, node)
-        return found or (v.UNKNOWN if name.startswith("_") else v.PLAIN)
+        passed = v.Arguments((receiver, *arguments.all()))
+        result = self._operation(f"the tensor method .{name}()", name, passed, node)
+        return result or (v.UNKNOWN if name.startswith("_") else v.PLAIN)
 
-    def _operation(self, what: str, name: str, given: v.Arguments, node: ast.AST) -> v.Value | None:
+    def _operation(
+        self, what: str, name: str, arguments: v.Arguments, node: ast.AST
+    ) -> v.Value | None:
         """A function or method of torch, by its name; None if it makes no tensor."""
         if name in words("same_size"):
-            return v.LARGE if given.first().tensor == "large" else v.SOME
+            return v.LARGE if arguments.first().tensor == "large" else v.SOME
         if name in words("parts"):
             return v.container([v.SOME]) if name in words("several") else v.SOME
-        return self._compute(what, name, given, node) if computes(name) else None
+        return self._compute(what, name, arguments, node) if computes(name) else None
 
-    def _compute(self, what: str, name: str, given: v.Arguments, node: ast.AST) -> v.Value:
-        """Reports an operation, unless it moves small tensors: that may prepare weights."""
-        large, short = "large" in given.tensors(), stem(name)
-        if large or (given.tensors() and not self.glue and short not in words("moves")):
+    def _compute(self, what: str, name: str, arguments: v.Arguments, node: ast.AST) -> v.Value:
+        """Reports an operation, unless it moves small tensors, which may prepare weights."""
+        large, base = "large" in arguments.tensors(), stem(name)
+        if large or (arguments.tensors() and not self.glue and base not in words("moves")):
             self._report(node, what)
-        return v.LARGE if large and short not in words("reductions") else v.SOME
+        return v.LARGE if large and base not in words("reductions") else v.SOME
 
     def _call(self, called: v.Value, arguments: v.Arguments, node: ast.AST) -> v.Value:
         """The result of a call; calling a container calls each of its parts."""
@@ -202,7 +204,7 @@ class Calls(Expressions):
         return v.KERNEL
 
     def _wrapped(self, path: str, arguments: v.Arguments) -> v.Value:
-        """A decorator or container does what its argument does; without one it changes nothing."""
+        """A decorator or container has the effect of its argument, if any."""
         first = arguments.first()
         match path.rsplit(".", 1)[-1]:
             case "dict" | "OrderedDict" | "SimpleNamespace" | "defaultdict":
@@ -218,8 +220,8 @@ class Calls(Expressions):
             case "list" | "tuple" | "set" | "reversed" | "iter" | "sorted" | "deque":
                 return v.container([v.SOME]) if first.tensor else first
             case name:
-                given = name != "wraps" and (first.callees or first.parts or first.tensor)
-                return first if given else v.callee(v.Imported("copy.copy"))
+                wrapped = name != "wraps" and (first.callees or first.parts or first.tensor)
+                return first if wrapped else v.callee(v.Imported("copy.copy"))
 
     def _call_torch(self, path: str, arguments: v.Arguments, node: ast.AST) -> v.Value:
         match path.split(".")[1:]:

@@ -1,4 +1,4 @@
-"""What expressions stand for. First of the reader's layers: expressions, calls, statements."""
+"""Values of expressions. First of the reader's layers: expressions, calls, statements."""
 
 import ast
 import builtins
@@ -23,7 +23,7 @@ _SIGNS: dict[type[ast.AST], str] = {
 
 @dataclass(frozen=True, order=True)
 class Finding:
-    """A place where code that `forward` reaches breaks a rule."""
+    """A place in code reached by `forward` that breaks a rule."""
 
     line: int
     kind: Literal["torch_compute", "fallback"]
@@ -32,7 +32,7 @@ class Finding:
 
 @dataclass
 class Effects:
-    """What a piece of code does: its findings, and whether it may launch a kernel."""
+    """The effects of code: its findings, and whether it may launch a kernel."""
 
     findings: list[Finding] = field(default_factory=list[Finding])
     launches: bool = False
@@ -47,7 +47,7 @@ class Expressions(ABC):
     """Evaluates expressions.
 
     Attributes:
-        effects: Of what is being read.
+        effects: Of the code being read.
         glue: Whether torch may compute on small tensors: only large ones are reported then.
         members: Names of each class, and values that attributes of its instances were set to.
         bases: Base classes of each class.
@@ -72,7 +72,7 @@ class Expressions(ABC):
 
     @contextmanager
     def _isolated(self) -> Generator[Effects]:
-        """Collects the effects of what is read meanwhile separately."""
+        """Collects the effects of code read in the block separately."""
         before, self.effects = self.effects, Effects()
         try:
             yield self.effects
@@ -87,8 +87,8 @@ class Expressions(ABC):
             case None | ast.Constant(value=None):
                 return v.NONE
             case ast.Name(id=name):
-                if home := scope.home(name):
-                    return home.names[name]
+                if defining := scope.find(name):
+                    return defining.names[name]
                 known = hasattr(builtins, name)
                 return v.callee(v.Imported(f"builtins.{name}")) if known else v.UNKNOWN
             case ast.Attribute(value=value, attr=name):
@@ -143,12 +143,12 @@ class Expressions(ABC):
                 return v.PLAIN if isinstance(node, ast.Constant | ast.JoinedStr) else v.UNKNOWN
 
     def _dict(self, node: ast.Dict, scope: v.Scope) -> v.Value:
-        held = [self._evaluate(value, scope) for value in node.values]
+        values = [self._evaluate(value, scope) for value in node.values]
         keys = [key.value for key in node.keys if isinstance(key, ast.Constant)]
         names = tuple(key for key in keys if isinstance(key, str))
-        pairs = zip(node.keys, held, strict=True)
+        pairs = zip(node.keys, values, strict=True)
         parts = [value if key else v.element(value) for key, value in pairs]  # `**value` has no key
-        return v.container(parts, names=names if len(names) == len(held) else ())
+        return v.container(parts, names=names if len(names) == len(values) else ())
 
     def _comprehension(
         self, generators: list[ast.comprehension], result: ast.expr, scope: v.Scope
@@ -161,10 +161,10 @@ class Expressions(ABC):
         return v.container([self._evaluate(result, inner)])
 
     def _alternatives(self, branches: Sequence[Callable[[], v.Value]]) -> v.Value:
-        """The result of one of the branches.
+        """The result of one of the branches; the recorded call shows which one ran.
 
-        Which one runs shows in a recorded call. Findings are certain if all branches have some,
-        not counting those without a kernel beside one that launches it.
+        Findings are certain if all branches have some, not counting those without a kernel beside
+        one that launches it.
         """
         results, effects = list[v.Value](), list[Effects]()
         for branch in branches:
@@ -182,13 +182,13 @@ class Expressions(ABC):
             if name in words("same_size"):
                 return value if value.tensor == "large" else v.SOME
             return v.SOME if name in words("parts") else v.PLAIN
-        if value.tensor or value.is_none:  # None: it is assigned somewhere that is not read
+        if value.tensor or value.is_none:  # None: it is assigned in code that is not read
             return v.UNKNOWN
-        found = [self._attribute_of(each, name) for each in value.callees]
+        attributes = [self._attribute_of(each, name) for each in value.callees]
         if value.parts:
             entry = v.item(value, name) if name in value.names else v.UNKNOWN
-            found.append(value if name in ("forward", "__call__") else entry)
-        return v.join(found)
+            attributes.append(value if name in ("forward", "__call__") else entry)
+        return v.join(attributes)
 
     def _attribute_of(self, each: v.Callee, name: str) -> v.Value:
         match each:
@@ -217,10 +217,10 @@ class Expressions(ABC):
                 if name in ("forward", "__call__", "__init__"):
                     return v.callee(v.Imported(f"{each.path}.{name}"))
                 continue
-            if owner.made and name in (held := self.members.get(v.Own(each, made=True), {})):
-                return held[name]
-            if found := self.members.get(v.Own(each), {}).get(name):
-                return replace(found, callees=frozenset(_bound(x, owner) for x in found.callees))
+            if owner.made and name in (members := self.members.get(v.Own(each, made=True), {})):
+                return members[name]
+            if value := self.members.get(v.Own(each), {}).get(name):
+                return replace(value, callees=frozenset(_bound(x, owner) for x in value.callees))
         return v.UNKNOWN
 
     def _applied(self, owner: v.Own) -> v.Value:
@@ -233,13 +233,13 @@ class Expressions(ABC):
 
     def lineage(self, node: ast.ClassDef) -> list[v.Base]:
         """The class and everything it inherits from, in order."""
-        found: list[v.Base] = [node]
+        classes: list[v.Base] = [node]
         for base in [each for value in self.bases.get(node, ()) for each in value.callees]:
             if isinstance(base, v.Imported):
-                found.append(base)
+                classes.append(base)
             elif isinstance(base, v.Own) and base.node is not node:
-                found += [each for each in self.lineage(base.node) if each not in found]
-        return found
+                classes += [each for each in self.lineage(base.node) if each not in classes]
+        return classes
 
     def _has(self, owner: v.Own, name: str) -> bool:
         """Whether a class of the submission gives its instances an attribute of that name."""
@@ -261,43 +261,43 @@ class Expressions(ABC):
 
     def _subscript(self, node: ast.Subscript, scope: v.Scope) -> v.Value:
         value, index = self._evaluate(node.value, scope), self._evaluate(node.slice, scope)
-        if value.is_none:  # it is assigned somewhere that is not read
+        if value.is_none:  # it is assigned in code that is not read
             return v.UNKNOWN
         certain = value.tensor == "large" or (value.tensor == "some" and not self.glue)
         if certain and any(each.tensor in ("some", "large") for each in (index, *index.parts)):
             self._report(node, "indexing with a tensor")
         match node.slice:
             case ast.Constant(value=int() | str() as place):
-                held = v.item(value, place)
+                entry = v.item(value, place)
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(place))):
-                held = v.item(value, -place)
+                entry = v.item(value, -place)
             case ast.Slice():
-                held = v.element(value) if value.tensor else v.container(value.parts)
+                entry = v.element(value) if value.tensor else v.container(value.parts)
             case _:
-                held = v.element(value)
+                entry = v.element(value)
         if value.tensor:
-            return held
-        found = [held] if value.parts else []
+            return entry
+        entries = [entry] if value.parts else []
         for each in value.callees:
             if not isinstance(each, v.Function):
                 same = each == "kernel" or (isinstance(each, v.Imported) and each.made)
-                found.append(v.callee(each) if same else v.UNKNOWN)
-        return v.join(found)
+                entries.append(v.callee(each) if same else v.UNKNOWN)
+        return v.join(entries)
 
     def _assign(self, target: ast.expr, value: v.Value, scope: v.Scope) -> None:
-        """Records what a name, an attribute or an entry stands for from here on."""
+        """Sets the value of a name, an attribute or an entry."""
         match target:
             case ast.Name(id=name) if name in scope.global_names:
                 self.globals.names[name] = v.join([self.globals.names.get(name, v.NONE), value])
             case ast.Name(id=name):
                 scope.names[name] = value
             case ast.Attribute(value=of, attr=name):
-                if name == "__class__":  # what the other class does is not read
+                if name == "__class__":  # the other class is not read
                     name, value = "__call__", v.UNKNOWN
                 for each in self._evaluate(of, scope).callees:
                     if isinstance(each, v.Own):
-                        held = self.members.setdefault(each, {})
-                        held[name] = v.join([held.get(name, v.NONE), value])
+                        members = self.members.setdefault(each, {})
+                        members[name] = v.join([members.get(name, v.NONE), value])
             case ast.Subscript(value=of):
                 self._add_to(of, value, scope)
             case ast.Tuple(elts=targets) | ast.List(elts=targets):
@@ -312,12 +312,12 @@ class Expressions(ABC):
 
     def _add_to(self, of: ast.expr, value: v.Value, scope: v.Scope) -> None:
         """Records one more value in a container that has a name."""
-        held = self._evaluate(of, scope)
-        if not held.tensor and isinstance(of, ast.Name | ast.Attribute):
-            more = v.container([*held.parts, value])
-            home = scope.home(of.id) if isinstance(of, ast.Name) else scope
-            callees = held.callees | more.callees
-            self._assign(of, v.Value("", callees, more.parts, depth=more.depth), home or scope)
+        current = self._evaluate(of, scope)
+        if not current.tensor and isinstance(of, ast.Name | ast.Attribute):
+            more = v.container([*current.parts, value])
+            defining = scope.find(of.id) if isinstance(of, ast.Name) else scope
+            callees = current.callees | more.callees
+            self._assign(of, v.Value("", callees, more.parts, depth=more.depth), defining or scope)
 
 
 def _bound(each: v.Callee, owner: v.Own) -> v.Callee:

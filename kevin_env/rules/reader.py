@@ -1,4 +1,4 @@
-"""What statements do, and what `ModelNew.forward` reaches. Last of the reader's three layers."""
+"""Effects of statements and of `ModelNew.forward`. Last of the reader's three layers."""
 
 import ast
 from collections.abc import Sequence
@@ -33,15 +33,15 @@ class Reader(Calls):
                         given = _forward_arguments(each.node) if known else v.Arguments((v.LARGE,))
                         self._call(v.callee(each), given, owner.node)
         except RecursionError:
-            self.effects.launches = True  # nothing is known of the rest
+            self.effects.launches = True  # the rest is unknown
 
     def models(self) -> list[ast.ClassDef]:
-        """Every class that the name `ModelNew` may stand for."""
+        """Every class that the name `ModelNew` may refer to."""
         named = self.globals.names.get("ModelNew", v.PLAIN)
         return [each.node for each in named.callees if isinstance(each, v.Own)]
 
     def _run(self, function: v.Function, arguments: v.Arguments) -> v.Value:
-        """What the function returns; its body is read once for each kind of arguments."""
+        """The return value; the body is read once for each kind of arguments."""
         key = (function, arguments)
         if key not in self._results:
             self._results[key] = v.UNKNOWN, Effects()  # for recursive calls
@@ -59,24 +59,27 @@ class Reader(Calls):
     def _bound_names(self, function: v.Function, arguments: v.Arguments) -> v.Scope:
         scope, spec = v.Scope(parent=function.scope), function.node.args
         parameters = [*spec.posonlyargs, *spec.args]
-        given = [*([v.callee(function.owner)] if function.owner else []), *arguments.positional]
+        positional = [
+            *([v.callee(function.owner)] if function.owner else []),
+            *arguments.positional,
+        ]
         missing: list[ast.expr | None] = [None] * (len(parameters) - len(spec.defaults))
         defaults = [*missing, *spec.defaults, *spec.kw_defaults]
         names = [parameter.arg for parameter in (*parameters, *spec.kwonlyargs)]
         keywords, rest = dict(arguments.keywords), [arguments.rest] if arguments.rest else []
-        values = dict(zip(names, given[: len(parameters)], strict=False)) | keywords
+        values = dict(zip(names, positional[: len(parameters)], strict=False)) | keywords
         for name, default in zip(names, defaults, strict=True):
             unset = self._evaluate(default, function.scope) if default else v.UNKNOWN
             scope.names[name] = values.get(name) or v.join([unset, *rest])
         if spec.vararg:
-            more = [*given[len(parameters) :], *rest]
+            more = [*positional[len(parameters) :], *rest]
             scope.names[spec.vararg.arg] = v.container(more, exact=not rest)
         if spec.kwarg:
             others = [value for name, value in keywords.items() if name not in names]
             scope.names[spec.kwarg.arg] = v.container(others)
-        if function.home and function.owner:
+        if function.defining_class and function.owner:
             scope.names |= {
-                "super()": v.callee(v.Own(function.home)),
+                "super()": v.callee(v.Own(function.defining_class)),
                 "self()": v.callee(function.owner),
             }
         return scope
@@ -103,7 +106,7 @@ class Reader(Calls):
                     self._execute(node, scope)
 
     def _branch(self, scope: v.Scope, *bodies: Sequence[ast.stmt]) -> None:
-        """One of the bodies runs. Then names stand for what they are after any that goes on."""
+        """One of the bodies runs. Names then have the values after any body that continues."""
         before, after = scope.names, list[dict[str, v.Value]]()
 
         def branch(body: Sequence[ast.stmt]) -> v.Value:
@@ -122,7 +125,7 @@ class Reader(Calls):
         scope.names = _joined(after) or before
 
     def _loop(self, body: Sequence[ast.stmt], scope: v.Scope) -> None:
-        """The body runs once or more; names in it may still stand for what they did before."""
+        """The body runs once or more; names in it may still have their earlier values."""
         before, scope.names = scope.names, dict(scope.names)
         self._execute_body(body, scope)
         scope.names = _joined([before, scope.names])
@@ -208,8 +211,8 @@ class Reader(Calls):
         value = v.callee(v.Function(node, scope, scope.owner))
         binding = words("binding_decorators")
         for each in reversed([x for x in node.decorator_list if _last(x) not in binding]):
-            given = self._call(self._evaluate(each, scope), v.Arguments((value,)), each)
-            value = given if given.callees else value
+            decorated = self._call(self._evaluate(each, scope), v.Arguments((value,)), each)
+            value = decorated if decorated.callees else value
         scope.names[node.name] = value
 
     def _define_class(self, node: ast.ClassDef, scope: v.Scope) -> None:
@@ -221,7 +224,7 @@ class Reader(Calls):
 
 
 def _joined(branches: Sequence[dict[str, v.Value]]) -> dict[str, v.Value]:
-    """What names stand for after any of these branches."""
+    """The values of names after any of these branches."""
     names = dict.fromkeys(name for branch in branches for name in branch)
     return {name: v.join([each[name] for each in branches if name in each]) for name in names}
 
@@ -234,7 +237,7 @@ def _last(node: ast.expr) -> str:
 
 
 def _ends(body: Sequence[ast.stmt]) -> bool:
-    """Whether statements after these are not reached through them."""
+    """Whether these statements never continue to the next one."""
     match body[-1] if body else None:
         case ast.Return() | ast.Raise() | ast.Continue() | ast.Break():
             return True
@@ -248,7 +251,7 @@ def _ends(body: Sequence[ast.stmt]) -> bool:
 
 def _forward_arguments(node: v.FunctionNode) -> v.Arguments:
     """The arguments of `forward`. The first is a large tensor; others may be small or numbers."""
-    nodes, given = walk(node), list[v.Value]()
+    nodes, arguments = walk(node), list[v.Value]()
     attributes = [each for each in nodes if isinstance(each, ast.Attribute)]
     loops = [each for each in nodes if isinstance(each, ast.For | ast.comprehension)]
     tensors = {getattr(x.value, "id", "") for x in attributes if x.attr in words("tensor_marks")}
@@ -257,11 +260,11 @@ def _forward_arguments(node: v.FunctionNode) -> v.Arguments:
     for place, each in enumerate(parameters[1 : len(parameters) - len(node.args.defaults)]):
         annotation = ast.unparse(each.annotation) if each.annotation else ""
         if any(word in annotation.lower() for word in ("list", "tuple", "dict", "sequence")):
-            given.append(v.container([v.SOME]))
+            arguments.append(v.container([v.SOME]))
         elif annotation in ("int", "float", "bool", "str") and each.arg not in tensors:
-            given.append(v.PLAIN)
+            arguments.append(v.PLAIN)
         elif place == 0 and each.arg not in iterated:
-            given.append(v.LARGE)
+            arguments.append(v.LARGE)
         else:
-            given.append(v.SOME if each.arg in tensors or "Tensor" in annotation else v.MAYBE)
-    return v.Arguments(tuple(given))
+            arguments.append(v.SOME if each.arg in tensors or "Tensor" in annotation else v.MAYBE)
+    return v.Arguments(tuple(arguments))

@@ -1,7 +1,7 @@
-"""Applies the rules to what a call did, as the candidate's recorder reported it.
+"""Applies the rules to a call, as reported by the candidate's recorder.
 
 Under `kernel`, torch may allocate, fill, view, copy, cast and move; its other operations compute.
-They are admitted on fewer elements than a share of the largest tensor, the `glue`. Weights may also
+They are allowed on tensors smaller than a share of the largest one, the `glue`. Weights may also
 be concatenated, stacked and padded: that is preparation. Under `kernel` and `partial` a kernel of
 the submission has to run.
 """
@@ -29,7 +29,7 @@ class Operation(Frozen):
     name: _Name
     """Such as `aten::mm`."""
     line: Annotated[int, Field(ge=1, lt=1 << 31)] | None
-    """Of the submission, if the operation came from one."""
+    """The line of the submission that called it, if any."""
     weights: bool
     """Whether all tensor arguments are weights or copies of weights."""
     elements: _Count
@@ -37,7 +37,7 @@ class Operation(Frozen):
 
 
 class Record(Frozen):
-    """What one call did. A claim: the recorder runs in the candidate's process."""
+    """The record of one call. A claim: the recorder runs in the candidate's process."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -45,7 +45,7 @@ class Record(Frozen):
     kernels: list[_Name] = Field(max_length=_MAX_ENTRIES)
     """The submission's kernels that ran: Triton functions, and libraries that it built."""
     symbols: list[_Name] = Field(max_length=_MAX_ENTRIES)
-    """Vendors' functions that compute, as imported by these libraries."""
+    """Computing functions of vendors, as imported by these libraries."""
 
 
 @functools.cache
@@ -55,7 +55,7 @@ def harmless() -> frozenset[str]:
 
 
 def recording(mode: Rules) -> dict[str, Any]:
-    """What to record: arguments of `kevin_env.candidate.recorder.Recorder`, as JSON."""
+    """The arguments of `kevin_env.candidate.recorder.Recorder`, as JSON."""
     return {
         "operations": mode == "kernel",
         "harmless": sorted(harmless()),
@@ -93,7 +93,7 @@ def violation(record: Record, mode: Rules, glue: float, largest: int) -> RulesVi
 
 
 def also(others: list[str]) -> str:
-    """The end of a message that names further places, so that one turn can fix them all."""
+    """The end of a message, with further places, so that one turn can fix them all."""
     named = [*others[:4], *([f"{len(others) - 4} more"] if len(others) > 4 else [])]
     return f"; also {', '.join(named)}." if named else "."
 

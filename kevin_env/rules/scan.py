@@ -22,40 +22,41 @@ _OTHER = re.compile(
     r"(?<![:\w])(?!(?:Tensor|auto|const|return|else|case|new|delete|throw|not|and|or)\b)"
     r"\w+(?:<[^<>;(){}]{0,80}>)?[ &*]{1,4}(\w+)\b"
 )
-"""Names that are declared as something else than a tensor."""
+"""Names declared as anything but a tensor."""
 _METHOD = re.compile(r"(?<![\w.>])(\w+)(?:\.|->)(\w+) ?\(")
 
 
 def interferes(tree: ast.Module) -> tuple[str, int] | None:
-    """The first code, with its line, that could hide from the recorder what torch dispatches.
+    """The first code, with its line, that could hide dispatched operations from the recorder.
 
-    No defence: the recorder runs in the same process. What has no use in a kernel is refused early.
+    Not a defense: the recorder runs in the same process. Code of no use in a kernel is refused
+    early.
     """
     imports = [(node, each) for node in nodes_of(tree, ast.Import) for each in node.names]
     names = {each.asname: each.name for _, each in imports if each.asname}
-    found = [(each.name, node.lineno) for node, each in imports]
+    uses = [(each.name, node.lineno) for node, each in imports]
     for node in nodes_of(tree, ast.ImportFrom):
         for each in node.names:
             names[each.asname or each.name] = f"{node.module}.{each.name}"
-            found.append((f"{node.module}.{each.name}", node.lineno))
+            uses.append((f"{node.module}.{each.name}", node.lineno))
     calls = [(_path(node.func, names), node) for node in nodes_of(tree, ast.Call)]
     chains = nodes_of(tree, ast.Attribute)
     inner: set[ast.AST] = {node.value for node in chains}
-    asked = [each for each in calls if each[0] in ("getattr", "hasattr") and len(each[1].args) > 1]
-    inner |= {node.args[0] for _, node in asked}
-    for node in [node for path, node in asked if path == "getattr"]:
+    lookups = [x for x in calls if x[0] in ("getattr", "hasattr") and len(x[1].args) > 1]
+    inner |= {node.args[0] for _, node in lookups}
+    for node in [node for path, node in lookups if path == "getattr"]:
         of, name = node.args[:2]
-        found.append((f"{_path(of, names)}.{getattr(name, 'value', '')}", node.lineno))
-    found += [(_path(node, names), node.lineno) for node in chains if node not in inner]
+        uses.append((f"{_path(of, names)}.{getattr(name, 'value', '')}", node.lineno))
+    uses += [(_path(node, names), node.lineno) for node in chains if node not in inner]
     texts = [(node.value, node.lineno) for node in nodes_of(tree, ast.Constant)]
-    found += [(text, line) for text, line in texts if isinstance(text, str)]
-    found = [(path, line) for path, line in found if _is_forbidden(path)]
-    found += [(what, node.lineno) for path, node in calls if (what := _registers(path, node))]
+    uses += [(text, line) for text, line in texts if isinstance(text, str)]
+    uses = [(path, line) for path, line in uses if _is_forbidden(path)]
+    uses += [(what, node.lineno) for path, node in calls if (what := _registers(path, node))]
     for text, line in texts:
         if isinstance(text, str) and "{" in text and (cpp := pattern("cpp_forbidden").search(text)):
             what = " ".join(cpp[0].split())
-            found.append((f"{what} in C++", line + text.count("\n", 0, cpp.start())))
-    return min(found, key=lambda each: each[1], default=None)
+            uses.append((f"{what} in C++", line + text.count("\n", 0, cpp.start())))
+    return min(uses, key=lambda each: each[1], default=None)
 
 
 def _is_forbidden(path: str) -> bool:
@@ -87,7 +88,7 @@ def _path(node: ast.AST, names: dict[str, str]) -> str:
 
 
 def may_hold_a_kernel(tree: ast.Module) -> bool:
-    """Whether a file builds, loads or imports what may be a kernel, or has the source of one."""
+    """Whether a file builds, loads or imports a possible kernel, or has the source of one."""
     imported = [alias.name for node in nodes_of(tree, ast.Import) for alias in node.names]
     imported += [node.module or "." for node in nodes_of(tree, ast.ImportFrom)]
     known = sys.stdlib_module_names | {"torch", "numpy", "scipy"}
@@ -113,7 +114,7 @@ def cpp_operations(text: str, glue: bool = False) -> Iterator[tuple[int, str]]:
     """
     if "{" not in text or ";" not in text or not pattern("cpp_marks").search(text):
         return
-    code = _without_dead(_BLANK.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text))
+    code = _without_dead(_BLANK.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text))
     aliases = {"torch": "torch", "at": "at"}
     aliases |= re.findall(r"\bnamespace (\w+) ?= ?(?:::)?((?:torch|at)(?:::\w+)*) ?;", code)
     defined = re.findall(r"\b(?:void|int|float|double) (\w+) ?\([^;{}]{0,2000}\{", code)

@@ -1,4 +1,4 @@
-"""What an expression may stand for while a submission is read."""
+"""Abstract values of expressions while a submission is read."""
 
 import ast
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ class Scope:
     global_names: set[str] = field(default_factory=set[str])
     returned: "list[Value]" = field(default_factory=list["Value"])
 
-    def home(self, name: str) -> "Scope | None":
+    def find(self, name: str) -> "Scope | None":
         """The innermost scope that binds the name."""
         scope: Scope | None = self
         while scope and (name not in scope.names or (scope.owner and scope is not self)):
@@ -52,28 +52,28 @@ class Own:
 
 @dataclass(frozen=True)
 class Function:
-    """A function defined in `scope` and in the class `home`, bound to `owner`."""
+    """A function defined in `scope` and in the class `defining_class`, bound to `owner`."""
 
     node: FunctionNode
     scope: Scope
-    home: ast.ClassDef | None = None
+    defining_class: ast.ClassDef | None = None
     owner: Own | None = None
 
 
 IsTensor = Literal["", "maybe", "some", "large"]
 Base = ast.ClassDef | Imported
 Callee = Literal["unknown", "kernel"] | Imported | Own | Function
-"""Anything that may be called. `unknown` may be a kernel; `kernel` may be a library of kernels."""
+"""A possible target of a call. `unknown` may be a kernel; `kernel` may be a library of kernels."""
 
 
 @dataclass(frozen=True)
 class Value:
-    """What an expression may stand for.
+    """The possible values of an expression.
 
     Attributes:
         tensor: `some` if it certainly is a tensor, `large` if it is also as large as an input of
             `forward`, `maybe` for what a kernel returns.
-        callees: Everything it may be when it is called.
+        callees: The possible targets of a call.
         parts: Contents of a container: one value for all of them, or one for each place if `exact`
             or `names` is set.
         names: The keys of all parts.
@@ -105,7 +105,7 @@ KERNEL = callee("kernel")
 
 @dataclass(frozen=True)
 class Arguments:
-    """Arguments of a call; `rest` is what any further argument may be."""
+    """Arguments of a call; `rest` is the value of any further argument."""
 
     positional: tuple[Value, ...] = ()
     keywords: tuple[tuple[str, Value], ...] = ()
@@ -122,7 +122,7 @@ class Arguments:
 
     def flat(self) -> list[Value]:
         """Every argument, and the parts of those that are containers."""
-        return [value for given in self.all() for value in (given, *given.parts)]
+        return [value for each in self.all() for value in (each, *each.parts)]
 
     def tensors(self) -> set[str]:
         """The kinds of tensors passed, also inside lists."""
@@ -146,19 +146,19 @@ def item(value: Value, key: int | str) -> Value:
 
 def container(parts: Iterable[Value], exact: bool = False, names: tuple[str, ...] = ()) -> Value:
     """A list, tuple, dictionary or module container that holds these."""
-    held = tuple(parts)
-    depth = 1 + max((each.depth for each in held), default=0)
+    contents = tuple(parts)
+    depth = 1 + max((each.depth for each in contents), default=0)
     if depth > _MAX_DEPTH:
         return UNKNOWN
-    if (exact or names) and len(held) <= _MAX_PARTS:
-        return Value(parts=held, exact=exact, names=names, depth=depth)
-    return Value(parts=(join(held),) if held else (), depth=depth)
+    if (exact or names) and len(contents) <= _MAX_PARTS:
+        return Value(parts=contents, exact=exact, names=names, depth=depth)
+    return Value(parts=(join(contents),) if contents else (), depth=depth)
 
 
 def join(values: Iterable[Value]) -> Value:
-    """Everything one of the values may be: a tensor only if each is one. None adds nothing."""
-    given = list(values)
-    some = [value for value in given if not value.is_none] or given
+    """The union of the values: a tensor only if each is one. None adds nothing."""
+    candidates = list(values)
+    some = [value for value in candidates if not value.is_none] or candidates
     if len(set(some)) < 2:
         return some[0] if some else PLAIN
     order: tuple[IsTensor, ...] = ("", "maybe", "some", "large")
@@ -171,5 +171,5 @@ def join(values: Iterable[Value]) -> Value:
         depth = max(each.depth for each in some)
         parts, first = tuple(map(join, columns)), some[0]
         return Value(tensor, callees, parts, first.exact, first.names, depth=depth)
-    held = container(part for value in some for part in value.parts)
-    return Value(tensor, callees | held.callees, held.parts, depth=held.depth)
+    contents = container(part for value in some for part in value.parts)
+    return Value(tensor, callees | contents.callees, contents.parts, depth=contents.depth)

@@ -27,7 +27,7 @@ class Scored:
     code_tokens: float | None = None
     """Length of the submission's code."""
     reasoning_tokens: float | None = None
-    """Length of the reasoning; 0 where there was none."""
+    """Length of the reasoning; 0 if there was none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +43,9 @@ class Component:
     low: float = 0.0
     high: float = 1.0
     needs: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Settings that it needs to pay anything: each name with the prefixes that its value can have.
-    """
-    told: str = ""
-    """Its name in the prompt; by default `name`."""
+    """Settings required to pay anything: each name with the prefixes allowed for its value."""
+    description: str = ""
+    """Its description in the prompt; by default `name`."""
 
     def __call__(self, scored: Scored) -> float:
         """The component's value, within `low` to `high`."""
@@ -54,7 +53,7 @@ class Component:
 
 
 def capped(component: Component, high: float) -> Component:
-    """The component, paying at most `high`."""
+    """The component, capped at `high`."""
     return replace(component, name=f"min({component.name}, {high:g})", high=high)
 
 
@@ -62,11 +61,10 @@ def capped(component: Component, high: float) -> Component:
 class WeightedSum:
     """A score: the weighted sum of components, clipped to `low` and `high`.
 
-    Whatever the components say, a hack gets the low end of the range: no other failure is paid
-    less.
+    A hack gets the low end of the range, whatever the components are.
 
     Raises:
-        ValueError: if a weight is 0 or not finite, or the range has no low end.
+        ValueError: if a weight is 0 or not finite, or the range has no lower bound.
     """
 
     terms: tuple[tuple[float, Component], ...]
@@ -81,19 +79,20 @@ class WeightedSum:
                 )
         if not math.isfinite(self.range[0]):
             raise ValueError(
-                f"score {self} has no low end; cap what has a negative weight, or give low="
+                f"score {self} has no lower bound; "
+                "cap components with a negative weight, or give low="
             )
 
     @property
     def range(self) -> tuple[float, float]:
-        """The least and the most that it can pay; the most can be infinite."""
+        """The smallest and the largest possible score; the largest can be infinite."""
         ends = [sorted((weight * part.low, weight * part.high)) for weight, part in self.terms]
-        return self._cut(sum(low for low, _ in ends)), self._cut(sum(high for _, high in ends))
+        return self._clip(sum(low for low, _ in ends)), self._clip(sum(high for _, high in ends))
 
     def __call__(self, scored: Scored | Outcome) -> float:
         """The score. For an outcome alone, lengths are unknown."""
         scored = scored if isinstance(scored, Scored) else Scored(scored)
-        return self._cut(sum(value for _, value in self.parts(scored)))
+        return self._clip(sum(value for _, value in self.parts(scored)))
 
     def parts(self, scored: Scored) -> tuple[tuple[str, float], ...]:
         """Name and weighted value of each component before clipping; `hack` alone for a hack."""
@@ -108,7 +107,7 @@ class WeightedSum:
         bounded = (self.low, self.high) != (-math.inf, math.inf)
         return f"clip({total}, {self.low:g}, {self.high:g})" if bounded else total
 
-    def _cut(self, value: float) -> float:
+    def _clip(self, value: float) -> float:
         return min(max(value, self.low), self.high)
 
 
@@ -155,15 +154,13 @@ def _coverage(scored: Scored) -> float:
 
 
 def _roofline(scored: Scored) -> float:
-    """Raises for a time without its fraction, or a whole run could go without pay for speed."""
+    """Raises for a timed kernel without a fraction, so that no run goes without pay for speed."""
     if speedup_of(scored.outcome) is None:
         return 0.0
-    held = held_roofline(scored.outcome)
-    if held is None:
-        raise ValueError(
-            "the judge measured no fraction of the roofline here; choose another score"
-        )
-    return held.fraction
+    roofline = held_roofline(scored.outcome)
+    if roofline is None:
+        raise ValueError("the judge measured no fraction of the roofline; choose another score")
+    return roofline.fraction
 
 
 def _milestones(scored: Scored) -> float:
@@ -196,35 +193,37 @@ def _thinking(scored: Scored) -> float:
     return 1.0 - (1.0 - _THOUGHT_FLOOR) * min(max(beyond, 0.0), 1.0)
 
 
-FORMAT = Component("format", _format, told="a reply with code")
+FORMAT = Component("format", _format, description="a reply with code")
 """1 for a reply that holds a submission."""
-COMPILE = Component("compile", _compile, told="code that builds")
-"""1 for what was built, whether or not it then ran."""
-CORRECTNESS = Component("correctness", _correctness, told="correct outputs on every input set")
+COMPILE = Component("compile", _compile, description="code that builds")
+"""1 for code that was built, whether or not it then ran."""
+CORRECTNESS = Component(
+    "correctness", _correctness, description="correct outputs on every input set"
+)
 """1 for a correct kernel. There is no partial credit, since a judgement ends at the first wrong
 output.
 """
-SPEED = Component("speed", _speed, high=math.inf, told="the speedup")
+SPEED = Component("speed", _speed, high=math.inf, description="the speedup")
 """The speedup of a correct kernel."""
-GAIN = Component("gain", _gain, high=math.inf, told="the speedup above 1")
+GAIN = Component("gain", _gain, high=math.inf, description="the speedup above 1")
 """Speedup - 1 of a kernel that is faster than the reference."""
-LOG_SPEED = Component("log_speed", _log_speed, high=math.inf, told="log2(1 + speedup)")
+LOG_SPEED = Component("log_speed", _log_speed, high=math.inf, description="log2(1 + speedup)")
 """log2(1 + speedup) of a correct kernel: 1 at the reference's speed and positive at any speed."""
 DOUBLINGS = Component(
-    "doublings", _doublings, high=math.inf, told="log2(speedup) above a speedup of 1"
+    "doublings", _doublings, high=math.inf, description="log2(speedup) above a speedup of 1"
 )
 """log2(speedup) of a kernel that is faster than the reference."""
-FASTER = Component("faster", _faster, told="a speedup above 1")
+FASTER = Component("faster", _faster, description="a speedup above 1")
 """1 for a kernel that is faster than the reference."""
 COVERAGE = Component(
     "coverage", _coverage, needs=(("profile", ("ncu",)), ("device", ("auto", "cuda"))),
-    told="the share of device time in your own kernels",
+    description="the share of device time in your own kernels",
 )  # fmt: skip
 """Share of device time in a correct kernel's own kernels, 0 to 1 (Dr. Kernel, arXiv 2602.05885); 0
 if Nsight Compute could not measure it.
 """
 ROOFLINE = Component(
-    "roofline", _roofline, told="the fraction of the device's limit that it reaches"
+    "roofline", _roofline, description="the fraction of the device's limit that it reaches"
 )
 """Fraction of the device's roofline that a correct kernel reaches, clipped to 1.
 
@@ -232,13 +231,17 @@ Raises ValueError for a timed kernel without a measured fraction.
 """
 MILESTONES = Component(
     "milestones", _milestones, low=-1.0, high=3.0, needs=(("baseline", ("compile",)),),
-    told=f"correct outputs on every input set and a speedup above {_MILESTONE}",
+    description=f"correct outputs on every input set and a speedup above {_MILESTONE}",
 )  # fmt: skip
 """-1 for a failure, 1 for a correct kernel, 3 for one more than 5 % faster than torch.compile (CUDA
 Agent, arXiv 2602.24286). The paper's 2, for faster than eager only, would need a second baseline.
 """
 KERNRL = Component(
-    "kernrl", _kernrl, low=-0.5, high=2.0, told="code that builds, correct outputs and the speedup"
+    "kernrl",
+    _kernrl,
+    low=-0.5,
+    high=2.0,
+    description="code that builds, correct outputs and the speedup",
 )
 """-0.5 if it did not build, -0.25 if it was not correct, else speedup - 1, halved below 0, up to 2.
 
@@ -248,7 +251,8 @@ one, and a correct kernel without a speedup 0.
 LENGTH = Component(
     "length",
     _length,
-    told=f"short code (paid in full up to {_SHORT_CODE} tokens, not at all from {_LONG_CODE})",
+    description=f"short code (paid in full up to {_SHORT_CODE} tokens, "
+    f"not at all from {_LONG_CODE})",
 )
 """1 for correct code of up to 125 tokens, falling to 0 at 2000 (kernel-rl: 500 and 8000 characters,
 at four per token).
@@ -256,8 +260,8 @@ at four per token).
 THINKING = Component(
     "thinking",
     _thinking,
-    told=f"short reasoning (paid in full up to {_LONG_THOUGHT} tokens, to {_THOUGHT_FLOOR:.0%} "
-    f"from {_LONGEST_THOUGHT} and to {_NO_THOUGHT:.0%} without any)",
+    description=f"short reasoning (paid in full up to {_LONG_THOUGHT} tokens, "
+    f"to {_THOUGHT_FLOOR:.0%} from {_LONGEST_THOUGHT} and to {_NO_THOUGHT:.0%} without any)",
 )
 """For the reasoning of a correct kernel: 1 up to 500 tokens, falling to 0.7 at 1000; 0.5 without
 any (kernel-rl: 2000 and 4000 characters, at four per token).

@@ -54,7 +54,7 @@ def _kernel_rl(weights: tuple[float, ...]) -> WeightedSum:
 SCORES: dict[str, WeightedSum] = {
     "kevin": kevin,
     "kernrl": WeightedSum(((1.0, KERNRL),)),
-    # The blog does not say how steep the last part is: here it reaches 1 at 4x.
+    # The blog does not state the slope of the last part: here it reaches 1 at 4x.
     "kernrl_blog": WeightedSum(
         ((0.1, COMPILE), (0.3, CORRECTNESS), (0.3, FASTER), (0.3, _DOUBLINGS))
     ),
@@ -64,16 +64,16 @@ SCORES: dict[str, WeightedSum] = {
     "log_speed": WeightedSum(((CORRECT_SHARE, CORRECTNESS), (1.0, LOG_SPEED))),
     "roofline": WeightedSum(((CORRECT_SHARE, CORRECTNESS), (1.0, ROOFLINE))),
 }
-"""Scores by name; `.range` is the least and the most that one pays.
+"""Scores by name; `.range` has the smallest and the largest value.
 
 - `kevin`; `log_speed` and `roofline` replace its speedup by another measure.
 - `kernrl`: the reward in kernrl's code, see `KERNRL`; `kernrl_blog`: the one in its blog.
 - `kernel_rl_stage1` to `3` and `kernel_rl_sparse`: the weights of kernel-rl, which pays
   min(speedup - 1, 10) for a kernel faster than 1x. `_2025`: clamp(0.5 log2(speedup), 0, 1) instead,
   as kernel-rl did until its rewrite of December 2025. `kernel_rl_default`: the weights of its
-  README. Length and thinking are paid for correct kernels only. Partial credit for some of the
-  tests is left out, since a judgement ends at the first wrong output, and so are penalties: a
-  format error or a hack pays the least, 0.
+  README. Length and thinking are paid for correct kernels only. There is no partial credit for some
+  of the tests, since a judgement ends at the first wrong output, and no penalties: a format
+  error or a hack pays the least, 0.
 - `dr_kernel` (arXiv 2602.05885): the weights of the paper. Needs `profile="ncu"` and a GPU to
   measure coverage.
 - `milestones` (CUDA Agent, arXiv 2602.24286): see `MILESTONES`. Needs `baseline="compile"`.

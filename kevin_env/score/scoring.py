@@ -1,4 +1,4 @@
-"""Scores by name or as functions, and what they give for a turn."""
+"""Scores by name or as functions, the score of a turn, and returns."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -39,7 +39,7 @@ def require_payable(score: str | Score, settings: Mapping[str, Any]) -> None:
     """Rejects a score with a component that can never pay anything under these settings.
 
     Args:
-        score: by name, or itself.
+        score: the score or its name.
         settings: those of the episode, by name.
 
     Raises:
@@ -82,9 +82,11 @@ def at_bound(outcome: Outcome, bound: Bound = "median", noisy: Noisy = "lower") 
         return outcome.model_copy(update={"speedup": None, "roofline": None})
     if bound == "median" and not wide:
         return outcome
-    low, held = outcome.speedup_interval[0], outcome.roofline
-    scaled = held and held.model_copy(update={"fraction": held.fraction * low / outcome.speedup})
-    return outcome.model_copy(update={"speedup": low, "roofline": scaled})
+    low, roofline = outcome.speedup_interval[0], outcome.roofline
+    if roofline:
+        fraction = roofline.fraction * low / outcome.speedup
+        roofline = roofline.model_copy(update={"fraction": fraction})
+    return outcome.model_copy(update={"speedup": low, "roofline": roofline})
 
 
 def earned(score: float, before: float | None) -> float:
@@ -137,7 +139,7 @@ def discounted_returns(
         how: `sum`: R_t = sum over i >= t of gamma^(i-t) s_i; `max`: the largest of these terms.
 
     Raises:
-        ValueError: if `gamma` is not within 0 to 1, or `how` is neither word.
+        ValueError: if `gamma` is not within 0 to 1, or `how` is unknown.
     """
     if not 0 <= gamma <= 1:
         raise ValueError(f"gamma is {gamma}; it must lie within 0 and 1")

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from kevin_env.candidate.weights import Creation, State, Unmatched, hand_over, match
+from kevin_env.candidate.weights import Creation, State, Unmatched, load_weights, match
 
 
 class Linear(nn.Module):
@@ -22,7 +22,7 @@ def given(model: nn.Module) -> tuple[State, list[str]]:
 
 def test_weights_go_by_name() -> None:
     reference, model = Linear(), Linear(("second", "first"))
-    hand_over(model, *given(reference))
+    load_weights(model, *given(reference))
     for name, tensor in reference.state_dict().items():
         assert torch.equal(model.state_dict()[name], tensor)
 
@@ -33,7 +33,7 @@ def test_renamed_weights_go_one_to_one_in_order() -> None:
         "one.weight": "first.weight", "one.bias": "first.bias", "two.weight": "second.weight",
         "two.bias": "second.bias",
     }  # fmt: skip
-    hand_over(model, *given(reference))
+    load_weights(model, *given(reference))
     assert torch.equal(model.state_dict()["two.weight"], reference.state_dict()["second.weight"])
 
 
@@ -45,14 +45,14 @@ def test_the_same_name_with_another_shape_is_no_match() -> None:
     with pytest.raises(
         Unmatched, match=r"not matched: w float32\[3\]; unmatched in ModelNew: w float32\[4\]"
     ):
-        hand_over(model, *given(reference))
+        load_weights(model, *given(reference))
 
 
 def test_more_holders_than_weights_of_a_shape_are_ambiguous() -> None:
     reference = nn.ParameterDict({"w": torch.ones(3)})
     model = nn.ParameterDict({"a": torch.zeros(3), "b": torch.zeros(3)})
     with pytest.raises(Unmatched, match=r"w float32\[3\].*a float32\[3\], b float32\[3\]"):
-        hand_over(model, *given(reference))
+        load_weights(model, *given(reference))
     assert not model["a"].any() and not model["b"].any()
 
 
@@ -69,7 +69,7 @@ def test_buffers_are_handed_over_where_there_is_a_place_and_optional_otherwise()
     reference.load_state_dict({"scale": torch.full((3,), 2.0), "mean": torch.full((3,), 5.0)})
     full, bare = Normed(buffers=True), Normed(buffers=False)
     for model in (full, bare):
-        hand_over(model, *given(reference))
+        load_weights(model, *given(reference))
         assert torch.equal(model.scale, reference.scale)
     assert torch.equal(full.get_buffer("mean"), torch.full((3,), 5.0))
 
@@ -80,21 +80,21 @@ def test_a_model_may_pack_the_references_state_itself() -> None:
             self.packed = torch.cat([state_dict["first.weight"], state_dict["second.weight"]])
 
     reference, model = Linear(), Packed(("a", "b"))
-    hand_over(model, *given(reference))
+    load_weights(model, *given(reference))
     state = reference.state_dict()
     assert torch.equal(model.packed, torch.cat([state["first.weight"], state["second.weight"]]))
 
 
 def test_what_is_no_module_can_hold_no_weights() -> None:
-    hand_over(lambda x: x, {}, [])
+    load_weights(lambda x: x, {}, [])
     with pytest.raises(Unmatched, match=r"not a torch\.nn\.Module"):
-        hand_over(lambda x: x, *given(Linear()))
+        load_weights(lambda x: x, *given(Linear()))
 
 
 def test_sides_of_length_one_make_no_difference() -> None:
     reference = nn.ParameterDict({"bias": torch.randn(3, 1, 1), "scale": torch.randn(3)})
     model = nn.ParameterDict({"bias": torch.zeros(3), "other": torch.zeros(1, 3, 1)})
-    hand_over(model, *given(reference))
+    load_weights(model, *given(reference))
     assert torch.equal(model["bias"], reference["bias"].flatten())
     assert torch.equal(model["other"], reference["scale"].view(1, 3, 1))
 
@@ -216,7 +216,7 @@ def test_a_model_that_reads_the_references_names_is_given_them_where_shapes_fit_
     kind: type[Custom], inputs: int
 ) -> None:
     reference, model = Reference(inputs), kind(weight_t=(inputs, 4), shift=(4,))
-    hand_over(model, *given(reference))
+    load_weights(model, *given(reference))
     assert torch.equal(model.get_parameter("weight_t"), reference.weight.t())
     assert torch.equal(model.get_parameter("shift"), reference.bias)
     if kind is TransposedByWriting:
@@ -234,7 +234,7 @@ def test_a_submodule_may_pack_what_is_loaded_into_it(inputs: int) -> None:
 
     reference, model = Reference(inputs), nn.Module()
     model.linear = Layer(weight=(inputs, 4), bias=(4,))
-    hand_over(model, *given(reference))
+    load_weights(model, *given(reference))
     assert torch.equal(model.get_parameter("linear.weight"), reference.weight.t())
     assert torch.equal(model.get_parameter("linear.bias"), reference.bias)
 
@@ -249,7 +249,7 @@ def test_a_hook_that_renames_is_called_once_with_the_references_names() -> None:
 
     reference, model = Reference(), Custom(weight=(4, 4), bias=(4,))
     model._register_load_state_dict_pre_hook(rename)
-    hand_over(model, *given(reference))
+    load_weights(model, *given(reference))
     assert torch.equal(model.get_parameter("weight"), reference.weight)
     assert calls == [["linear.bias", "linear.weight"]]
 
@@ -271,7 +271,7 @@ def look_up(module: nn.Module, state: State, *_: object) -> None:
 def test_hooks_that_change_nothing_leave_it_to_shapes(hook) -> None:
     reference, model = Reference(3), Custom(matrix=(4, 3), shift=(4,))
     model.register_load_state_dict_pre_hook(hook)
-    hand_over(model, *given(reference))
+    load_weights(model, *given(reference))
     assert torch.equal(model.get_parameter("matrix"), reference.weight)
     assert torch.equal(model.get_parameter("shift"), reference.bias)
 
@@ -287,11 +287,11 @@ def test_what_a_hook_took_without_removing_it_is_not_lost() -> None:
     keeping: Any = nn.Module()
     folding: Any = nn.Module()
     keeping.register_load_state_dict_pre_hook(keep)
-    hand_over(keeping, *given(reference))
+    load_weights(keeping, *given(reference))
     assert torch.equal(keeping.packed[:, -1], reference.bias)
     folding.linear = nn.Linear(4, 4, bias=False)
     folding.register_load_state_dict_pre_hook(fold)
-    hand_over(folding, *given(reference))
+    load_weights(folding, *given(reference))
     assert torch.equal(folding.linear.weight, reference.weight + reference.bias[:, None])
 
 
@@ -299,7 +299,7 @@ def test_a_hook_that_knows_neither_names_is_told_by_its_own_error() -> None:
     model = Custom(matrix=(4, 3), shift=(4,))
     model._register_load_state_dict_pre_hook(lambda state, *_: state.pop("liner.weight"))
     with pytest.raises(KeyError, match=r"liner\.weight"):
-        hand_over(model, *given(Reference(3)))
+        load_weights(model, *given(Reference(3)))
 
 
 class Several(nn.Module):
@@ -314,7 +314,7 @@ class Several(nn.Module):
 
 def test_what_torchs_own_modules_do_at_a_load_does_not_count() -> None:
     reference, model = Several("norm", "linear"), Several("first", "second")
-    hand_over(model, *given(reference))
+    load_weights(model, *given(reference))
     for mine, theirs in zip(
         model.state_dict().values(), reference.state_dict().values(), strict=True
     ):
@@ -322,20 +322,20 @@ def test_what_torchs_own_modules_do_at_a_load_does_not_count() -> None:
     lacking = nn.Module()
     lacking.other = nn.BatchNorm1d(4, affine=False)
     with pytest.raises(Unmatched, match=r"weight float32\[5\]"):
-        hand_over(lacking, *given(nn.BatchNorm1d(5)))
+        load_weights(lacking, *given(nn.BatchNorm1d(5)))
 
 
 def test_parameters_without_a_shape_take_it_from_the_reference_by_name() -> None:
     reference, model = Reference(3), nn.Module()
     with Creation() as creation:
         model.linear = nn.LazyLinear(4)
-    hand_over(model, *given(reference), creation.names(model))
+    load_weights(model, *given(reference), creation.names(model))
     assert torch.equal(model.linear.weight, reference.weight)
     assert torch.equal(model.linear(torch.ones(2, 3)), reference.linear(torch.ones(2, 3)))
     other = nn.Module()
     other.fc = nn.LazyLinear(4)
     with pytest.raises(Unmatched, match=r"linear\.weight.*: fc\.weight float32 without a shape"):
-        hand_over(other, *given(reference))
+        load_weights(other, *given(reference))
 
 
 def test_a_weight_that_goes_by_shape_into_a_buffer_is_told() -> None:
@@ -343,5 +343,5 @@ def test_a_weight_that_goes_by_shape_into_a_buffer_is_told() -> None:
     model = nn.Module()
     model.register_buffer("folded", torch.zeros(3, 3))
     model.register_parameter("shift", nn.Parameter(torch.ones(3)))
-    assert hand_over(model, *given(reference)) == [("weight", "folded")]
-    assert hand_over(Linear(), *given(Linear(("one", "two")))) == []
+    assert load_weights(model, *given(reference)) == [("weight", "folded")]
+    assert load_weights(Linear(), *given(Linear(("one", "two")))) == []

@@ -120,7 +120,7 @@ def test_a_session_that_was_ended_begins_nothing_any_more(pool: ScriptedPool) ->
         lambda: environment.reset(seed=0),
         lambda: environment.step(KernelAction(code=REPLY)),
     ):
-        with pytest.raises(EpisodeError, match="this session is over; connect again"):
+        with pytest.raises(EpisodeError, match="this session has ended; connect again"):
             call()
 
 

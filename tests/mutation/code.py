@@ -11,7 +11,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from kevin_env.candidate.weights import hand_over
+from kevin_env.candidate.weights import load_weights
 from kevin_env.judge.inputs.reference import Case, seed_from
 from kevin_env.problem import Problem
 
@@ -135,7 +135,7 @@ def _constructed(problem: Problem, case: Case) -> Case:
     sys.modules.pop(other.module.__name__, None)  # hundreds of these are made
     other.draw_weights(seed_from(SECRET, case.name, "mutant"))
     state = case.model.state_dict()
-    hand_over(other.model, state, [name for name, _ in case.model.named_parameters()])
+    load_weights(other.model, state, [name for name, _ in case.model.named_parameters()])
     return other
 
 

@@ -66,7 +66,7 @@ def damage(folder: Path, how: str) -> None:
 def test_a_damaged_index_is_one_clear_line(tmp_path: Path, how: str) -> None:
     save(index_of(PAIRS), tmp_path / "index")
     damage(tmp_path / "index", how)
-    with pytest.raises(RetrievalError, match="build it anew: kevin-env index build") as error:
+    with pytest.raises(RetrievalError, match="rebuild it: kevin-env index build") as error:
         load(tmp_path / "index")
     assert "\n" not in str(error.value)
 
@@ -79,7 +79,7 @@ def test_an_index_is_replaced_and_nothing_else_is(tmp_path: Path) -> None:
     mine = tmp_path / "mine"
     mine.mkdir()
     (mine / "thesis.txt").write_text("x")
-    with pytest.raises(RetrievalError, match="is there already and is no index"):
+    with pytest.raises(RetrievalError, match="exists and is no index"):
         save(index_of(PAIRS), mine)
     assert (mine / "thesis.txt").exists()
 
@@ -107,7 +107,7 @@ def test_what_cannot_be_used_is_left_out_and_counted() -> None:
         "a reference that does not parse": 2,
         "longer than any prompt has room for": 1,
     }
-    with pytest.raises(RetrievalError, match="no pair that can be used"):
+    with pytest.raises(RetrievalError, match="no usable pair"):
         build((), TokenHashEmbedder())
 
 

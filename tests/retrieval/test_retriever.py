@@ -81,10 +81,10 @@ def test_the_likest_comes_first() -> None:
         retriever_of(OTHERS).find(problem(module("return F.gelu(x).cumsum(0) - y.std()")), "triton")
     )
     assert found[0].pair.id == "kernelbook:11"
-    assert [each.likeness for each in found] == sorted(
-        (each.likeness for each in found), reverse=True
+    assert [each.similarity for each in found] == sorted(
+        (each.similarity for each in found), reverse=True
     )
-    assert 0 < found[-1].likeness < found[0].likeness <= 1
+    assert 0 < found[-1].similarity < found[0].similarity <= 1
 
 
 def test_there_are_enough_in_a_language_also_when_most_of_the_index_is_another() -> None:

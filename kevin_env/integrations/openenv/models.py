@@ -45,11 +45,11 @@ class KernelObservation(Observation):
     reference_code: str
     """The PyTorch reference."""
     gpu_info: str
-    """The device, a CPU too."""
+    """The device, also if it is a CPU."""
     messages: list[dict[str, str]]
     """The whole chat to be sent to a model for the next turn: each with `role` and `content`."""
     turn: int
-    """How many turns have been taken."""
+    """Number of turns taken."""
     max_turns: int
     turn_scores: list[float]
     """The reward of each turn so far."""
@@ -62,9 +62,9 @@ class KernelObservation(Observation):
     kind: str | None = None
     compilation_success: bool = False
     compilation_error: str | None = None
-    """Also what kept a reply from being compiled: no code in it, or code against the rules."""
+    """Also why a reply was not compiled: no code, or code against the rules."""
     correctness_pass: bool | None = None
-    """None when it was never run."""
+    """None if it never ran."""
     max_diff: float | None = None
     """The largest absolute error of an output that is wrong."""
     speedup: float | None = None
@@ -74,22 +74,22 @@ class KernelObservation(Observation):
     reward_range: tuple[float, float]
     """With the server's default score, what `openenv.yaml` declares."""
     step_timeout_s: float
-    """The longest that the server takes over one step, waiting for the device included."""
+    """Limit of the server for one step, waiting for the device included."""
     idle_timeout_s: float
     """How long the server waits for the next message before it ends the session."""
 
 
 class KernelState(State):
-    """Where the session's episode stands."""
+    """The state of the session's episode."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(use_attribute_docstrings=True)
 
     problem_id: str | None = None
     turn: int = 0
-    """How many turns have been taken; the same as `step_count`."""
+    """Number of turns taken; the same as `step_count`."""
     max_turns: int
     best_speedup: float = 0.0
-    """The best of the turns so far; 0 when there is none."""
+    """The best of the turns so far; 0 if there is none."""
     solved: bool = False
     """Whether a correct kernel was more than 5 % faster than the reference, as in kernrl."""
     turn_scores: list[float] = Field(default_factory=list[float])

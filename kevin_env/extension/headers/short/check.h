@@ -93,7 +93,7 @@ template <typename... Args>
 
 enum class ShortKind { Index, Value, Type, NotImplemented };
 
-class ShortError : public std::exception {  // told to Python as an error of its kind, as torch's own ones are
+class ShortError : public std::exception {  // raised in Python as an error of its kind, like torch's own
   ShortText text_;
 
  public:

@@ -1,4 +1,4 @@
-// What torch/extension.h brings besides: the binding. A CUDA source that binds nothing is spared it.
+// The rest of torch/extension.h: the binding, which CUDA sources without bindings omit.
 #pragma once
 
 #include "torch.h"

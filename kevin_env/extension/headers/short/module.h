@@ -84,7 +84,7 @@ inline void put_error(const c10::detail::ShortError& error) {
   PyErr_SetString(kinds[static_cast<int>(error.kind)], error.what());
 }
 
-inline bool is_of_torch(const std::exception& error) {  // torch has pybind11 tell these as it tells them itself
+inline bool is_of_torch(const std::exception& error) {  // torch registers their translation with pybind11
   const char* name = typeid(error).name();
   return !strncmp(name, "N3c10", 5) || !strncmp(name, "N5torch", 7) || !strcmp(name, "12python_error");
 }

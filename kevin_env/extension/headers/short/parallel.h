@@ -13,7 +13,7 @@
 #endif
 
 namespace c10 {
-class ParallelGuard {  // torch's own: tells others that this thread runs such a loop
+class ParallelGuard {  // torch's own: marks this thread as running such a loop
  public:
   static bool is_enabled();
   ParallelGuard(bool state);

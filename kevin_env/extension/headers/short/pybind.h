@@ -43,7 +43,7 @@ struct arg {
 namespace kevin_short {
 
 template <typename T>
-struct Wrapped {  // by torch::wrap_pybind_function: its errors are told as torch tells them
+struct Wrapped {  // by torch::wrap_pybind_function: raises errors as torch does
   T target;
 };
 

@@ -13,7 +13,7 @@ inline std::optional<MemoryFormat> short_format(const TensorOptions& options, st
   return format ? format : options.short_format();
 }
 
-struct ShortProperties {  // what Tensor::type() gives, as far as it is asked for
+struct ShortProperties {  // the supported part of what Tensor::type() returns
   ScalarType type;
   bool cuda;
   ScalarType scalarType() const { return type; }

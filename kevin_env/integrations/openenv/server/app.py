@@ -55,10 +55,10 @@ def make_app(
     Args:
         pool: the judges of all sessions; the caller closes them.
         settings: how episodes are played.
-        problems: the problems to offer; by default all of ours.
+        problems: the problems to offer; by default all shipped ones.
         limits: limits of sessions, messages and times.
     """
-    # Or it prints a traceback whenever a tool is called wrongly; the client gets the error.
+    # Otherwise it prints a traceback for every wrong tool call; the client gets the error.
     logging.getLogger("fastmcp").setLevel(logging.CRITICAL)
     limits = limits or ServerLimits()
     tasks = Tasks(tuple(list_problems() if problems is None else problems), our_sides())
@@ -107,7 +107,7 @@ class RequireSandbox:
         )
 
     def close(self) -> None:
-        """Leaves the pool alone."""
+        """Does not close the pool."""
 
 
 def make_server(
@@ -118,7 +118,7 @@ def make_server(
     Args:
         app: any ASGI application.
         limits: the limits of `app`.
-        before_stop: called once when the server is asked to stop, before it waits for running
+        before_stop: called once when the server begins to stop, before it waits for running
             requests. Closing the pool there ends running steps.
     """
     limits = limits or ServerLimits()
@@ -145,10 +145,10 @@ class _Server(uvicorn.Server):
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens there; port 0 is any that is free.
+    """A listening socket; port 0 is any free port.
 
     Raises:
-        OSError: if the address is taken or not ours.
+        OSError: if the address is in use, or not one of this machine.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     return socket.create_server((host, port), family=family, backlog=1024)

@@ -34,7 +34,7 @@ DESCRIPTION = (
     "judged outside the kernel's own process."
 )
 MOST = 10.3
-"""Upper end of a reward without one: with the default score, ten times as fast."""
+"""Upper end of an unbounded reward: with the default score, ten times as fast."""
 _SOLVED = 1.05
 """As in kernrl, a problem is solved with a speedup above this."""
 _TASK = {"problem_id", "problem_description", "reference_code", "gpu_info", "messages"}
@@ -169,7 +169,7 @@ class KernelEnvironment(MCPEnvironment):
 
     @property
     def state(self) -> KernelState:
-        """Where the episode stands; without one, what holds for all."""
+        """The state of the episode, or of the server if there is none."""
         state = KernelState(
             max_turns=self._settings.max_turns,
             reward_range=self._range,
@@ -275,7 +275,7 @@ class KernelEnvironment(MCPEnvironment):
 
     def _require_open(self) -> None:
         if self._closed:
-            raise EpisodeError("this session is over; connect again")
+            raise EpisodeError("this session has ended; connect again")
 
     def _require_episode(self) -> Episode:
         self._require_open()
@@ -288,7 +288,7 @@ class KernelEnvironment(MCPEnvironment):
 
 
 def reward_range(score: str | Score) -> tuple[float, float]:
-    """The least and the most reward; an infinite end is clipped to `MOST`.
+    """The range of the reward; an infinite end is clipped to `MOST`.
 
     0 to `MOST` for functions that are not a `WeightedSum`.
     """

@@ -28,9 +28,9 @@ class ServerLimits(Frozen):
     step_timeout: float = Field(default=900.0, gt=0)
     """Limit of one step, waiting for the device included. A longer step fails, without a turn."""
     idle_timeout: float = Field(default=1800.0, gt=0)
-    """Limit of a session's silence."""
+    """Limit of a session without messages."""
     attach_timeout: float = Field(default=30.0, gt=0)
-    """How long a session that was created by HTTP may be without a WebSocket."""
+    """How long a session created by HTTP may have no WebSocket."""
     message_bytes: int = Field(default=1 << 20, ge=1024)
     """Of one message, and of the body of one request."""
 
@@ -40,7 +40,8 @@ class SocketMiddleware:
 
     A client that is silent for `seconds` is disconnected; the time of a step does not count. A
     WebSocket attached to a session created by HTTP may be silent, since its client calls tools by
-    HTTP. Web pages of another origin are refused, or any page could run code on the server.
+    HTTP. Web pages of other origins are refused, since any page could run code on the server
+    otherwise.
     """
 
     def __init__(self, app: ASGIApp, seconds: float) -> None:
@@ -48,7 +49,7 @@ class SocketMiddleware:
         self.seconds = seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """As ASGI has it."""
+        """The ASGI interface."""
         messages: asyncio.Queue[Message] = asyncio.Queue(1)
         left = asyncio.Event()
 
@@ -67,7 +68,7 @@ class SocketMiddleware:
                 return {"type": "websocket.disconnect", "code": 1001}
 
         async def answer(message: Message) -> None:
-            # OpenEnv would try to send the error of sending; the next receive ends the session.
+            # OpenEnv would try to send the error; the next receive ends the session.
             with suppress(OSError):
                 await send(message)
 

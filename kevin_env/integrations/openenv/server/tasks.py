@@ -1,4 +1,4 @@
-"""Which problems a server offers, by id and by split and index, and how one of them is chosen."""
+"""The problems that a server offers, by ID or by split and index."""
 
 import difflib
 import random
@@ -52,20 +52,20 @@ class Tasks:
 
     problems: Sequence[Problem]
     sides: Mapping[str, Side]
-    """Which of our problems are held out, by id."""
+    """Which shipped problems are held out, by ID."""
 
     def splits(self) -> dict[str, list[Problem]]:
         """The problems of each split in order: all, train, held out, and each level."""
-        found: dict[str, list[Problem]] = {ALL: list(self.problems)}
+        splits: dict[str, list[Problem]] = {ALL: list(self.problems)}
         for side in SIDES:
-            found[side] = [
+            splits[side] = [
                 problem for problem in self.problems if self.sides.get(problem.id) == side
             ]
         for level in sorted(
             {problem.level for problem in self.problems if problem.level is not None}
         ):
-            found[f"L{level}"] = [problem for problem in self.problems if problem.level == level]
-        return {name: problems for name, problems in found.items() if problems}
+            splits[f"L{level}"] = [problem for problem in self.problems if problem.level == level]
+        return {name: problems for name, problems in splits.items() if problems}
 
     def of_split(self, split: str) -> list[Problem]:
         """The problems of a split, in order.
@@ -79,7 +79,7 @@ class Tasks:
         return splits[split]
 
     def rows(self, split: str) -> list[dict[str, Any]]:
-        """What the task API returns for each problem of a split."""
+        """The entries of the task API for a split."""
         return [
             {
                 "id": problem.id,
@@ -122,9 +122,9 @@ class Tasks:
     def _named(self, id: str) -> Problem:
         """The problem with this id, or the only one whose id contains it."""
         known = {problem.id: problem for problem in self.problems}
-        found = [id] if id in known else [each for each in known if id in each]
-        if len(found) == 1:
-            return known[found[0]]
-        near = found[:3] or difflib.get_close_matches(id[:100], known, n=3, cutoff=0.4)
+        matches = [id] if id in known else [each for each in known if id in each]
+        if len(matches) == 1:
+            return known[matches[0]]
+        near = matches[:3] or difflib.get_close_matches(id[:100], known, n=3, cutoff=0.4)
         hint = f"did you mean {', '.join(near)}?" if near else "the task API lists them"
         raise ProblemError(f"unknown problem {id[:100]!r}; {hint}")
