@@ -544,7 +544,7 @@ def test_a_problem_that_has_changed_must_be_asked_for(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="answers 7_Double, not 8_Other"):
         asked(other)
     path.unlink()
-    with pytest.raises(BadInput, match="none of that name"):
+    with pytest.raises(BadInput, match="its ID and path are gone"):
         read_requests([file], None, (1, ""), Settings(), False)
 
 

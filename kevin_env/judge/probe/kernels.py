@@ -219,7 +219,7 @@ _Launch = tuple[
 
 
 class _Claim(Frozen):
-    """What `kevin_env.candidate.profiling.look` gives."""
+    """What `kevin_env.candidate.profiling.profile_calls` gives."""
 
     calls: int = Field(ge=1, le=1000)
     seconds: _Seconds
