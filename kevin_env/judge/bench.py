@@ -14,7 +14,6 @@ from kevin_env.judge.candidates import WarmPool
 from kevin_env.judge.capacity import SUBMISSION, capacity_of, host_memory, machine_of
 from kevin_env.judge.compare.check import Allowed
 from kevin_env.judge.device import free_memory, gpus_of_host, identity
-from kevin_env.judge.handshake.memory import RegionStock
 from kevin_env.judge.inputs.cases import CaseProperties, ShapeSpecs, largest_call
 from kevin_env.judge.lease import Lease
 from kevin_env.judge.roofline.ceilings import CeilingStore
@@ -30,8 +29,6 @@ MEMORY_SHARE = 0.6
 """Share of the host memory that is free when the judge starts, for one candidate."""
 CONSTANT_SPREAD = 3e-6
 """Seconds by which the constant of a link varies between timing sessions."""
-KEPT = 1 / 16
-"""Share of a GPU for memory that is kept for later use: by torch, and as much for regions."""
 LEAST_FREE = 1 / 3
 """Share of the device memory that was free at the start, which a submission leaves to the judge."""
 PATIENCE = 10.0
@@ -50,6 +47,8 @@ class ProblemCache:
         """By `properties_key`."""
         self.tolerances: defaultdict[tuple[str, str, str], Allowed] = defaultdict(dict)
         """By `properties_key`: those of input sets for which an answer was right."""
+        self.sizes: defaultdict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))
+        """By the hash of a problem: bytes of the largest inputs and outputs of a call so far."""
         self.shapes = ShapeSpecs(lease)
         self.rooflines = Rooflines(lease, ceilings)
 
@@ -136,7 +135,6 @@ class Bench:
         judges = gpus_of_host(device) if on_gpu else 1
         self.capacity = capacity_of(machine_of(judges, self.device_memory))
         self.lease = Lease(identity(device))
-        self.regions = RegionStock(device, int(KEPT * (self.device_memory or 0)))
         ceilings = CeilingStore(device, info, self.lease)
         if on_gpu:
             ceilings.find_all()
@@ -168,11 +166,10 @@ class Bench:
         return self.capacity.places(largest_call(self.problems.shapes.of(problem)))
 
     def clear(self) -> None:
-        """Frees idle memory and processes of a GPU, for a submission that takes most of it."""
+        """Ends idle processes on a GPU, for a submission that takes most of its memory."""
         if self.device.type == "cuda":
             self.candidates.end_spares()
             self.baselines.end_free()
-            self.regions.clear()
 
     def close(self) -> None:
         """Ends every process."""

@@ -3,16 +3,15 @@
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from functools import partial
 from typing import Any, TypeVar
 
 import torch
 
 from kevin_env.candidate import tree
-from kevin_env.candidate.region import DONE
 from kevin_env.judge.api import Limits, Options
-from kevin_env.judge.bench import KEPT, Bench
+from kevin_env.judge.bench import Bench
 from kevin_env.judge.compare.check import Allowed, check_answer, unwritten
 from kevin_env.judge.device import finish, kept_memory
 from kevin_env.judge.handshake.claims import read_paired
@@ -51,6 +50,9 @@ SLACK = 1 << 20, 256 << 20
 """Bounds of the slack of inbox and outbox in bytes: a quarter of the first input set."""
 VALUES = ("values", "not_finite")
 """Kinds of wrong answers that differ in the values of tensors."""
+KEPT = 1 / 16
+"""Share of a GPU that torch may cache in the judge: mapping it again takes milliseconds."""
+_Closable = list[Player | SharedRegion]
 
 
 class SubmissionRun:
@@ -65,7 +67,8 @@ class SubmissionRun:
         outputs: Meta tensors of the shapes and dtypes of a right answer.
         handshake: The handshake of the current case.
         player: The submission at that handshake.
-        seconds: Duration of the shortest screened call of the case.
+        seconds: Duration of the shortest screened call of the case on inputs as timed ones;
+            infinite before the first.
         limits: Limits of the current case.
     """
 
@@ -102,14 +105,15 @@ class SubmissionRun:
         self._record: Record | None = None
         self._paired: tuple[tuple[str, str], ...] = ()
         self._passed: dict[str, None] = {}
-        self._players = list[Player]()
-        """Those that run the submission, by the regions that it was lent."""
-        self._lent = ExitStack()
+        self._of_submission: _Closable = []
+        self._of_baselines: _Closable = []
+        """What is open for them: regions and players."""
 
     @property
     def mapped_bytes(self) -> int:
         """Bytes of the submission's memory that the judge maps."""
-        return sum(player.mappings.size for player in self._players)
+        players = (each for each in self._of_submission if isinstance(each, Player))
+        return sum(player.mappings.size for player in players)
 
     def load(self, code: str) -> None:
         """Imports the submission. Needs no lease.
@@ -159,6 +163,7 @@ class SubmissionRun:
         cases = list(open_cases(self.problem, self.bench.device))
         for case in cases:
             self.enter(case, recorded=self.options.rules != "open")
+            self.seconds = math.inf
             yield None
             began = self._spent
             timed, only = case is cases[-1], len(cases) == 1
@@ -183,8 +188,8 @@ class SubmissionRun:
         return self._properties.seconds
 
     def much_slower(self) -> bool:
-        """Whether even the shortest screened call was much slower than the reference."""
-        return self.seconds > SLOW * self.reference_seconds
+        """Whether even the shortest such call was much slower than the reference."""
+        return SLOW * self.reference_seconds < self.seconds < math.inf
 
     def _screened(self, distribution: str) -> Incorrect | None:
         answer, wrong = self.checked(distribution)
@@ -208,7 +213,8 @@ class SubmissionRun:
         drawn = self.draw(distribution)
         self.trim()
         answer = self.call(drawn)
-        self.seconds = min(self.seconds, answer.seconds - self._paused)
+        if distribution == "own":
+            self.seconds = min(self.seconds, answer.seconds - self._paused)
         return answer, self.check(answer, drawn)
 
     def call(self, drawn: Drawn) -> Answer:
@@ -297,10 +303,9 @@ class SubmissionRun:
         image = Image(tensors, self.bench.device)
         seed = seed_from(self.secret, self.case.name, "weights")
         order = construction(self.case, image.specs, seed, compiled)
-        with ExitStack() as briefly:
-            if image.specs:
-                kept = self.bench.regions.keeps(image.end)
-                region = self.bench.regions.lend(image.end, self._lent if kept else briefly)
+        with ExitStack() as lent:
+            if image.specs:  # the driver takes milliseconds to share memory
+                region = lent.enter_context(closing(SharedRegion(image.end, self.bench.device)))
                 image.write_to(region)
                 finish(self.bench.device)
                 worker.share("weights", region, timeout)
@@ -308,44 +313,53 @@ class SubmissionRun:
             return worker.ask("construct", timeout, **order, record=record)
 
     def open_handshake(self, inbox: int, outbox: int) -> Handshake:
-        """A handshake for so many bytes of inputs and outputs, whose regions the run keeps."""
-        regions = [
-            self.bench.regions.lend(size + min(max(size // 4, SLACK[0]), SLACK[1]), self._lent)
-            for size in (inbox, outbox)
-        ]
-        return self._handshake_at(regions, outbox)
+        """A handshake of the baselines' own for so many bytes of inputs and outputs."""
+        return self._handshake_at(self._regions((inbox, outbox), self._of_baselines), outbox)
 
     def _handshake_of_case(self, inbox: int, outbox: int) -> Handshake:
-        """As `open_handshake`, at the regions of the last case if they are large enough."""
-        if self._players:
-            regions = [self.handshake.inbox, self.handshake.outbox]
-            if inbox <= regions[0].size and outbox <= regions[1].size:
-                return self._handshake_at(regions, outbox)
-        return self.open_handshake(inbox, outbox)
+        """The submission's, at the regions of the last case if they are large enough.
 
-    def _handshake_at(self, regions: list[SharedRegion], answer: int) -> Handshake:
+        The first ones are already as large as any case of the problem has needed so far.
+        """
+        sizes, problem = self.bench.problems.sizes, self.problem.sha256
+        sizes[problem] = max(sizes[problem][0], inbox), max(sizes[problem][1], outbox)
+        regions = [each for each in self._of_submission if isinstance(each, SharedRegion)]
+        if not regions or inbox > regions[0].size or outbox > regions[1].size:
+            _close_all(self._of_submission)
+            regions = self._regions(sizes[problem], self._of_submission)
+        return self._handshake_at(regions, outbox)
+
+    def _handshake_at(self, regions: list[SharedRegion], answer_bytes: int) -> Handshake:
         kind = GpuHandshake if self.bench.device.type == "cuda" else CpuHandshake
         inbox, outbox = regions
-        return kind(self.bench.device, inbox, outbox, self.bench.info.l2, answer)
+        return kind(self.bench.device, inbox, outbox, self.bench.info.l2, answer_bytes)
+
+    def _regions(self, sizes: tuple[int, int], until_closed: "_Closable") -> list[SharedRegion]:
+        regions: list[SharedRegion] = []
+        for size in sizes:
+            slack = min(max(size // 4, SLACK[0]), SLACK[1])
+            regions.append(SharedRegion(size + slack, self.bench.device))
+            until_closed.append(regions[-1])  # at once: the next allocation may fail
+        return regions
 
     def admit(self, worker: Worker, handshake: Handshake, timeout: float | Patience) -> Player:
         """Admits a worker to a handshake; its mapped memory is unmapped with the run."""
-        on_gpu, trusted = self.bench.device.type == "cuda", worker is not self.worker
-        words = self.bench.regions.lend(2 * DONE, self._lent) if on_gpu else None
-        player = handshake.admit(worker, words, timeout, trusted)
-        self._lent.callback(player.mappings.close)
+        trusted = worker is not self.worker
+        player = handshake.admit(worker, timeout, trusted)
+        (self._of_baselines if trusted else self._of_submission).append(player)
         return player
 
-    def _player_at(self, handshake: Handshake) -> Player:
-        """The submission at a handshake; it is admitted only once to the same regions."""
-        if not self._players or self._players[-1].mappings.inbox is not handshake.inbox:
-            admit = partial(self.admit, self.worker, handshake)
-            self._players.append(self._within_limits(admit, first=True))
-        return self._players[-1].in_next_case()
+    def _player_of_case(self) -> Player:
+        """The submission at its handshake, to whose regions it is admitted once."""
+        if any(isinstance(each, Player) for each in self._of_submission):
+            return self.player.in_next_case()
+        admit = partial(self.admit, self.worker, self.handshake)
+        return self._within_limits(admit, first=True)
 
     def close(self) -> None:
-        """Frees memory; the worker must have ended."""
-        self._lent.close()
+        """Frees memory; the worker is left alone."""
+        _close_all(self._of_baselines)
+        _close_all(self._of_submission)
         self.trim(keep=0.0)
 
     def trim(self, keep: float = KEPT) -> None:
@@ -365,6 +379,7 @@ class SubmissionRun:
 
         Hold the lease; errors as `screening`. With `recorded`, its next call is recorded.
         """
+        _close_all(self._of_baselines)
         self.trim()
         self.case, case.needs_oracle = case, self._needs_oracle
         self.distributions = []  # no outliers until they are known for this case
@@ -377,12 +392,11 @@ class SubmissionRun:
         self._largest = max((t.numel() for t in tensors), default=0)
         self._recorded, self._record = recorded, None
         self.handshake = self._handshake_of_case(first.image.end, image_size(self.outputs))
-        self.seconds = math.inf
         self.place, self._called = Place("construct", passed=self._passed_but()), False
         self.limits = self.options.limits(self._properties.seconds)
         construct = partial(self.construct, self.worker, recorded=recorded)
         self._paired = read_paired(self._within_limits(construct, first=True))
-        self.player = self._player_at(self.handshake)
+        self.player = self._player_of_case()
 
     def _apply_properties(self, case: Case, drawn: Drawn) -> None:
         """Sets what holds for every draw of a case, which is computed once per problem."""
@@ -422,3 +436,8 @@ class SubmissionRun:
             return None
         text = f"{wrong.message}; a second call on the same inputs was correct"
         return wrong.model_copy(update={"kind": "nondeterministic", "message": text})
+
+
+def _close_all(each: _Closable) -> None:
+    while each:
+        each.pop().close()

@@ -94,7 +94,7 @@ def test_a_fair_share_is_three_times_the_outputs_and_weights(
     run: Any = SimpleNamespace(
         bench=judges,
         worker=None,
-        mapped_bytes=SubmissionRun.mapped_bytes.fget(SimpleNamespace(_players=kept)),  # type: ignore[misc]
+        mapped_bytes=SubmissionRun.mapped_bytes.fget(SimpleNamespace(_of_submission=kept)),  # type: ignore[misc]
         case=SimpleNamespace(model=model),
         handshake=SimpleNamespace(answer_bytes=256 << 20),
     )

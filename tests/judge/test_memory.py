@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from kevin_env.judge.handshake.memory import (
     ALIGNMENT,
     Image,
     ProcessMemory,
-    RegionStock,
     SharedRegion,
     image_size,
 )
@@ -78,29 +76,6 @@ def test_a_closed_region_leaves_no_descriptor() -> None:
     del region
     gc.collect()
     assert regions_open() == before
-
-
-def test_a_region_is_lent_again_without_its_content_once_its_submission_has_ended() -> None:
-    stock = RegionStock(CPU, most=1 << 20)
-    with ExitStack() as first:
-        one = stock.lend(4096, first)
-        one.bytes.fill_(7)
-        assert stock.lend(4096, first) is not one
-    with ExitStack() as second:
-        again = {stock.lend(4096, second), stock.lend(4000, second)}
-        assert one in again and len(again) == 2
-        assert all(bool((region.bytes == POISON).all()) for region in again)
-
-
-def test_regions_that_are_kept_have_bounds() -> None:
-    stock, before = RegionStock(CPU, most=1 << 20), regions_open()
-    with ExitStack() as lent:
-        for _ in range(12):
-            stock.lend(1 << 17, lent)
-        stock.lend(1 << 18, lent)  # too large to be kept
-    kept = regions_open() - before
-    stock.clear()
-    assert kept == 2 * 8 and regions_open() == before  # each with a descriptor and a mapping
 
 
 def regions_open() -> int:

@@ -46,7 +46,6 @@ class LaunchFlags:
 
     Args:
         worker: The candidate they are lent to.
-        region: Where they lie.
         device: A GPU.
         timeout: Seconds that the worker may take to map them.
 
@@ -54,21 +53,23 @@ class LaunchFlags:
         JudgeError: if the driver cannot wait for memory.
     """
 
-    def __init__(
-        self, worker: Worker, region: SharedRegion, device: torch.device, timeout: float
-    ) -> None:
+    def __init__(self, worker: Worker, device: torch.device, timeout: float) -> None:
         self._next = 1
         self._device = device
-        self._region = region
+        self._region = SharedRegion(2 * DONE, device)
         self._region.bytes.zero_()
         try:
             self.wait(0)
             finish(device)
             worker.share("words", self._region, timeout)
         except cuda.CudaError as error:
+            self.close()
             raise JudgeError(
                 f"this driver has no stream memory operations, so nothing can be timed: {error}"
             ) from error
+        except BaseException:
+            self.close()
+            raise
 
     def numbers(self, count: int) -> range:
         """The numbers of the next calls."""
@@ -88,6 +89,10 @@ class LaunchFlags:
         with torch.cuda.stream(torch.cuda.Stream(self._device)):
             cuda.write_word(self._region.start + DONE, _LAST)
             cuda.write_word(self._region.start, self._next - 1)
+
+    def close(self) -> None:
+        """Frees the memory."""
+        self._region.close()
 
 
 LATE_SECONDS = 0.02
@@ -166,11 +171,10 @@ class Player:
         trusted: Whether it runs trusted code. Its outputs are looked at like all others, but not
             copied.
         flags: Through which it and the judge take turns on a GPU.
-        first: Whether it has not been called at this handshake yet.
+        first: Whether it has not been called in this case yet.
         late: How many of its last calls in a row were not queued in time.
-        unordered: Whether it uses streams that do not wait for torch's current one, so that
-            its inputs
-            must be complete before it is called.
+        unordered: Whether it uses streams that do not wait for torch's current one, so that its
+            inputs must be complete before it is called.
         claim: The outputs of its last call that was driven by its host.
         staged: The form of the inputs that it is prepared for.
     """
@@ -191,8 +195,14 @@ class Player:
         return self.unordered or self.late >= OFTEN
 
     def in_next_case(self) -> "Player":
-        """The same at the same regions, not called yet."""
-        return replace(self, first=True, late=0, unordered=False, claim=None, staged=None)
+        """The same before its first call in another case."""
+        return replace(self, first=True, late=0, claim=None, staged=None)
+
+    def close(self) -> None:
+        """Unmaps its memory, and takes its flags back."""
+        self.mappings.close()
+        if self.flags is not None:
+            self.flags.close()
 
 
 @dataclass(frozen=True)
@@ -250,14 +260,12 @@ class Handshake(ABC):
         are.
         """
 
-    def admit(
-        self, worker: Worker, words: SharedRegion | None, timeout: float | Patience, trusted: bool
-    ) -> Player:
-        """Lends the regions to a worker; on a GPU also `words`, for its flags."""
+    def admit(self, worker: Worker, timeout: float | Patience, trusted: bool) -> Player:
+        """Lends the regions to a worker."""
         worker.share("inbox", self.inbox, timeout)
         worker.share("outbox", self.outbox, timeout)
         seconds = timeout.seconds if isinstance(timeout, Patience) else timeout
-        flags = LaunchFlags(worker, words, self.device, seconds) if words else None
+        flags = LaunchFlags(worker, self.device, seconds) if self.device.type == "cuda" else None
         return Player(
             worker, Mappings(self.inbox, self.outbox, self.device, worker.memory), trusted, flags
         )
@@ -305,8 +313,10 @@ class Handshake(ABC):
             [player.mappings.resolve(claim) for claim in call.tensors] for call in claims
         ]
 
-    def _note_use(self, claims: list[CallClaim]) -> None:
-        self._used = any(claim.place == "outbox" for call in claims for claim in call.tensors)
+    def _note_use(self, claims: list[CallClaim], unknown: bool = False) -> None:
+        self._used = unknown or any(
+            claim.place == "outbox" for call in claims for claim in call.tensors
+        )
 
     @abstractmethod
     def call(self, player: Player, drawn: Drawn, timeout: float | Patience) -> Answer:

@@ -5,11 +5,11 @@ CPU the judge reads outputs directly from the candidate's process: they are not 
 clock runs, and nothing of the candidate's decides what is seen.
 """
 
+import contextlib
 import fcntl
 import mmap
 import os
-import threading
-from contextlib import ExitStack, closing, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -59,72 +59,9 @@ class SharedRegion(Region):
             self._fd = None
 
 
-class RegionStock:
-    """Regions that are lent to one submission after the other. Thread-safe.
-
-    On a GPU, allocating, exporting and freeing one takes 2 ms, and ten times as long while the
-    driver creates contexts.
-
-    Args:
-        device: Where they lie.
-        most: Bytes that may be kept; with 0, each is freed after use.
-    """
-
-    LARGEST = 1 / 8
-    """Share of these bytes for one region."""
-    WASTE = 2
-    """A region is lent in place of one that is smaller by up to this factor."""
-
-    def __init__(self, device: torch.device, most: int) -> None:
-        self._device = device
-        self._most = most
-        self._free: list[SharedRegion] = []
-        self._lock = threading.Lock()
-
-    def keeps(self, size: int) -> bool:
-        """Whether regions of so many bytes are kept."""
-        return size <= self.LARGEST * self._most
-
-    def lend(self, size: int, until: ExitStack) -> SharedRegion:
-        """A region of at least so many bytes, lent until a stack is closed.
-
-        By then the submission that it is lent to must have ended.
-        """
-        if not self.keeps(size):
-            return until.enter_context(closing(SharedRegion(size, self._device)))
-        largest = self.WASTE * aligned(size, cuda.BLOCK)
-        with self._lock:
-            fitting = [region for region in self._free if size <= region.size <= largest]
-            region = min(fitting, key=lambda each: each.size, default=None)
-            if region is not None:
-                self._free.remove(region)
-        region = region or SharedRegion(size, self._device)
-        until.callback(self._take_back, region)
-        return region
-
-    def clear(self) -> None:
-        """Frees those that are not lent."""
-        self._shrink(0)
-
-    def _take_back(self, region: SharedRegion) -> None:
-        region.bytes.fill_(POISON)
-        with self._lock:
-            self._free.append(region)
-        self._shrink(self._most)
-
-    def _shrink(self, most: int) -> None:
-        """Frees the oldest until no more than so many bytes are kept."""
-        surplus = list[SharedRegion]()
-        with self._lock:
-            while sum(region.size for region in self._free) > most:
-                surplus.append(self._free.pop(0))
-        for region in surplus:
-            region.close()
-
-
 def _allocated(size: int) -> int:
     """Device memory; torch's cache is emptied if that is needed."""
-    with suppress(torch.OutOfMemoryError):
+    with contextlib.suppress(torch.OutOfMemoryError):
         return cuda.allocate(size)
     torch.cuda.empty_cache()
     return cuda.allocate(size)

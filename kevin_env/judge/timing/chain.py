@@ -169,8 +169,9 @@ class GpuHandshake(Handshake):
         """
         with self._released([player for player, _ in calls]):
             rows = self._queued(calls, timeout)
-            self._note_use([claim for row in rows for claim in row.claims])
-            if timed := all(row.claims for row in rows):
+            timed = all(row.claims for row in rows)
+            self._note_use([claim for row in rows for claim in row.claims], unknown=not timed)
+            if timed:
                 for row in rows:
                     row.player.worker.freeze(True)
                 self._queue(rows)
@@ -196,9 +197,12 @@ class GpuHandshake(Handshake):
     ) -> "list[_Row]":
         """Calls that wait for W, queued by all players at the same time."""
         for player, sets in calls:
-            if player.staged != sets[0].form:
-                with trusted(player):
+            with trusted(player):
+                if player.staged != sets[0].form:
                     self.stage(player, sets[0], _limit_of(player, timeout))
+                else:
+                    player.worker.settle()
+                    player.mappings.next_pass()
         ordered = list[_Row]()
         try:
             for player, sets in calls:

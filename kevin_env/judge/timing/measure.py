@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from kevin_env.judge.api import JudgeError
-from kevin_env.judge.handshake.handshake import Answer, Drawn, Player
+from kevin_env.judge.handshake.handshake import OFTEN, Answer, Drawn, Player
 from kevin_env.judge.timing import estimates
 from kevin_env.judge.timing.chain import WARM_SECONDS, GpuHandshake
 from kevin_env.judge.timing.estimates import Pair, Speedup
@@ -58,10 +58,10 @@ DISTURBED = 1e-3
 """A link's constant is longer than this only where others share the device in time slices, or where
 the queue of its chain disturbs itself. Otherwise it is some 0.29 ms.
 """
-NEARLY, STUDY_NEARLY = 1.5, 1.25
-"""More chains hardly help once the spread is within this factor of the least possible one; the
-second where a precision was asked for. Short calls come closer only slowly.
-"""
+NEARLY = 1.5
+"""More chains hardly help once the spread is within this factor of the least possible one."""
+STUDY_NEARLY = 1.25
+"""The same where a precision was asked for."""
 SLOW = 10
 """A submission that is certainly slower by this factor is not measured more precisely."""
 LONG_ENOUGH = 0.5e-3
@@ -112,7 +112,7 @@ class Side:
     """The reference or the submission, timed on a GPU.
 
     Attributes:
-        rough: Seconds of a call, measured while others shared the device; at least the true time.
+        rough: Seconds of the shortest call so far, while others shared the device.
         call: Seconds of a single link; 0 until it is needed.
         single: Whether its links are queued one by one. Its work on several streams then waits for
             the next link, and the device does not switch to the judge before its time slice ends.
@@ -135,7 +135,7 @@ class Chains:
         self._known = session.run.bench.known_seconds
         run = session.run
         self._reference = Side(session.reference, run.reference_seconds)
-        self._own = Side(run.player, run.seconds, single=run.player.late > 0)
+        self._own = Side(run.player, run.seconds)
         self._constants: list[float] = []
         """The constant of a link, by links of the null model that are mixed with the reference's.
         """
@@ -197,17 +197,16 @@ class Chains:
     def _links(self, side: Side) -> list[Answer]:
         """The answers of one chain with as many links as fit."""
         if side.rough * LINKS > CHAIN_SECONDS and not side.call:
-            single = self._single(side)
-            side.call = single[0].seconds
+            side.call, single = self._single(side)
             if self._fitting(side) == 1:
                 return single
         before, answers = len(self._constants), self._timed(side, self._fitting(side))
         if side.single:
             return answers
         typical = estimates.lower_quartile([answer.seconds for answer in answers[1:] or answers])
-        if typical > SHORT and not side.call:
-            side.call = self._single(side)[0].seconds
         mixed = self._constants[before:] if side is self._reference else [0.0]
+        if typical > SHORT and not side.call:
+            side.call, _ = self._single(side)
         crowded = typical > max(SHORT, side.call + CROWDED)
         if not crowded and estimates.lower_quartile(mixed) < DISTURBED:
             return answers
@@ -220,12 +219,13 @@ class Chains:
         fitting = min(LINKS, self._session.supply.fitting)
         return max(1, min(fitting, int(CHAIN_SECONDS / (side.call or side.rough))))
 
-    def _single(self, side: Side) -> list[Answer]:
-        """A single link."""
+    def _single(self, side: Side) -> tuple[float, list[Answer]]:
+        """Seconds of a single link, and the last one."""
         single = self._timed(side, 1)
-        if DISTURBED < single[0].seconds < CHAIN_SECONDS:  # perhaps by a time slice
-            single = min(single, self._timed(side, 1), key=lambda link: link[0].seconds)
-        return single
+        least = single[0].seconds
+        if DISTURBED < least < CHAIN_SECONDS:  # perhaps by a time slice
+            single = self._timed(side, 1)
+        return min(least, single[0].seconds), single
 
     def _timed(self, side: Side, count: int) -> list[Answer]:
         """So many links, again if the null model's show that a context was created meanwhile."""
@@ -244,6 +244,16 @@ class Chains:
     def _chain(self, side: Side, count: int) -> tuple[list[Answer], list[float]]:
         """So many links, and the constants of the null model's links; none if it is not called.
 
+        Where calls were not queued in time, the submission has seen an input: each try has others.
+        """
+        for _ in range(TRIES):
+            if (found := self._tried(side, count)) is not None:
+                return found
+        raise JudgeError(BUSY)
+
+    def _tried(self, side: Side, count: int) -> tuple[list[Answer], list[float]] | None:
+        """As `_chain`, once; None if calls were not queued in time.
+
         Among the submission's, one at a random place is on other inputs and does not count.
         """
         session, own = self._session, side is self._own
@@ -256,8 +266,10 @@ class Chains:
         for few in [sets] if mixed else [[drawn] for drawn in sets]:
             found = chain(few, mixed)
             if found is None:
-                side.single, side.player.late = True, 0
-                return self._chain(side, count)
+                if side.player.late:  # first its links are queued one by one, then host-driven
+                    side.player.late = 0 if mixed else OFTEN
+                    side.single = True
+                return None
             answers += found[0]
             null += found[1]
         for answer, drawn in zip(answers, sets, strict=True) if own else ():
@@ -272,22 +284,17 @@ class Chains:
 
         A link depends by up to 2.5 us on which process had the device before it.
 
-        Returns: None if the submission's mixed links do not fit into its launch queue.
+        Returns: None if calls were not queued in time.
         """
         session, player, null = self._session, self._own.player, self._session.null
         rows = [(player, sets)] + ([(null, session.sets_of(null, len(sets)))] if mixed else [])
-        for _ in range(TRIES):
-            with awake(player.worker), awake(null.worker):
-                if player.host_driven:
-                    drive = partial(self._handshake.host_driven, player)
-                    return [
-                        session.run.within_limits([each], partial(drive, each)) for each in sets
-                    ], []
-                if found := session.run.within_limits(sets, partial(self._handshake.chain, rows)):
-                    return found[0], found[1] if mixed else []
-            if mixed and player.late:
-                return None
-        raise JudgeError(BUSY)
+        with awake(player.worker), awake(null.worker):
+            if player.host_driven:
+                drive = partial(self._handshake.host_driven, player)
+                limited = session.run.within_limits
+                return [limited([each], partial(drive, each)) for each in sets], []
+            found = session.run.within_limits(sets, partial(self._handshake.chain, rows))
+        return (found[0], found[1] if mixed else []) if found else None
 
     def _chain_of_partners(
         self, sets: list[Drawn], mixed: bool
