@@ -112,13 +112,8 @@ def judge(
 ) -> Iterator[Judged | Failed]:
     """Judges all requests at once, and yields each in order as soon as possible.
 
-    Args:
-        requests: what to judge.
-        pool: the judges.
-        errors: where to show what is being judged, if it is a terminal.
-
-    Raises:
-        BadInput: if a problem's reference fails.
+    If `errors` is a terminal, it shows what is being judged. Raises BadInput if a problem's
+    reference fails.
     """
     progress = [_Progress(printable(each.file)) for each in requests]
     try:

@@ -49,9 +49,7 @@ class Sample:
 def read_samples(folder: Path, trouble: Callable[[str], None]) -> list[Sample]:
     """All kernels of a run folder, sorted by level, problem and sample.
 
-    Args:
-        folder: with files named like `level_1_problem_23_sample_0_kernel.py`.
-        trouble: called with a line about results that belong to no kernel.
+    `trouble` is called with a line about results that belong to no kernel.
 
     Raises:
         BadInput: if the folder holds no kernels, or its results cannot be read.
@@ -165,12 +163,7 @@ def is_run(path: Path) -> bool:
 def read_run(folder: Path, trouble: Callable[[str], None]) -> Iterator[Trajectory]:
     """An episode per kernel with a result.
 
-    Args:
-        folder: with `level_L_problem_P_sample_S_kernel.py` files.
-        trouble: called with a line about each kernel without a result, and as `read_samples` does.
-
-    Raises:
-        BadInput: if there are no kernels, or the results cannot be read.
+    `trouble` is called with a line about each other kernel. Otherwise as `read_samples`.
     """
     for sample in read_samples(folder, trouble):
         if sample.verdict is None:

@@ -61,15 +61,8 @@ def lint(
 ) -> Iterator[Linted]:
     """Lints problems, one at a time per device, so that they do not disturb each other's timing.
 
-    Args:
-        problems: to lint.
-        linter: lints them.
-        options: of the lint; `device` may name several.
-        console: shows progress.
-        until: deadline by `time.monotonic`; problems that have not started by then are skipped.
-
-    Yields:
-        Results in the order in which they finish.
+    `options.device` may name several. Problems that have not started at `until`, by
+    `time.monotonic`, are skipped. Yields results in the order in which they finish.
     """
     with progress_of(console) as progress:
         task = progress.add_task("", total=len(problems))

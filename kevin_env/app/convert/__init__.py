@@ -67,12 +67,8 @@ def convert(episodes: Iterable[Trajectory], to: str, out: Path | None) -> None:
 def read_foreign(path: Path, trouble: Callable[[str], None]) -> Iterator[Trajectory]:
     """Reads a KernelBench run folder, or ATIF: a `.json` document, a `.jsonl` file, or a folder.
 
-    Args:
-        path: the file or folder.
-        trouble: called with a line for each item that is left out.
-
-    Raises:
-        BadInput: if nothing there can be read.
+    `trouble` is called with a line for each item that is left out. Raises BadInput if nothing there
+    can be read.
     """
     if not path.exists():
         raise BadInput(f"{path} does not exist; use a KernelBench run folder or an ATIF file")

@@ -107,13 +107,10 @@ def sample_line(number: int, turn: Turn) -> Text:
 
 
 class BatchRun:
-    """Episodes that are played at the same time over one pool.
+    """Episodes, not begun yet, that are played at the same time over one pool.
 
     Each has one turn under way, and so one place in the queue of the judge, which serves in the
     order of arrival: none can keep another waiting for more than its one turn.
-
-    Args:
-        sessions: the episodes; not begun.
     """
 
     def __init__(self, sessions: Sequence[Session]) -> None:

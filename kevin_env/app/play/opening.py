@@ -54,11 +54,8 @@ _WHOLE = ("max_turns", "stop_on")
 def recorded_settings(path: Path, start: Trajectory, asked: Mapping[str, Any]) -> Settings:
     """The settings of an episode that is taken up: its own.
 
-    Args:
-        path: its file.
-        start: as it was recorded.
-        asked: settings that were given now, by name and as records hold them; `auto` asks for
-            nothing.
+    `asked` are those that were given now, by name and as records hold them; `auto` asks for
+    nothing.
 
     Raises:
         BadInput: if one of them is another than the record's, or this version does not know the
@@ -78,11 +75,6 @@ def recorded_settings(path: Path, start: Trajectory, asked: Mapping[str, Any]) -
 
 def recorded_base_url(path: Path, start: Trajectory, model: str) -> str | None:
     """The endpoint of an episode that is resumed, as `read_policy` takes it.
-
-    Args:
-        path: its file.
-        start: as it was recorded.
-        model: the name of the policy.
 
     Raises:
         BadInput: if the model needs an endpoint, and none was recorded.

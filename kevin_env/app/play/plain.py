@@ -27,13 +27,8 @@ MOST_LINES = 12
 class Narrator:
     """Prints what happens in an episode: panels on a terminal, plain lines elsewhere.
 
-    It is a `kevin_env.policies.base.Listener`.
-
-    Args:
-        console: where to print.
-        errors: where to print failures; by default `console`.
-        stream: whether to print replies as they arrive. Otherwise their summaries are printed, and
-            the first kernel.
+    It is a `kevin_env.policies.base.Listener`. Failures go to `errors`, by default `console`.
+    Replies are printed as they arrive if `stream`; otherwise their summaries, and the first kernel.
     """
 
     def __init__(

@@ -28,11 +28,9 @@ A = TypeVar("A")
 
 
 class Session:
-    """An episode that one thread controls and polls for events.
+    """An episode, not started yet, that one thread controls and polls for events.
 
-    Args:
-        episode: not started yet.
-        policy: called in a thread of its own, one call at a time.
+    The policy is called in a thread of its own, one call at a time.
     """
 
     def __init__(self, episode: Episode, policy: Policy) -> None:

@@ -148,16 +148,8 @@ def rejudge(
 ) -> list[Kernel]:
     """Judges the kernels without a recorded verdict; returns all of them in the given order.
 
-    Each verdict is recorded at once. If the judge or a reference fails, the kernel's `error` says
-    so, and the next start judges it again.
-
-    Args:
-        kernels: from `read_run`.
-        out: the folder of the record; created if missing.
-        pool: judges the kernels.
-        options: of the judgements; must match `terms`.
-        terms: the conditions of the verdicts.
-        console: shows progress.
+    Each verdict is recorded at once, in the folder `out`. If the judge or a reference fails, the
+    kernel's `error` says so, and the next start judges it again. `options` must match `terms`.
 
     Raises:
         OSError: if `out` cannot be written.

@@ -23,12 +23,8 @@ MOST_BYTES = 300_000_000
 def export(library: Library, choice: Choice, out: Path, size: str, errors: Console) -> Path:
     """Writes the chosen trajectories in the format of `out`'s extension.
 
-    Args:
-        library: the trajectories.
-        choice: which of them to export, and for a screen which turn.
-        out: a `.html`, `.md`, `.svg` or `.txt` file.
-        size: size of the screen for `.svg` and `.txt`, such as `140x42`.
-        errors: where unreadable lines are reported.
+    A screen (`.svg` or `.txt`) has a size such as `140x42`. Unreadable lines are reported on
+    `errors`.
 
     Raises:
         BadInput: if the extension or the size is invalid, no trajectory matches, or `out` cannot be

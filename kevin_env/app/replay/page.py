@@ -29,13 +29,7 @@ Codes = dict[str, int]
 
 
 def page(title: str, episodes: Iterable[Trajectory], home: str = "") -> str:
-    """A page of trajectories.
-
-    Args:
-        title: its heading.
-        episodes: the trajectories.
-        home: address of the report that links to it, if any.
-    """
+    """A page of trajectories; `home` is the address of the report that links to it, if any."""
     data = episodes_data(title, episodes) | {"home": home}
     return document(f"{title} - kevin-env replay", data, "begin();\n")
 

@@ -28,13 +28,9 @@ _CHANGES = re.compile(r"/changes/(\d{1,18})/(\d{1,9})")
 
 
 def serve(library: Library, choice: Choice, port: int, on_url: Callable[[str], None]) -> None:
-    """Serves the page until interrupted (Ctrl-C).
+    """Serves the page of the chosen trajectories until interrupted (Ctrl-C).
 
-    Args:
-        library: the trajectories.
-        choice: which of them to show.
-        port: 0 for any free port.
-        on_url: called with the page's address when the server is ready.
+    Port 0 is any free one. `on_url` is called with the page's address when the server is ready.
 
     Raises:
         BadInput: if there are too many trajectories for a page, or the port cannot be used.
@@ -59,12 +55,9 @@ class _Shown(NamedTuple):
 
 
 class Changes:
-    """The changes of a library, by version. Thread-safe.
+    """The changes of a library's chosen episodes, by version. Thread-safe.
 
-    Args:
-        library: the trajectories.
-        choice: which of them to show.
-        seconds: limit of the time that one answer takes, if it has an episode.
+    An answer takes about `seconds` at most, or as long as one episode.
     """
 
     def __init__(self, library: Library, choice: Choice, seconds: float = 1.0) -> None:

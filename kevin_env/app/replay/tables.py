@@ -84,14 +84,7 @@ def turn_columns(turns: Sequence[Turn], width: int) -> tuple[Column, ...]:
 
 
 def turn_row(turn: Turn, value: float, best: bool, most: float) -> dict[str, Text]:
-    """A row of a table of turns.
-
-    Args:
-        turn: the turn.
-        value: its return.
-        best: whether it is the best one.
-        most: the largest speedup of all turns.
-    """
+    """A row of a table of turns; `value` is its return, `most` the largest speedup of all turns."""
     fast = "bold green" if best else "green" if (turn.paid_speedup or 0.0) >= 1 else ""
     color = COLORS[turn.category]
     styles = {

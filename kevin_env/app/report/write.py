@@ -105,16 +105,10 @@ def default_file(path: Path) -> Path:
 def write_report(
     run: Run, out: Path, on_page: Callable[[int, int], None], room: Room = SINGLE
 ) -> Path:
-    """Writes the report of a run.
+    """Writes the report of a run: a `.html` file, or a `.md` file with the tables only.
 
-    Args:
-        run: from `read_run`.
-        out: a `.html` file, or a `.md` file for the tables only.
-        on_page: called after each page of trajectories, with their number so far and in total.
-        room: limits of a page.
-
-    Raises:
-        BadInput: if it cannot be written.
+    `on_page` is called after each page of trajectories, with their number so far and in total.
+    Raises BadInput if it cannot be written.
     """
     if out.suffix not in (".html", ".md"):
         raise BadInput(f"cannot write a report to {out}: use a name that ends in .html or .md")

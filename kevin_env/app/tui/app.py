@@ -218,13 +218,10 @@ class AskScreen(Screen[Any], inherit_bindings=False):
         done: Callable[[str], None],
         changed: Callable[[str], None] | None = None,
     ) -> None:
-        """Opens the input line.
+        """Opens the input line with a label and a text.
 
-        Args:
-            what: the label.
-            words: the initial text.
-            done: called with the text that was entered.
-            changed: called with each change, and with the initial text on Escape.
+        `done` is called with the text that was entered; `changed` with each change, and with the
+        initial text on Escape.
         """
         self._done, self._changed, self._before = done, changed, words
         line = self.query_one(Input)

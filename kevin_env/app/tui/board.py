@@ -68,12 +68,7 @@ class BoardScreen(OverviewScreen):
 
 
 class BoardApp(KevinApp[None]):
-    """Plays an evaluation in a thread, and shows its progress.
-
-    Args:
-        board: the run reports to it.
-        run: not started yet.
-    """
+    """Plays an evaluation, not started yet, in a thread, and shows its progress."""
 
     TITLE = "kevin-env eval"
 

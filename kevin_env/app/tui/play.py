@@ -32,13 +32,7 @@ _HIDDEN = [replace(each, show=False) for each in EPISODE_KEYS if isinstance(each
 
 
 class EditScreen(ModalScreen[str | None]):
-    """An editor; returns the text, or None if it is closed.
-
-    Args:
-        title: what is edited.
-        words: the text to begin with.
-        code: whether it is Python.
-    """
+    """An editor, of Python if `code`; returns the text, or None if it is closed."""
 
     DEFAULT_CSS = """
     EditScreen { align: center middle; }
@@ -225,11 +219,9 @@ class WatchScreen(EpisodeScreen):
 
 
 class PlayScreen(WatchScreen):
-    """Plays an episode: a person can pause, edit, remark, and take turns again.
+    """Plays a begun episode: a person can pause, edit, remark, and take turns again.
 
-    Args:
-        session: the episode; begun.
-        human: whether the person is the policy.
+    If `human`, the person is the policy.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -385,12 +377,7 @@ class PlayScreen(WatchScreen):
 
 
 class PlayApp(KevinApp[None]):
-    """Plays one episode.
-
-    Args:
-        session: the episode; not begun.
-        human: whether the person is the policy.
-    """
+    """Plays one episode, not begun yet. If `human`, the person is the policy."""
 
     TITLE = "kevin-env play"
 

@@ -312,13 +312,9 @@ class ViewScreen(EpisodeScreen):
 
 
 class ReplayApp(KevinApp[None]):
-    """Shows a library.
+    """Shows a library, filtered by `words`.
 
-    Args:
-        library: the episodes.
-        follow: whether to watch the files from the start.
-        words: the filter to begin with.
-        episode: how the id of the trajectory begins that is shown first.
+    It begins with the trajectory whose id starts with `episode`, if that is given.
     """
 
     TITLE = "kevin-env replay"

@@ -84,11 +84,7 @@ class SamplesScreen(OverviewScreen):
 
 
 class SamplesApp(KevinApp[None]):
-    """Plays many samples.
-
-    Args:
-        batch: the samples; not begun.
-    """
+    """Plays many samples, not begun yet."""
 
     TITLE = "kevin-env play"
 

@@ -39,12 +39,8 @@ def still(
 ) -> tuple[str, str]:
     """A screen as SVG, which fetches nothing, and as text.
 
-    Args:
-        library: where the rows are from.
-        rows: what the list shows.
-        episode: what is shown in place of the list.
-        at: at which turn, from 0; None for the best.
-        size: columns and rows.
+    It shows the list of `rows`, or `episode` at the turn with index `at`, by default the best. The
+    size is columns and rows.
     """
 
     async def taken() -> tuple[str, str]:
