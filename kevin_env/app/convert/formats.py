@@ -18,11 +18,12 @@ from kevin_env.app.replay.code import clean
 from kevin_env.app.replay.numbers_panes import STAGES
 from kevin_env.record import Trajectory, Turn
 
+_TOKENS = ("prompt_tokens", "completion_tokens", "reasoning_tokens")
 COLUMNS = (
     "episode_id", "problem", "level", "model", "turn", "category", "kind",
     "speedup", "speedup_low", "speedup_high", "score", "return", "stop_reason", "message",
     *(f"seconds_{stage}" for stage in STAGES),
-    "prompt_tokens", "completion_tokens", "reasoning_tokens",
+    *_TOKENS,
 )  # fmt: skip
 
 
@@ -75,10 +76,7 @@ def _rows(episode: Trajectory) -> Iterator[dict[str, Any]]:
             "stop_reason": episode.stop_reason,
             "message": inert(turn.outcome.message),
             **{f"seconds_{stage}": getattr(turn.seconds, stage) for stage in STAGES},
-            **{
-                name: tokens.get(name)
-                for name in ("prompt_tokens", "completion_tokens", "reasoning_tokens")
-            },
+            **{name: tokens.get(name) for name in _TOKENS},
         }
 
 
@@ -91,6 +89,13 @@ def inert(text: str) -> str:
 VERSION = "ATIF-v1.6"
 _OURS = "kevin_env"
 _IN_STEP = {"reply", "reasoning", "feedback"}
+_METRICS = {
+    "prompt_tokens": "prompt_tokens",
+    "completion_tokens": "completion_tokens",
+    "cached_tokens": "cached_tokens",
+    "cost_usd": "cost",
+}
+"""Fields of `Usage` by what ATIF calls them."""
 
 
 def to_atif(episode: Trajectory) -> dict[str, Any]:
@@ -134,17 +139,8 @@ def from_atif(document: Any) -> Trajectory:
 
 
 def _step(turn: Turn, model: str) -> dict[str, Any]:
-    usage = turn.usage
-    metrics = (
-        {
-            "prompt_tokens": usage.prompt_tokens,
-            "completion_tokens": usage.completion_tokens,
-            "cached_tokens": usage.cached_tokens,
-            "cost_usd": usage.cost,
-        }
-        if usage
-        else None
-    )
+    used = turn.usage
+    metrics = {name: getattr(used, field) for name, field in _METRICS.items()} if used else None
     step = {
         "source": "agent",
         "model_name": model or None,
@@ -169,18 +165,11 @@ def _turn(step: dict[str, Any]) -> Turn:
 
 
 def _totals(episode: Trajectory) -> dict[str, Any]:
-    usages = [turn.usage for turn in episode.turns if turn.usage]
-    counted = {
-        "total_prompt_tokens": [usage.prompt_tokens for usage in usages],
-        "total_completion_tokens": [usage.completion_tokens for usage in usages],
-        "total_cached_tokens": [usage.cached_tokens for usage in usages],
-        "total_cost_usd": [usage.cost for usage in usages],
-    }
-    totals = {
-        name: sum(v for v in values if v is not None)
-        for name, values in counted.items()
-        if any(values)
-    }
+    totals: dict[str, Any] = {}
+    for name, field in _METRICS.items():
+        values = [getattr(turn.usage, field) for turn in episode.turns if turn.usage]
+        if any(values):
+            totals[f"total_{name}"] = sum(filter(None, values))
     return totals | {"total_steps": len(episode.turns)}
 
 

@@ -71,12 +71,9 @@ class Library:
         self._bad: list[BadLine] = []
         self.refresh()
         if not self._files:
-            what = (
-                f"{path} holds no trajectory file (*.jsonl)"
-                if path.is_dir()
-                else f"no trajectory file {path}"
-            )
-            raise BadInput(what)
+            if path.is_dir():
+                raise BadInput(f"{path} holds no trajectory file (*.jsonl)")
+            raise BadInput(f"no trajectory file {path}")
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -101,11 +98,8 @@ class Library:
     def progress(self) -> float:
         """How much of the files has been read, 0 to 1."""
         size = sum(file.size for file in self._files)
-        return (
-            sum(file.at if file.unread else file.size for file in self._files) / size
-            if size
-            else 1.0
-        )
+        left = sum(file.size - file.at for file in self._files if file.unread)
+        return 1 - left / size if size else 1.0
 
     def advance(self, seconds: float) -> bool:
         """Reads on for about that long. Whether there was anything to read."""
@@ -115,9 +109,8 @@ class Library:
             try:
                 self._read(file, end)
             except OSError as error:
-                self._bad.append(
-                    BadLine(file.path, file.line + 1, f"cannot be read: {error.strerror}")
-                )
+                why = f"cannot be read: {error.strerror}"
+                self._bad.append(BadLine(file.path, file.line + 1, why))
                 file.size = file.at
             if time.monotonic() > end:
                 break
@@ -168,9 +161,8 @@ class Library:
                 self._take(file, line)
                 if not file.unread or (count % _AT_ONCE == 0 and time.monotonic() > end):
                     return
-            file.size = min(
-                file.size, os.fstat(opened.fileno()).st_size
-            )  # it may have become shorter
+            # It may have become shorter.
+            file.size = min(file.size, os.fstat(opened.fileno()).st_size)
 
     def _take(self, file: _File, line: bytes) -> None:
         place = Place(file.path, file.at, len(line), file.line + file.ended)
@@ -234,11 +226,9 @@ def read_bytes(place: Place) -> bytes:
 def _reason(place: Place, line: bytes, whole: bool, error: ValidationError) -> BadLine:
     """Why a line cannot be read."""
     bad = read_line(place.path, place.line, line, whole)
-    return (
-        bad
-        if isinstance(bad, BadLine)
-        else BadLine(place.path, place.line, error.errors()[0]["msg"])
-    )
+    if isinstance(bad, BadLine):
+        return bad
+    return BadLine(place.path, place.line, error.errors()[0]["msg"])
 
 
 def _same(one: Path, other: Path) -> bool:
@@ -247,15 +237,8 @@ def _same(one: Path, other: Path) -> bool:
 
 def _trajectory_files(path: Path) -> list[Path]:
     if path.is_dir():
-        found = [each for each in path.rglob("*.jsonl") if each.is_file()]
-        return sorted(
-            {
-                each.with_name(each.name.removesuffix(_PARTIAL))
-                if each.name.endswith(_PARTIAL)
-                else each
-                for each in found
-            }
-        )
+        found = (each for each in path.rglob("*.jsonl") if each.is_file())
+        return sorted({each.with_name(each.name.removesuffix(_PARTIAL)) for each in found})
     return [path] if path.exists() or partial_path(path).exists() else []
 
 

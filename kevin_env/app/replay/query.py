@@ -95,32 +95,26 @@ def require_query(words: str) -> Query:
 
 
 def chosen(
-    rows: Sequence[Row], query: Query, sort: Sort, reverse: bool, hits: frozenset[int] | None
-) -> Sequence[int]:
+    rows: Sequence[Row], query: Query, sort: Sort, reverse: bool, hits: frozenset[int]
+) -> list[int]:
     """Rows that match, in order; `hits` are those whose record contains the query's text."""
-    numbers: Sequence[int] = range(len(rows))
-    if query.tests:
-        numbers = [number for number in numbers if query.matches(rows[number])]
+    numbers = [number for number, row in enumerate(rows) if query.matches(row)]
     if query.text:
-        numbers = [number for number in numbers if hits and number in hits]
+        numbers = [number for number in numbers if number in hits]
     if sort == "file":
         return numbers[::-1] if reverse else numbers
     if sort == "newest":
         earlier = sorted(numbers, key=lambda number: rows[number].created)
         return earlier if reverse else earlier[::-1]
     if sort in ("problem", "model"):
-        return sorted(
-            numbers, key=lambda number: _natural(_FIELDS[sort](rows[number])), reverse=reverse
-        )
+        field = _FIELDS[sort]
+        return sorted(numbers, key=lambda number: _natural(field(rows[number])), reverse=reverse)
     # Numbers are looked at from the top, and what has none stands last either way.
-    value = {"best": _NUMBERS["speedup"], "return": _NUMBERS["return"], "turns": _NUMBERS["turns"]}[
-        sort
-    ]
+    value = _NUMBERS["speedup" if sort == "best" else sort]
     known = [number for number in numbers if value(rows[number]) is not None]
     unknown = [number for number in numbers if value(rows[number]) is None]
-    return (
-        sorted(known, key=lambda number: value(rows[number]) or 0.0, reverse=not reverse) + unknown
-    )
+    known.sort(key=lambda number: value(rows[number]) or 0.0, reverse=not reverse)
+    return known + unknown
 
 
 @dataclass(frozen=True, slots=True)

@@ -298,7 +298,7 @@ class ViewScreen(EpisodeScreen):
         if not 0 <= at < len(listing.shown):
             self.app.say("there is no further trajectory")
             return
-        self.app.open(listing.rows[listing.shown[at]], self.view)
+        self.app.open(listing.rows[listing.shown[at]], like=self.view)
 
     def action_mark(self) -> None:
         self.app.mark(self.rows[self._focus])
@@ -352,14 +352,24 @@ class ReplayApp(KevinApp[None]):
             self.open(self.listing.rows[self.listing.shown[0]])
         self.screen.call_after_refresh(self._read_on)  # drawing comes first
 
-    def open(self, row: Row, like: EpisodeView | None = None) -> None:
-        """Shows an episode in place of the one that is open."""
-        read = self.library.episode(row)
-        if isinstance(read, BadLine):
-            self.say(str(read), wrong=True)
-            return
-        running = self.following and read.stop_reason is None
-        self._show([row], [read], max(len(read.turns) - 1, 0) if running else None, like)
+    def open(self, *rows: Row, like: EpisodeView | None = None) -> None:
+        """Shows an episode, or two side by side, in place of what is open."""
+        episodes: list[Trajectory] = []
+        for row in rows:
+            read = self.library.episode(row)
+            if isinstance(read, BadLine):
+                self.say(str(read), wrong=True)
+                return
+            episodes.append(read)
+        running = self.following and len(rows) == 1 and episodes[0].stop_reason is None
+        at = max(len(episodes[0].turns) - 1, 0) if running else None
+        screen = ViewScreen(rows, episodes, at)
+        if like is not None:
+            screen.views[0].shown, screen.views[0].look = like.shown, like.look
+        if isinstance(self.screen, ViewScreen):
+            self.switch_screen(screen)
+        else:
+            self.push_screen(screen)
 
     def compare(self, row: Row | None) -> None:
         """Shows the marked episode beside another one."""
@@ -368,28 +378,7 @@ class ReplayApp(KevinApp[None]):
         elif row.key == self.marked.key:
             self.say("this is the marked one; choose another")
         else:
-            read = [self.library.episode(each) for each in (self.marked, row)]
-            bad = next((each for each in read if isinstance(each, BadLine)), None)
-            if bad is not None:
-                self.say(str(bad), wrong=True)
-                return
-            episodes = [each for each in read if isinstance(each, Trajectory)]
-            self._show([self.marked, row], episodes, None, None)
-
-    def _show(
-        self,
-        rows: Sequence[Row],
-        episodes: Sequence[Trajectory],
-        at: int | None,
-        like: EpisodeView | None,
-    ) -> None:
-        screen = ViewScreen(rows, episodes, at)
-        if like is not None:
-            screen.views[0].shown, screen.views[0].look = like.shown, like.look
-        if isinstance(self.screen, ViewScreen):
-            self.switch_screen(screen)
-        else:
-            self.push_screen(screen)
+            self.open(self.marked, row)
 
     def to_list(self, row: Row) -> None:
         self.pop_screen()
