@@ -141,11 +141,8 @@ def _results(folder: Path) -> dict[tuple[int, int], dict[str, Any]]:
 
 def _seconds(value: Any) -> float | None:
     """From milliseconds; None for -1, which means not measured."""
-    return (
-        value * _MILLISECOND
-        if isinstance(value, int | float) and 0 < value < float("inf")
-        else None
-    )
+    known = isinstance(value, int | float) and 0 < value < float("inf")
+    return value * _MILLISECOND if known else None
 
 
 def _first(more: dict[str, Any], *names: str) -> str:

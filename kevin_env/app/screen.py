@@ -121,13 +121,7 @@ def turns_table(turns: Sequence[Turn], returns: Sequence[float]) -> Table:
 def progress_of(console: Console) -> "Progress":
     """A bar with counts, time and a description; nothing where there is no terminal."""
     # Imported where it is shown: it takes 10 ms.
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-    )
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     return Progress(
         BarColumn(),

@@ -124,9 +124,8 @@ def from_atif(document: Any) -> Trajectory:
     Raises:
         ValueError: for anything else, in one line. Other ATIF has no verdicts.
     """
-    if not isinstance(document, dict) or not str(document.get("schema_version", "")).startswith(
-        "ATIF"
-    ):
+    schema = document.get("schema_version") if isinstance(document, dict) else ""
+    if not str(schema).startswith("ATIF"):
         raise ValueError("is not ATIF")
     ours = (document.get("extra") or {}).get(_OURS)
     if not isinstance(ours, dict):

@@ -9,15 +9,7 @@ from rich.text import Text
 from kevin_env.app.replay.code import Line, clean, code_lines, fenced, lines_of
 from kevin_env.app.replay.diffs import diff_pane
 from kevin_env.app.replay.numbers_panes import numbers_pane
-from kevin_env.app.replay.pieces import (
-    DIM,
-    Look,
-    colored,
-    join,
-    paragraph,
-    text,
-    wrapped,
-)
+from kevin_env.app.replay.pieces import DIM, Look, colored, join, paragraph, text, wrapped
 from kevin_env.app.replay.reward import return_sum, score_sum
 from kevin_env.outcome import CompileError, Ending, Incorrect, RuntimeFailure
 from kevin_env.record import Message, Trajectory, Turn, best_turn
@@ -102,10 +94,8 @@ def _numbered(code: str, wrong: tuple[int, ...], note: str, look: Look) -> tuple
     done: list[Text] = []
     for number, line in enumerate(lines, start=1):
         marked = number in wrong
-        gutter = join(
-            (f"{'▶' if marked else ' '}{number:>{digits}} ", "bold red" if marked else DIM),
-            ("│ ", DIM),
-        )
+        head = (f"▶{number:>{digits}} ", "bold red") if marked else (f" {number:>{digits}} ", DIM)
+        gutter = join(head, ("│ ", DIM))
         body = colored(line)
         if marked:
             body.stylize("bold")
@@ -151,19 +141,13 @@ def _reply(turn: Turn, look: Look) -> list[Text]:
     done: list[Text] = []
     if turn.reasoning:
         size = f"{len(turn.reasoning):,} characters"
-        title = f"reasoning, {size}" if look.reasoning else f"reasoning, {size}, hidden: r shows it"
-        done += _section(title, look.width)
-        done += (
-            [*paragraph(turn.reasoning, look.width, "italic"), Text()]
-            if look.reasoning
-            else [Text()]
-        )
-    done += _section(
-        f"reply{' by hand' * turn.by_person}, {len(turn.reply):,} characters"
-        f"{', cut off' * turn.truncated}",
-        look.width,
-    )
-    return done + list(prose(turn.reply, look))
+        hidden = ", hidden: r shows it" * (not look.reasoning)
+        done += _section(f"reasoning, {size}{hidden}", look.width)
+        done += paragraph(turn.reasoning, look.width, "italic") if look.reasoning else ()
+        done.append(Text())
+    by_hand, cut = " by hand" * turn.by_person, ", cut off" * turn.truncated
+    done += _section(f"reply{by_hand}, {len(turn.reply):,} characters{cut}", look.width)
+    return [*done, *prose(turn.reply, look)]
 
 
 @functools.lru_cache(maxsize=64)

@@ -86,10 +86,10 @@ def only_one(library: Library, choice: Choice, errors: Console) -> Trajectory:
 def only_turn(episode: Trajectory, number: int) -> Trajectory | None:
     """The episode with that turn alone; None when it has none."""
     values = dict(zip((turn.turn for turn in episode.turns), returns_of(episode), strict=True))
+    if number not in values:
+        return None
     turns = tuple(turn for turn in episode.turns if turn.turn == number)
-    return (
-        episode.model_copy(update={"turns": turns, "returns": (values[number],)}) if turns else None
-    )
+    return episode.model_copy(update={"turns": turns, "returns": (values[number],)})
 
 
 def print_episodes(episodes: Iterable[Trajectory], console: Console) -> None:

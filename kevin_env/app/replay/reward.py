@@ -10,11 +10,8 @@ def score_sum(turn: Turn, episode: Trajectory) -> str:
     """A turn's score as the sum it is, such as `0.3 correct + 1.942 speedup = 2.242`."""
     outcome, name = turn.outcome, str(episode.config.get("score", "kevin"))
     if not isinstance(outcome, Correct):
-        return (
-            f"{turn.score:.3f}  ({outcome.category}: nothing is paid)"
-            if not turn.score
-            else f"{turn.score:.3f}"
-        )
+        unpaid = "" if turn.score else f"  ({outcome.category}: nothing is paid)"
+        return f"{turn.score:.3f}{unpaid}"
     settings = settings_of(episode)
     if not settings.pay_repeats and any(
         each.meaning == turn.meaning is not None for each in episode.turns if each.turn < turn.turn

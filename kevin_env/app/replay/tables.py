@@ -4,16 +4,7 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from kevin_env.app.replay.pieces import (
-    DIM,
-    GAP,
-    Column,
-    bar,
-    marks,
-    sparkline,
-    text,
-    that_fit,
-)
+from kevin_env.app.replay.pieces import DIM, GAP, Column, bar, marks, sparkline, text, that_fit
 from kevin_env.app.replay.rows import Row, mark_of
 from kevin_env.app.screen import COLORS
 from kevin_env.record import Turn

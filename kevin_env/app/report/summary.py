@@ -76,10 +76,8 @@ def summarise(title: str, recorded: Recorded, metrics: RunMetrics, pages: Pages)
 
 def _facts(episodes: Sequence[Trajectory]) -> Iterator[tuple[str, str]]:
     yield "model", _several(each.model or "not recorded" for each in episodes)
-    yield (
-        "device",
-        _several(each.hardware.name if each.hardware else "not recorded" for each in episodes),
-    )
+    devices = (each.hardware.name if each.hardware else "not recorded" for each in episodes)
+    yield "device", _several(devices)
     for name in _SETTINGS:
         if values := _several(str(each.config[name]) for each in episodes if name in each.config):
             yield name, values
@@ -139,9 +137,9 @@ def _kinds(problems: Sequence[Attempts]) -> tuple[Kind, ...]:
         Kind(category=name, kind=kind, turns=count, hack=hack)
         for (name, kind, hack), count in found.items()
     ]
-    return tuple(
-        sorted(kinds, key=lambda each: (list(MARKS).index(each.category), -each.turns, each.kind))
-    )
+    order = list(MARKS)
+    kinds.sort(key=lambda each: (order.index(each.category), -each.turns, each.kind))
+    return tuple(kinds)
 
 
 def _hacks(problems: Sequence[Attempts], pages: Pages) -> Iterator[Hack]:

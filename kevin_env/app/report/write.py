@@ -83,23 +83,18 @@ def read_run(path: Path, on_bad_line: Callable[[BadLine], None]) -> Run:
         library.refresh()
     # The last of several with the same id counts.
     rows = {(row.problem, row.episode_id): row for row in library.rows}
-    problems = (
-        (
-            each.problem,
-            tuple(rows[each.problem, sample.trajectory.episode_id] for sample in each.episodes),
-        )
-        for each in gather(recorded.episodes, recorded.ratios)
-    )
+    problems: list[tuple[str, tuple[Row, ...]]] = []
+    for each in gather(recorded.episodes, recorded.ratios):
+        ids = (sample.trajectory.episode_id for sample in each.episodes)
+        problems.append((each.problem, tuple(rows[each.problem, name] for name in ids)))
     return Run(path, recorded, metrics, library, tuple(problems))
 
 
 def default_file(path: Path) -> Path:
     """Where the report of a run goes by default: into its folder, or beside its file."""
-    return (
-        path / "report.html"
-        if path.is_dir()
-        else path.with_name(f"{path.name.removesuffix('.jsonl')}.report.html")
-    )
+    if path.is_dir():
+        return path / "report.html"
+    return path.with_name(f"{path.name.removesuffix('.jsonl')}.report.html")
 
 
 def write_report(

@@ -9,14 +9,7 @@ from textual.binding import Binding, BindingType
 
 from kevin_env.app.evaluate.board import Board, Lane, Waiting, best_text, progress_text
 from kevin_env.app.evaluate.run import Run
-from kevin_env.app.replay.pieces import (
-    DIM,
-    Column,
-    progress,
-    sparkline,
-    text,
-    that_fit,
-)
+from kevin_env.app.replay.pieces import DIM, Column, progress, sparkline, text, that_fit
 from kevin_env.app.tui.app import KevinApp
 from kevin_env.app.tui.overview import Overview, OverviewScreen
 from kevin_env.render import speedup_text

@@ -17,11 +17,7 @@ from textual.widgets import Static
 from kevin_env.app.errors import BadInput
 from kevin_env.app.replay.code import lines_of
 from kevin_env.app.replay.panes import PANES, Pane, about_lines, pane_lines
-from kevin_env.app.replay.pieces import (
-    Base,
-    Look,
-    text,
-)
+from kevin_env.app.replay.pieces import Base, Look, text
 from kevin_env.app.replay.reward import returns_of
 from kevin_env.app.replay.tables import turn_columns, turn_row
 from kevin_env.app.screen import best_at

@@ -4,7 +4,6 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from rich.style import Style
 from rich.text import Text
 from textual import events
 from textual.geometry import Size
@@ -206,9 +205,8 @@ class Rows(ScrollView, can_focus=False):
             mark = self._mark(row) or ("▌" if chosen else " ")
             line = Text.assemble((mark, self.get_component_rich_style("rows--mark", partial=True)))
             line.append(" ").append_text(self._line(row))
-            style += (
-                self.get_component_rich_style("rows--cursor", partial=True) if chosen else Style()
-            )
+            if chosen:
+                style += self.get_component_rich_style("rows--cursor", partial=True)
         else:
             return Strip.blank(width, style)
         return Strip(line.render(self.app.console)).apply_style(style).crop_extend(0, width, style)
