@@ -47,10 +47,15 @@ class ProblemCache:
         """By `properties_key`."""
         self.tolerances: defaultdict[tuple[str, str, str], Allowed] = defaultdict(dict)
         """By `properties_key`: those of input sets for which an answer was right."""
-        self.sizes: defaultdict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))
-        """By the hash of a problem: bytes of the largest inputs and outputs of a call so far."""
+        self._largest: defaultdict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))
         self.shapes = ShapeSpecs(lease)
         self.rooflines = Rooflines(lease, ceilings)
+
+    def largest(self, problem: Problem, inputs: int, outputs: int) -> tuple[int, int]:
+        """Bytes of the largest inputs and outputs of a call so far, with these."""
+        before = self._largest[problem.sha256]
+        self._largest[problem.sha256] = max(before[0], inputs), max(before[1], outputs)
+        return self._largest[problem.sha256]
 
 
 class ProfilerState:

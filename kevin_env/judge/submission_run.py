@@ -16,7 +16,7 @@ from kevin_env.judge.compare.check import Allowed, check_answer, unwritten
 from kevin_env.judge.device import finish, kept_memory
 from kevin_env.judge.handshake.claims import read_paired
 from kevin_env.judge.handshake.handshake import Answer, CpuHandshake, Drawn, Handshake, Player
-from kevin_env.judge.handshake.memory import Image, SharedRegion, image_size
+from kevin_env.judge.handshake.memory import Image, SharedRegion, image_size, shared_regions
 from kevin_env.judge.inputs.cases import (
     CaseProperties,
     construction,
@@ -46,13 +46,10 @@ SLOW = 10
 """A submission is much slower if its calls take this multiple of the reference's time."""
 FEW_SETS, SCREENING_SECONDS = 2, 2.0
 """After so many seconds a much slower submission has had enough input sets of a case."""
-SLACK = 1 << 20, 256 << 20
-"""Bounds of the slack of inbox and outbox in bytes: a quarter of the first input set."""
 VALUES = ("values", "not_finite")
 """Kinds of wrong answers that differ in the values of tensors."""
 KEPT = 1 / 16
 """Share of a GPU that torch may cache in the judge: mapping it again takes milliseconds."""
-_Closable = list[Player | SharedRegion]
 
 
 class SubmissionRun:
@@ -105,15 +102,7 @@ class SubmissionRun:
         self._record: Record | None = None
         self._paired: tuple[tuple[str, str], ...] = ()
         self._passed: dict[str, None] = {}
-        self._of_submission: _Closable = []
-        self._of_baselines: _Closable = []
-        """What is open for them: regions and players."""
-
-    @property
-    def mapped_bytes(self) -> int:
-        """Bytes of the submission's memory that the judge maps."""
-        players = (each for each in self._of_submission if isinstance(each, Player))
-        return sum(player.mappings.size for player in players)
+        self._handshakes = list[Handshake]()
 
     def load(self, code: str) -> None:
         """Imports the submission. Needs no lease.
@@ -289,12 +278,9 @@ class SubmissionRun:
         return self.case.expect(drawn.skeleton, drawn.image.tensors, drawn.seed)
 
     def construct(
-        self,
-        worker: Worker,
-        timeout: float | Patience,
-        compiled: bool = False,
-        recorded: bool = False,
-    ) -> dict[str, Any]:
+        self, worker: Worker, timeout: float | Patience,
+        compiled: bool = False, recorded: bool = False,
+    ) -> dict[str, Any]:  # fmt: skip
         """Constructs a worker's model in the current case, with the reference's weights.
 
         With `recorded`, its next call is recorded for the rules.
@@ -313,54 +299,19 @@ class SubmissionRun:
             return worker.ask("construct", timeout, **order, record=record)
 
     def open_handshake(self, inbox: int, outbox: int) -> Handshake:
-        """A handshake of the baselines' own for so many bytes of inputs and outputs."""
-        return self._handshake_at(self._regions((inbox, outbox), self._of_baselines), outbox)
+        """A handshake for so many bytes of inputs and outputs; closed with the run."""
+        device, kind = self.bench.device, CpuHandshake
+        if device.type == "cuda":
+            kind = GpuHandshake
+        regions = shared_regions([inbox, outbox], device)
+        self._handshakes.append(kind(device, regions[0], regions[1], self.bench.info.l2, outbox))
+        return self._handshakes[-1]
 
-    def _handshake_of_case(self, inbox: int, outbox: int) -> Handshake:
-        """The submission's, at the regions of the last case if they are large enough.
-
-        The first ones are already as large as any case of the problem has needed so far.
-        """
-        sizes, problem = self.bench.problems.sizes, self.problem.sha256
-        sizes[problem] = max(sizes[problem][0], inbox), max(sizes[problem][1], outbox)
-        regions = [each for each in self._of_submission if isinstance(each, SharedRegion)]
-        if not regions or inbox > regions[0].size or outbox > regions[1].size:
-            _close_all(self._of_submission)
-            regions = self._regions(sizes[problem], self._of_submission)
-        return self._handshake_at(regions, outbox)
-
-    def _handshake_at(self, regions: list[SharedRegion], answer_bytes: int) -> Handshake:
-        kind = GpuHandshake if self.bench.device.type == "cuda" else CpuHandshake
-        inbox, outbox = regions
-        return kind(self.bench.device, inbox, outbox, self.bench.info.l2, answer_bytes)
-
-    def _regions(self, sizes: tuple[int, int], until_closed: "_Closable") -> list[SharedRegion]:
-        regions: list[SharedRegion] = []
-        for size in sizes:
-            slack = min(max(size // 4, SLACK[0]), SLACK[1])
-            regions.append(SharedRegion(size + slack, self.bench.device))
-            until_closed.append(regions[-1])  # at once: the next allocation may fail
-        return regions
-
-    def admit(self, worker: Worker, handshake: Handshake, timeout: float | Patience) -> Player:
-        """Admits a worker to a handshake; its mapped memory is unmapped with the run."""
-        trusted = worker is not self.worker
-        player = handshake.admit(worker, timeout, trusted)
-        (self._of_baselines if trusted else self._of_submission).append(player)
-        return player
-
-    def _player_of_case(self) -> Player:
-        """The submission at its handshake, to whose regions it is admitted once."""
-        if any(isinstance(each, Player) for each in self._of_submission):
-            return self.player.in_next_case()
-        admit = partial(self.admit, self.worker, self.handshake)
-        return self._within_limits(admit, first=True)
-
-    def close(self) -> None:
-        """Frees memory; the worker is left alone."""
-        _close_all(self._of_baselines)
-        _close_all(self._of_submission)
-        self.trim(keep=0.0)
+    def close(self, keep: float = 0.0) -> None:
+        """Frees memory, except that torch may cache a share of a GPU; the worker is left alone."""
+        while self._handshakes:
+            self._handshakes.pop().close()
+        self.trim(keep)
 
     def trim(self, keep: float = KEPT) -> None:
         """Frees what torch caches beyond a share of a GPU, which another process may need."""
@@ -379,7 +330,6 @@ class SubmissionRun:
 
         Hold the lease; errors as `screening`. With `recorded`, its next call is recorded.
         """
-        _close_all(self._of_baselines)
         self.trim()
         self.case, case.needs_oracle = case, self._needs_oracle
         self.distributions = []  # no outliers until they are known for this case
@@ -391,12 +341,24 @@ class SubmissionRun:
         tensors = (*first.image.tensors, *model_tensors(case), *self.outputs)
         self._largest = max((t.numel() for t in tensors), default=0)
         self._recorded, self._record = recorded, None
-        self.handshake = self._handshake_of_case(first.image.end, image_size(self.outputs))
+        known = self._enter_handshake(first.image.end, image_size(self.outputs))
         self.place, self._called = Place("construct", passed=self._passed_but()), False
         self.limits = self.options.limits(self._properties.seconds)
         construct = partial(self.construct, self.worker, recorded=recorded)
         self._paired = read_paired(self._within_limits(construct, first=True))
-        self.player = self._player_of_case()
+        admit = partial(self.handshake.admit, self.worker, trusted=False)
+        again = known and self.player.in_next_case()
+        self.player = again or self._within_limits(admit, first=True)
+
+    def _enter_handshake(self, inbox: int, outbox: int) -> bool:
+        """Sets the handshake of a case; whether it is the last one, which is large enough."""
+        sizes = self.bench.problems.largest(self.problem, inbox, outbox)
+        known = bool(self._handshakes) and self.handshake.has_room(inbox, outbox)
+        if not known:
+            self.close(keep=KEPT)
+            self.handshake = self.open_handshake(*sizes)
+        self.handshake.begin_case(outbox)
+        return known
 
     def _apply_properties(self, case: Case, drawn: Drawn) -> None:
         """Sets what holds for every draw of a case, which is computed once per problem."""
@@ -436,8 +398,3 @@ class SubmissionRun:
             return None
         text = f"{wrong.message}; a second call on the same inputs was correct"
         return wrong.model_copy(update={"kind": "nondeterministic", "message": text})
-
-
-def _close_all(each: _Closable) -> None:
-    while each:
-        each.pop().close()

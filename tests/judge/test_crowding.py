@@ -9,9 +9,8 @@ import pytest
 import torch
 
 from kevin_env.judge import bench, crowding
-from kevin_env.judge.handshake.handshake import Player
+from kevin_env.judge.handshake.handshake import Handshake, Player
 from kevin_env.judge.job import Stopwatch
-from kevin_env.judge.submission_run import SubmissionRun
 
 
 def test_a_submission_is_stopped_before_others_get_the_lease() -> None:
@@ -63,8 +62,8 @@ def test_others_have_time_to_free_memory_and_idle_baselines_free_theirs(
         ("cuda", 1000, 700, (), True),
         ("cuda", 1000, 750, (), False),
         ("cuda", 0, 1750, (), False),
-        ("cuda", 1000, 500, [750], False),
-        ("cuda", 1000, 500, [600], True),
+        ("cuda", 1000, 500, [(750, False)], False),
+        ("cuda", 1000, 500, [(600, False), (1000, True)], True),
         ("cpu", 0, 0, (), False),
     ],
     ids=[
@@ -72,7 +71,7 @@ def test_others_have_time_to_free_memory_and_idle_baselines_free_theirs(
         "enough",
         "hoards it",
         "has let go of what is mapped",
-        "too little of it is mapped",
+        "baselines map it",
         "no device memory",
     ],
 )
@@ -81,12 +80,12 @@ def test_a_fair_share_is_three_times_the_outputs_and_weights(
     device: str,
     free: int,
     held: int,
-    mapped: list[int],
+    mapped: list[tuple[int, bool]],
     short: bool,
 ) -> None:
     """In MiB: 64 of weights, outputs of 256, and 768 for its context."""
     monkeypatch.setattr("torch.cuda.mem_get_info", lambda device: (free << 20, 1 << 40))
-    kept = [Player(None, SimpleNamespace(size=size << 20), False) for size in mapped]  # type: ignore[arg-type]
+    kept = [Player(None, SimpleNamespace(size=size << 20), ours) for size, ours in mapped]  # type: ignore[arg-type]
     model = torch.nn.Linear(4096, 4096, bias=False, device="meta")
     judges = SimpleNamespace(
         device=torch.device(device), candidates=SimpleNamespace(held=lambda worker: held << 20)
@@ -94,8 +93,10 @@ def test_a_fair_share_is_three_times_the_outputs_and_weights(
     run: Any = SimpleNamespace(
         bench=judges,
         worker=None,
-        mapped_bytes=SubmissionRun.mapped_bytes.fget(SimpleNamespace(_of_submission=kept)),  # type: ignore[misc]
         case=SimpleNamespace(model=model),
-        handshake=SimpleNamespace(answer_bytes=256 << 20),
+        handshake=SimpleNamespace(
+            answer_bytes=256 << 20,
+            mapped_bytes=Handshake.mapped_bytes.fget(SimpleNamespace(_players=kept)),  # type: ignore[misc]
+        ),
     )
     assert crowding.lacks_fair_share(run) is short

@@ -231,14 +231,14 @@ class Drawn:
 
 
 class Handshake(ABC):
-    """The inbox and outbox of one run on one device.
+    """The inbox and outbox of one run on one device, and the workers that use them.
 
     Args:
         device: The device.
         inbox: Where inputs are written.
         outbox: Where outputs may be written.
         l2: Bytes of the device's L2.
-        answer_bytes: Bytes of one call's right answer.
+        answer_bytes: Bytes of one call's right answer in the current case.
     """
 
     def __init__(
@@ -253,6 +253,7 @@ class Handshake(ABC):
         self.answer_bytes = answer_bytes
         self.inbox = inbox
         self.outbox = outbox
+        self._players = list[Player]()
         self.random = random.SystemRandom()
         self._scratch = torch.empty(FLUSH_FACTOR * l2, dtype=torch.uint8, device=device)
         self._used = True
@@ -261,14 +262,34 @@ class Handshake(ABC):
         """
 
     def admit(self, worker: Worker, timeout: float | Patience, trusted: bool) -> Player:
-        """Lends the regions to a worker."""
+        """Lends the regions to a worker until it is closed."""
         worker.share("inbox", self.inbox, timeout)
         worker.share("outbox", self.outbox, timeout)
         seconds = timeout.seconds if isinstance(timeout, Patience) else timeout
         flags = LaunchFlags(worker, self.device, seconds) if self.device.type == "cuda" else None
-        return Player(
-            worker, Mappings(self.inbox, self.outbox, self.device, worker.memory), trusted, flags
-        )
+        mappings = Mappings(self.inbox, self.outbox, self.device, worker.memory)
+        self._players.append(Player(worker, mappings, trusted, flags))
+        return self._players[-1]
+
+    def has_room(self, inbox: int, outbox: int) -> bool:
+        """Whether it is large enough for so many bytes."""
+        return inbox <= self.inbox.size and outbox <= self.outbox.size
+
+    def begin_case(self, answer_bytes: int) -> None:
+        """Begins a case, whose right answers have so many bytes."""
+        self.answer_bytes = answer_bytes
+
+    @property
+    def mapped_bytes(self) -> int:
+        """Bytes of the submission's memory that the judge maps."""
+        return sum(each.mappings.size for each in self._players if not each.trusted)
+
+    def close(self) -> None:
+        """Unmaps and frees everything; the workers are left alone."""
+        while self._players:
+            self._players.pop().close()
+        self.inbox.close()
+        self.outbox.close()
 
     def stage(self, player: Player, drawn: Drawn, timeout: float | Patience) -> None:
         """Prepares a player for inputs of one form.

@@ -9,7 +9,7 @@ import contextlib
 import fcntl
 import mmap
 import os
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +57,23 @@ class SharedRegion(Region):
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
+
+
+SLACK = 1 << 20, 256 << 20
+"""Bounds in bytes of what a region has beyond the size asked for, a quarter of it: inputs vary."""
+
+
+def shared_regions(sizes: list[int], device: torch.device) -> list[SharedRegion]:
+    """Regions of at least these sizes; none stays allocated if one cannot be."""
+    with ExitStack() as undone:
+        regions = [
+            undone.enter_context(
+                closing(SharedRegion(size + min(max(size // 4, SLACK[0]), SLACK[1]), device))
+            )
+            for size in sizes
+        ]
+        undone.pop_all()
+    return regions
 
 
 def _allocated(size: int) -> int:

@@ -38,6 +38,8 @@ What a submission may try, and what prevents it:
   smallest constant that this judge has seen.
 - Choosing the moment of its time slices or page faults. Outputs are mapped before the first link,
   and a disturbance only lengthens a link. A chain reports the lower quartile of its links.
+- Being late, and preparing the answer. Calls that are not queued in time begin on an input of their
+  chain, so that the next try has other inputs.
 - Preparing in host code. The process is stopped. What it computes before the chain is queued can
   depend on shapes, not on values.
 

@@ -230,7 +230,8 @@ class TimingSession:
                 else run.open_handshake(supply.stock(1)[0].image.end, run.handshake.answer_bytes)
             )
             players = [
-                run.admit(worker, handshake, BASELINE_SECONDS) for worker in (reference, null)
+                handshake.admit(worker, BASELINE_SECONDS, trusted=True)
+                for worker in (reference, null)
             ]
         return cls(run, players[0], players[1], unverified, supply, handshake)
 
