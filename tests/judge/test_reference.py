@@ -10,7 +10,7 @@ from mutation.rounding import ROUNDINGS  # pyright: ignore[reportMissingImports]
 
 from kevin_env.judge.compare.values import compare
 from kevin_env.judge.inputs import reference
-from kevin_env.judge.inputs.process_state import reference_code, seeded
+from kevin_env.judge.inputs.process_state import reference_code
 from kevin_env.judge.inputs.reference import Case, distributions_of, seed_from
 from kevin_env.judge.inputs.source import apply_overrides
 from kevin_env.problem import Problem, ProblemError
@@ -329,10 +329,10 @@ def test_a_lack_of_memory_is_no_fault_of_the_reference(error: Exception) -> None
 
 
 def test_python_numbers_drawn_by_a_problem_follow_the_seed() -> None:
-    with seeded(5, torch.device("cpu")):
-        one = random.random()
-    with seeded(5, torch.device("cpu")):
-        assert random.random() == one
+    drawing = case()
+    drawing.module.get_inputs = lambda: [torch.full((2,), random.random())]
+    one, same, other = (drawing.draw_inputs("own", seed)[1][0] for seed in (5, 5, 6))
+    assert torch.equal(one, same) and not torch.equal(one, other)
 
 
 def modules() -> set[str]:

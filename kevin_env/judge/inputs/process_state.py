@@ -18,7 +18,6 @@ import numpy as np
 import torch
 from torch.backends import cudnn, mkldnn
 
-from kevin_env.candidate.seeding import reseed
 from kevin_env.problem import ProblemError
 
 RANDOM = threading.RLock()
@@ -42,47 +41,13 @@ def let_go() -> None:
             RANDOM.release()
 
 
-class seeded:
-    """Seeds torch's and Python's generators, and makes `device` the default for new tensors.
+def set_precision(precision: str) -> None:
+    """Allows or forbids TF32 in float32 products and convolutions of the reference.
 
-    One thread at a time.
+    Hold `RANDOM`.
     """
-
-    def __init__(self, seed: int, device: torch.device) -> None:
-        self.seed = seed
-        self.device = device
-
-    def __enter__(self) -> None:
-        RANDOM.acquire()
-        try:
-            reseed(self.seed)
-            self.device.__enter__()
-        except BaseException:
-            RANDOM.release()
-            raise
-
-    def __exit__(self, *error: Any) -> None:
-        self.device.__exit__(*error)
-        RANDOM.release()
-
-
-class precision:
-    """Allows or forbids TF32 in float32 matrix products and convolutions of the reference."""
-
-    def __init__(self, precision: str) -> None:
-        self.allowed = precision == "tf32"
-
-    def __enter__(self) -> None:
-        RANDOM.acquire()
-        try:
-            torch.backends.cuda.matmul.allow_tf32 = self.allowed
-            torch.backends.cudnn.allow_tf32 = self.allowed
-        except BaseException:
-            RANDOM.release()
-            raise
-
-    def __exit__(self, *error: Any) -> None:
-        RANDOM.release()
+    torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
+    torch.backends.cudnn.allow_tf32 = precision == "tf32"
 
 
 class reference_code:
@@ -196,7 +161,7 @@ _TAKEN_BACK = (
         for owner in (torch.backends, *(getattr(mkldnn, name) for name in _PRODUCTS))
     ),
 )
-"""What the judge resets after every run; `precision` sets the rest of a GPU's precision."""
+"""What the judge resets after every run; `set_precision` sets the rest of a GPU's precision."""
 
 
 class ProcessState:

@@ -27,9 +27,8 @@ from kevin_env.judge.inputs.process_state import (
     Generators,
     ProcessState,
     lacks_memory,
-    precision,
     reference_code,
-    seeded,
+    set_precision,
 )
 from kevin_env.judge.inputs.source import (
     _NUMBERS,
@@ -140,7 +139,8 @@ class Case:
         Raises: torch.OutOfMemoryError: if memory is short for the model, or for an oracle that is
         needed.
         """
-        with reference_code(self.problem, "Model"), seeded(seed, self.device), no_grad():
+        with reference_code(self.problem, "Model"), RANDOM, self.device, no_grad():
+            reseed(seed)
             with Creation() as creation, self.process_state:
                 model = self.module.Model(*self.init_inputs)
             self._names = creation.names(model)
@@ -164,7 +164,8 @@ class Case:
 
     def draw_inputs(self, distribution: str, seed: int) -> tuple[tree.Skeleton, list[torch.Tensor]]:
         """One input set on the device: its structure and its tensors."""
-        with reference_code(self.problem, "get_inputs"), seeded(seed, self.device), no_grad():
+        with reference_code(self.problem, "get_inputs"), RANDOM, self.device, no_grad():
+            reseed(seed)
             with self.process_state:
                 skeleton, tensors = tree.take_apart(list(self.module.get_inputs()))
             tensors = [tensor.to(self.device) for tensor in tensors]
@@ -272,15 +273,11 @@ class Case:
             return None
 
     def _call(self, model: nn.Module, arguments: Any, seed: int | None = None) -> Any:
-        with (
-            reference_code(self.problem, "forward"),
-            precision(self.precision),
-            no_grad(),
-            self.process_state,
-        ):
-            if seed is not None:
+        with reference_code(self.problem, "forward"), RANDOM, no_grad():
+            set_precision(self.precision)
+            with self.process_state:
                 reseed(seed)
-            return model(*arguments)
+                return model(*arguments)
 
 
 def seed_from(secret: str, *parts: object) -> int:

@@ -127,12 +127,22 @@ class Target:
         )
 
     def reach(self, name: str, seconds: float, past: str, to: str) -> Ran | None:
-        """See `Runner.reach`."""
+        """Lets a program that was begun go past a point and waits until it is at the next one.
+
+        Args:
+            name: The program.
+            seconds: After which it is killed, with all that it started.
+            past: The point that it may leave; it need not have come there.
+            to: The point that is waited for.
+
+        Returns:
+            None when it says that it is there; else how it ended.
+        """
         answer = self._followed(name, seconds, past, to)
         return None if answer.get("at") == to else _ran(answer)
 
     def finish(self, name: str, seconds: float, past: str = "") -> Ran:
-        """See `Runner.finish`."""
+        """See `Runner.finish`; `past` as for `reach`."""
         return _ran(self._followed(name, seconds, past, ""))
 
     def read(self, path: str) -> str:

@@ -46,22 +46,11 @@ class Runner(Protocol):
         """
         ...
 
-    def reach(self, name: str, seconds: float, past: str, to: str) -> Ran | None:
-        """Lets a program that was begun go past a point and waits until it is at the next one.
+    def finish(self, name: str, seconds: float) -> Ran:
+        """Waits for the end of a program that was begun.
 
-        Args:
-            name: The program.
-            seconds: After which it is killed, with all that it started.
-            past: The point that it may leave; it need not have come there.
-            to: The point that is waited for.
-
-        Returns:
-            None when it says that it is there; else how it ended.
+        After so many seconds it is killed, with all that it started.
         """
-        ...
-
-    def finish(self, name: str, seconds: float, past: str = "") -> Ran:
-        """Waits for the end of a program that was begun. Arguments as `reach`."""
         ...
 
     def read(self, path: str) -> str:
@@ -97,11 +86,7 @@ class ScriptedRunner:
         self._begun[name] = list(command)
         self.commands.append(self._begun[name])
 
-    def reach(self, name: str, seconds: float, past: str, to: str) -> Ran | None:
-        """See `Runner.reach`: no program comes to a point."""
-        return self.finish(name, seconds)
-
-    def finish(self, name: str, seconds: float, past: str = "") -> Ran:
+    def finish(self, name: str, seconds: float) -> Ran:
         """See `Runner.finish`."""
         return next(
             (self._answers[word] for word in self._begun[name] if word in self._answers), Ran(0)

@@ -20,7 +20,7 @@ from pydantic import Field
 from kevin_env.frozen import Frozen
 from kevin_env.judge.api import DeviceInfo
 from kevin_env.judge.device import event_seconds, identity
-from kevin_env.judge.inputs.process_state import precision
+from kevin_env.judge.inputs.process_state import RANDOM, set_precision
 from kevin_env.judge.lease import Lease
 from kevin_env.roofline import Arithmetic, Ceilings, Positive, Work
 
@@ -146,7 +146,8 @@ def product_rate(device: torch.device, kind: Arithmetic) -> float:
     convert its operands to float32.
     """
     side = GPU_SIDES.get(kind, GPU_SIDE) if device.type == "cuda" else CPU_SIDE
-    with precision("tf32" if kind == "tf32" else "ieee"):
+    with RANDOM:
+        set_precision("tf32" if kind == "tf32" else "ieee")
         a, b = (torch.randn(side, side, device=device).to(_DTYPES[kind]) for _ in range(2))
         if device.type == "cuda":
             return 2 * side**3 / _seconds(device, lambda: a @ b)
