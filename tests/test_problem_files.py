@@ -44,7 +44,7 @@ def run(problem: Problem, overrides: dict[str, Any]) -> ModuleType:
 
 
 def case(problem: Problem, name: str) -> ModuleType:
-    return run(problem, overrides_of(problem)[name])
+    return run(problem, overrides_of(problem, name))
 
 
 def draw(module: ModuleType, seed: int) -> list[torch.Tensor]:

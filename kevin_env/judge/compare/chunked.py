@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 
 PIECE = {"cuda": 1 << 24, "cpu": 1 << 18}
@@ -183,11 +184,7 @@ class _Deviations:
 
 
 def _coordinates(place: int, shape: torch.Size) -> tuple[int, ...]:
-    found: list[int] = []
-    for size in reversed(shape):
-        place, at = divmod(place, size)
-        found.append(at)
-    return tuple(reversed(found))
+    return tuple(int(at) for at in np.unravel_index(place, shape))
 
 
 def all_finite(outputs: list[torch.Tensor]) -> bool:

@@ -29,10 +29,9 @@ def find_facts(problem: Problem, device: torch.device, info: DeviceInfo, options
     for case in open_cases(problem, device):
         case.draw_weights(SEED)
         usable = usable_distributions(case, SEED, options.inputs)
-        overrides = {} if case.name == "main" else overrides_of(problem)[case.name]
         drawn = case.draw_inputs("own", SEED)
         output = tree.take_apart(case.expect(*drawn, SEED).output)[1]
-        cases.append(_case_facts(case, drawn, output, overrides))
+        cases.append(_case_facts(case, drawn, output, overrides_of(problem, case.name)))
     timed = case
     return Facts(
         device=info,

@@ -19,20 +19,22 @@ from kevin_env.problem import Problem, ProblemError
 _CASES = TypeAdapter(dict[str, dict[str, Any]], config=ConfigDict(strict=True))
 
 
-def overrides_of(problem: Problem) -> dict[str, dict[str, Any]]:
-    """The literal `CASES` of a problem's source: module constants by case.
+def overrides_of(problem: Problem, case: str) -> dict[str, Any]:
+    """The module constants of a case: its entry in the literal `CASES`; none for `main`.
 
     Raises:
-        ProblemError: if it is not literal.
+        ProblemError: if `CASES` is not literal.
     """
+    if case == "main":
+        return {}
     for node in parse(problem.source).body:
         name, value = assigned(node)
         if name == "CASES" and value is not None:
             try:
-                return _CASES.validate_python(ast.literal_eval(value))
+                return _CASES.validate_python(ast.literal_eval(value))[case]
             except ValueError as error:
                 raise ProblemError(f"{problem.id}: CASES is not a literal dict of dicts") from error
-    return {}
+    raise ProblemError(f"{problem.id}: there is no case {case}")
 
 
 def apply_overrides(source: str, overrides: dict[str, Any]) -> ast.Module:
@@ -58,14 +60,14 @@ def apply_overrides(source: str, overrides: dict[str, Any]) -> ast.Module:
 @functools.lru_cache(maxsize=1024)
 def source_of(problem: Problem, case: str) -> str:
     """The problem's source with the constants of a case. Errors as for the functions above."""
-    return ast.unparse(apply_overrides(problem.source, overrides_of(problem).get(case, {})))
+    return ast.unparse(apply_overrides(problem.source, overrides_of(problem, case)))
 
 
 @functools.lru_cache(maxsize=1024)
 def _code_of(problem: Problem, case: str) -> CodeType:
     """The same as code, which keeps the line numbers of the problem's file."""
-    overrides = {} if case == "main" else overrides_of(problem)[case]
-    return compile(apply_overrides(problem.source, overrides), _file_of(problem, case), "exec")
+    tree = apply_overrides(problem.source, overrides_of(problem, case))
+    return compile(tree, _file_of(problem, case), "exec")
 
 
 def _file_of(problem: Problem, case: str) -> str:

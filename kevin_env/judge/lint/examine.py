@@ -74,12 +74,7 @@ class Deadline:
 
 
 def screen_reference(bench: Bench, problem: Problem, options: Options) -> Outcome | None:
-    """`screen` of the reference as a submission."""
-    return screen(bench, problem, as_submission(problem.source), options)
-
-
-def screen(bench: Bench, problem: Problem, code: str, options: Options) -> Outcome | None:
-    """What is wrong with a submission on all input sets of a verdict; None if it is accepted.
+    """What a verdict finds wrong with the reference as a submission; None if it accepts it.
 
     Nothing is timed.
 
@@ -90,7 +85,7 @@ def screen(bench: Bench, problem: Problem, code: str, options: Options) -> Outco
     worker = bench.candidates.take()
     run = SubmissionRun(bench, problem, options, SECRET, worker)
     try:
-        run.build(code)
+        run.build(as_submission(problem.source))
         with bench.lease.shared():
             return run.screen()
     except CandidateError as error:
@@ -128,17 +123,17 @@ def measure(case: Case, drawn: InputSet, peak: int) -> Cost:
     )
 
 
-def draw_watched(case: Case, distribution: str, number: int) -> tuple[InputSet, int]:
-    """An input set, and the bytes that were held at once for it: on a CPU those of its inputs.
+def draw_watched(case: Case) -> tuple[InputSet, int]:
+    """The first input set, and the bytes held at once for it: on a CPU those of its inputs.
 
     Raises:
         ProblemError: when the reference fails.
     """
     if case.device.type != "cuda":
-        drawn = InputSet.draw(case, distribution, number)
+        drawn = InputSet.draw(case, "own", 0)
         return drawn, _bytes(drawn.tensors)
     torch.cuda.reset_peak_memory_stats(case.device)
-    drawn = InputSet.draw(case, distribution, number)
+    drawn = InputSet.draw(case, "own", 0)
     return drawn, torch.cuda.max_memory_allocated(case.device)
 
 
@@ -226,7 +221,7 @@ class Examination:
         self._doing = "running the reference and its float64 oracle"
         with RANDOM, Deadline(self._limits.first_seconds):  # to wait for others is not its own time
             case = self._open(timed_case(self._problem, self._bench.device))
-            first, peak = draw_watched(case, "own", 0)
+            first, peak = draw_watched(case)
         if not first.finite:
             raise ProblemError("the reference's output is not finite on its own inputs")
         self._look_at_inputs(case, first)

@@ -34,20 +34,21 @@ class Idle:
     def __init__(self, seconds: float, then: Callable[[], object]) -> None:
         self._seconds = seconds
         self._then = then
-        self._under_way = 0
+        self.active = 0
+        """How many activities there are now."""
         self._timer: threading.Timer | None = None
         self._closed = False
         self._lock = threading.Lock()
 
     def __enter__(self) -> None:
         with self._lock:
-            self._under_way += 1
+            self.active += 1
             self._stop()
 
     def __exit__(self, *error: Any) -> None:
         with self._lock:
-            self._under_way -= 1
-            if self._under_way or self._closed:
+            self.active -= 1
+            if self.active or self._closed:
                 return
             self._timer = threading.Timer(self._seconds, self._due)
             self._timer.daemon = True
@@ -69,7 +70,7 @@ class Idle:
 
     def _due(self) -> None:
         with self._lock:
-            if self._under_way or self._closed:
+            if self.active or self._closed:
                 return
         self._then()
 
@@ -146,7 +147,6 @@ class Baselines:
         self._idle = Idle(IDLE_SECONDS, self.rest)
         self._free: list[tuple[str, Worker]] = []
         self._tired: set[Worker] = set()
-        self._used = 0
         self._closed = False
         self._lock = threading.Lock()
         self._resting = threading.Lock()
@@ -162,7 +162,7 @@ class Baselines:
         Raises:
             JudgeError: if it does not start.
         """
-        with self._idle, self._counted():
+        with self._idle:
             baseline = self._taken(key) or Baseline(self._start(), fresh=True)
             sound = True
             try:
@@ -193,16 +193,6 @@ class Baselines:
         self._closed = True
         self.end_free()
 
-    @contextmanager
-    def _counted(self) -> Iterator[None]:
-        with self._lock:
-            self._used += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._used -= 1
-
     def _taken(self, key: str) -> Baseline | None:
         """A free one; None if one has to be started."""
         with self._resting, self._lock:
@@ -211,7 +201,7 @@ class Baselines:
             ]  # ended by something outside
             self._free = [each for each in self._free if each not in dead]
             place = next((place for place, (name, _) in enumerate(self._free) if name == key), None)
-            if place is None and self._free and self._used + len(self._free) > self._most:
+            if place is None and self._free and self._idle.active + len(self._free) > self._most:
                 place = 0
             name, found = (key, None) if place is None else self._free.pop(place)
         for _, worker in dead:
