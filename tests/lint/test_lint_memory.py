@@ -103,7 +103,7 @@ def test_a_lint_holds_little_more_than_the_reference_and_its_oracle(
     """Input and output, the same in float64, and once more an input: also where answers are left
     for further sets.
     """
-    monkeypatch.setattr("kevin_env.judge.lint.examine.screen_reference", lambda *_: None)
+    monkeypatch.setattr("kevin_env.judge.lint.examine.screen", lambda *_: None)
     held = Held()
     report = lint(bench, held, body)
     assert report.ok and report.accepted_as_shipped == left

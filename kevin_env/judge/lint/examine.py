@@ -73,8 +73,8 @@ class Deadline:
             seconds = AGAIN
 
 
-def screen_reference(bench: Bench, problem: Problem, options: Options) -> Outcome | None:
-    """What a verdict finds wrong with the reference as a submission; None if it accepts it.
+def screen(bench: Bench, problem: Problem, code: str, options: Options) -> Outcome | None:
+    """What is wrong with a submission on all input sets of a verdict; None if it is accepted.
 
     Nothing is timed.
 
@@ -85,7 +85,7 @@ def screen_reference(bench: Bench, problem: Problem, options: Options) -> Outcom
     worker = bench.candidates.take()
     run = SubmissionRun(bench, problem, options, SECRET, worker)
     try:
-        run.build(as_submission(problem.source))
+        run.build(code)
         with bench.lease.shared():
             return run.screen()
     except CandidateError as error:
@@ -265,7 +265,8 @@ class Examination:
     def judge_reference(self) -> None:
         """Whether the real judge accepts the reference as a submission."""
         self._doing = "judging the reference as its own submission"
-        outcome = screen_reference(self._bench, self._problem, self._options)
+        code = as_submission(self._problem.source)
+        outcome = screen(self._bench, self._problem, code, self._options)
         self._reference = "accepted" if outcome is None else f"{outcome.category}/{outcome.kind}"
         if outcome is not None:
             where = getattr(outcome, "input_set", None)
