@@ -54,23 +54,23 @@ Answer = Callable[[], Any]
 def variants(case: Case, skeleton: tree.Skeleton, tensors: list[torch.Tensor]) -> dict[str, Answer]:
     """Variants of the reference in other arithmetic, by name."""
 
-    def run(rules: Any, given: list[torch.Tensor]) -> Any:
+    def run(rules: Any, inputs: list[torch.Tensor]) -> Any:
         with sdpa_kernel(SDPBackend.MATH), Replaced(rules) if rules else nullcontext():
-            return case.answer(skeleton, given, 1)
+            return case.answer(skeleton, inputs, 1)
 
     def narrowed(rounding: Rounding) -> list[torch.Tensor]:
         return [rounding(t) if t.is_floating_point() else t for t in tensors]
 
-    found: dict[str, Answer] = {PLAIN: lambda: run(summed_by(running()), tensors)}
+    answers: dict[str, Answer] = {PLAIN: lambda: run(summed_by(running()), tensors)}
     products = touched(case, skeleton, tensors, rounded_operands(lambda x: x))
     for name, rounding in ROUNDINGS.items():
         if name != "tf32" or case.precision == "ieee":
             rules = rounded_operands(rounding) if products else {}
-            given = (
+            inputs = (
                 (lambda: tensors) if products else (lambda rounding=rounding: narrowed(rounding))
             )
-            found[name] = lambda rules=rules, given=given: run(rules, given())
-    return found
+            answers[name] = lambda rules=rules, inputs=inputs: run(rules, inputs())
+    return answers
 
 
 def touched(case: Case, skeleton: tree.Skeleton, tensors: list[torch.Tensor], rules: Any) -> bool:
@@ -82,22 +82,22 @@ def touched(case: Case, skeleton: tree.Skeleton, tensors: list[torch.Tensor], ru
 
 def wrong(answer: Any, expected: Expected, case: Case) -> str | None:
     """The fault that a verdict finds in an answer; empty if it is bitwise the reference's."""
-    references, given = tree.take_apart(expected.output)[1], tree.take_apart(answer)[1]
-    if all(torch.equal(a, b) for a, b in zip(given, references, strict=True)):
+    references, outputs = tree.take_apart(expected.output)[1], tree.take_apart(answer)[1]
+    if all(torch.equal(a, b) for a, b in zip(outputs, references, strict=True)):
         return ""
     for i, (reference, oracle) in enumerate(
         zip(references, oracles_of(expected, references), strict=True)
     ):
         plain = lambda i=i: alike(expected.plain, references)[i]  # noqa: E731
-        found = compare(given[i], reference, oracle, case.tolerance, case.precision, plain)
-        if found is not None:
-            return found.message
+        fault = compare(outputs[i], reference, oracle, case.tolerance, case.precision, plain)
+        if fault is not None:
+            return fault.message
     return None
 
 
 def judged(problem: Problem, device: torch.device) -> dict[str, dict[str, str | None]] | None:
     """The fault of each variant on each input set; None for a problem without float32 sums."""
-    found: dict[str, dict[str, str | None]] = {}
+    faults: dict[str, dict[str, str | None]] = {}
     for case in open_cases(problem, device):
         case.draw_weights(seed_from(SECRET, case.name, "weights"))
         skeleton, tensors = case.draw_inputs("own", 0)
@@ -115,10 +115,12 @@ def judged(problem: Problem, device: torch.device) -> dict[str, dict[str, str | 
         for distribution in dict.fromkeys(
             plan(usable, True, SECRET, case.name, PACES[device.type])
         ):
-            exposed = {name for name, sets in found.items() if name != PLAIN and any(sets.values())}
+            exposed = {
+                name for name, sets in faults.items() if name != PLAIN and any(sets.values())
+            }
             for name, message in _on(case, distribution, exposed):
-                found.setdefault(name, {})[f"{case.name}/{distribution}"] = message
-    return found
+                faults.setdefault(name, {})[f"{case.name}/{distribution}"] = message
+    return faults
 
 
 def _on(case: Case, distribution: str, exposed: set[str]) -> Iterator[tuple[str, str | None]]:
@@ -130,18 +132,18 @@ def _on(case: Case, distribution: str, exposed: set[str]) -> Iterator[tuple[str,
 
 
 def row_of(
-    label: str, problem: Problem, found: dict[str, dict[str, str | None]], took: float
+    label: str, problem: Problem, faults: dict[str, dict[str, str | None]], seconds: float
 ) -> dict[str, Any]:
     """One problem as a row."""
-    refused = {name: text for name, text in found[PLAIN].items() if text}
+    refused = {name: text for name, text in faults[PLAIN].items() if text}
     unchanged = [
         name
-        for name, sets in found.items()
+        for name, sets in faults.items()
         if name != PLAIN and all(text == "" for text in sets.values())
     ]
     exposed = {
         name: [each for each, text in sets.items() if text]
-        for name, sets in found.items()
+        for name, sets in faults.items()
         if name != PLAIN
     }
     survived = [name for name, sets in exposed.items() if not sets and name not in unchanged]
@@ -151,7 +153,7 @@ def row_of(
         "survived": survived,
         "unchanged": unchanged,
         "exposed": exposed,
-        "took": took,
+        "took": seconds,
     }
 
 
@@ -164,12 +166,12 @@ def total_rows(label: str, rows: list[dict[str, Any]]) -> Iterator[dict[str, Any
     accepted = sum(not row["refused"] for row in rows)
     yield plain_row(f"{label}: {PLAIN} accepted", accepted, "problems", len(rows))
     for name in ROUNDINGS:
-        asked = [row for row in rows if name in row["exposed"] and name not in row["unchanged"]]
+        relevant = [row for row in rows if name in row["exposed"] and name not in row["unchanged"]]
         yield plain_row(
             f"{label}: {name} rejected",
-            sum(name not in r["survived"] for r in asked),
+            sum(name not in r["survived"] for r in relevant),
             "problems",
-            len(asked),
+            len(relevant),
         )
 
 
@@ -188,15 +190,15 @@ def read_options() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "names", nargs="*", help="ids, paths of files or folders; ours when left out"
+        "names", nargs="*", help="ids, paths of files or folders; by default the shipped ones"
     )
-    parser.add_argument("--label", default="ours", help="what the set is called in the result")
+    parser.add_argument("--label", default="ours", help="name of the set in the result")
     parser.add_argument("--device", default="cpu", help="cpu, cuda or cuda:1")
     parser.add_argument("--batch", type=int, help="largest batch_size of a problem")
     parser.add_argument(
         "--seconds",
         type=float,
-        help="only what the file lacks, and begin none after so many seconds",
+        help="only missing rows, and start none after this many seconds",
     )
     parser.add_argument("--json", type=Path)
     return parser.parse_args()
@@ -225,21 +227,21 @@ def main() -> None:
         row = measured(options.label, with_batch(problem, options.batch), device)
         print(
             f"{number} of {len(problems)}, {time.monotonic() - start:.0f} s: {problem.id}:",
-            told(row),
+            row_text(row),
             flush=True,
         )
         if row is not None:
             rows[row["name"]] = row
             results.put(row)
-    results.tell(
+    results.report(
         *total_rows(
             options.label, [r for n, r in rows.items() if n.startswith(f"{options.label}/")]
         )
     )
 
 
-def told(row: dict[str, Any] | None) -> str:
-    """A row as a line."""
+def row_text(row: dict[str, Any] | None) -> str:
+    """A row as a line of text."""
     if row is None:
         return "left out"
     return (
@@ -248,10 +250,10 @@ def told(row: dict[str, Any] | None) -> str:
 
 
 def measured(label: str, problem: Problem, device: torch.device) -> dict[str, Any] | None:
-    """The row of a problem; None if it is left out."""
+    """The row of a problem; None if it is skipped."""
     start = time.monotonic()
     try:
-        found = judged(problem, device)
+        faults = judged(problem, device)
     except (ProblemError, RuntimeError) as error:  # such as a lack of memory
         text = f"{type(error).__name__}: {error}".splitlines()[0][:200]
         return plain_row(f"{label}/{problem.id}", None, "right") | {"not_run": text}
@@ -259,7 +261,7 @@ def measured(label: str, problem: Problem, device: torch.device) -> dict[str, An
         gc.collect()
         if device.type == "cuda":
             torch.cuda.empty_cache()
-    return None if found is None else row_of(label, problem, found, time.monotonic() - start)
+    return None if faults is None else row_of(label, problem, faults, time.monotonic() - start)
 
 
 if __name__ == "__main__":

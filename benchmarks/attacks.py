@@ -3,7 +3,7 @@
     python benchmarks/attacks.py [--device cpu|cuda] [--at-once N] [--json FILE] [NAME...]
 
 A name is such as `hostile/early_done`; the default is all files for the device. Rows of other files
-are kept. Exits with 1 if a file does not end as it says.
+are kept. Exits with 1 if a file does not end as expected.
 """
 
 import argparse
@@ -23,12 +23,12 @@ from corpus import Entry, judged, read_corpus
 from kevin_env.judge import JudgeError
 from kevin_env.judge.pool import LocalPool
 
-UNIT = "as it must"
+UNIT = "as expected"
 FOLDERS = {"hostile": "attacks", "honest": "honest kernels"}
 
 
 def judged_row(entry: Entry, device: str, pools: SimpleQueue[LocalPool]) -> Row:
-    """A file as a row, whose value is 1 if it ended as it must."""
+    """A file as a row, whose value is 1 if it ended as expected."""
     pool = pools.get()
     try:
         outcome, log, flags = judged(entry, device, pool)
@@ -50,12 +50,12 @@ def judged_row(entry: Entry, device: str, pools: SimpleQueue[LocalPool]) -> Row:
 
 
 def total_rows(rows: Iterable[Row]) -> list[Row]:
-    """The numbers of attacks and honest kernels that ended as they must."""
+    """The numbers of attacks and honest kernels that ended as expected."""
     totals = []
     for folder, what in FOLDERS.items():
         of = [row for row in rows if row["name"].startswith(f"{folder}/")]
         totals.append(
-            plain_row(f"{what} that ended as they must", sum(row["value"] for row in of), n=len(of))
+            plain_row(f"{what} that ended as expected", sum(row["value"] for row in of), n=len(of))
         )
     return totals
 

@@ -59,7 +59,7 @@ _PREFIXES = {"n": 1e-9, "u": 1e-6, "m": 1e-3, "": 1.0, "K": 1e3, "M": 1e6, "G": 
 
 
 class NoAnswer(RuntimeError):
-    """Nothing to compare; the message says why in one line."""
+    """There is nothing to compare; the message has the reason in one line."""
 
 
 @dataclass(frozen=True)
@@ -84,13 +84,13 @@ class ByHand:
         )
 
 
-def ask(tool: str, submission: Path, problem: Path) -> str:
+def read_details(tool: str, submission: Path, problem: Path) -> str:
     """The details page as CSV, without extra metrics if the device lacks one.
 
     Raises:
         NoAnswer: when there is none.
     """
-    look = [
+    profile = [
         tool,
         "--config-file",
         "off",
@@ -99,7 +99,7 @@ def ask(tool: str, submission: Path, problem: Path) -> str:
         "--profile-from-start",
         "off",
     ]
-    look += [
+    profile += [
         "--clock-control",
         "none",
         *(word for each in SECTIONS for word in ("--section", each)),
@@ -124,18 +124,18 @@ def ask(tool: str, submission: Path, problem: Path) -> str:
         str(submission),
         str(problem),
     ]
-    said = ""
+    output = ""
     with tempfile.TemporaryDirectory() as folder:
         for metrics in (["--metrics", ",".join(METRICS)], []):
-            said = run([*look, *metrics, *called], folder)
+            output = run([*profile, *metrics, *called], folder)
             page = run(show, folder) if Path(folder, "report.ncu-rep").exists() else ""
             if '"ID"' in page:
                 return page
-            if "Failed to find metric" not in said:
+            if "Failed to find metric" not in output:
                 break
-    lines = [line for line in said.splitlines() if line.strip()] or ["it printed nothing"]
+    lines = [line for line in output.splitlines() if line.strip()] or ["it printed nothing"]
     error = next((line for line in lines if line.startswith("==ERROR==")), lines[-1])
-    raise NoAnswer(f"ncu at a shell told nothing of {submission.stem}: {error}")
+    raise NoAnswer(f"ncu at a shell has no result for {submission.stem}: {error}")
 
 
 def run(command: list[str], folder: str) -> str:
@@ -171,7 +171,7 @@ def read_page(text: str) -> ByHand:
         launches, key=lambda each: launches[each].get(ROWS["duration"], 0.0), default=None
     )
     if longest is None or ROWS["duration"] not in launches[longest]:
-        raise NoAnswer("ncu's page of details tells no duration of a kernel")
+        raise NoAnswer("ncu's details page has no duration of a kernel")
     return ByHand(names[longest], dict(figures_of(launches[longest])))
 
 

@@ -35,7 +35,7 @@ def beyond(chain: float, tool: float) -> float:
     return max(0.0, abs(chain - tool) - ALLOWED * tool) * 1e6
 
 
-def tell(kernel: str, judgements: list[Judged], inside: Times, results: Results) -> None:
+def report_kernel(kernel: str, judgements: list[Judged], inside: Times, results: Results) -> None:
     """The rows of one kernel, and the largest differences so far."""
     for side, tools in inside.items():
         chains = [
@@ -68,9 +68,9 @@ def main() -> None:
     parser.add_argument(
         "--seconds", type=float, default=120, help="after which no further judgement begins"
     )
-    parser.add_argument("--only", default="", help="a part of the names of kernels")
+    parser.add_argument("--only", default="", help="a part of the kernel names")
     parser.add_argument(
-        "--ncu", action="store_true", help="ask ncu, too: some ten seconds for each kernel"
+        "--ncu", action="store_true", help="also run ncu: about ten seconds per kernel"
     )
     options = parser.parse_args()
     if not torch.cuda.is_available():
@@ -87,14 +87,14 @@ def main() -> None:
     with LocalPool() as pool:
         info = pool.device("cuda")
         results = Results(options.json, device_name(info), info.versions)
-        found = judged_in_turn(
+        judged = judged_in_turn(
             pool, kernels, Options(device="cuda"), options.repeats, options.seconds
         )
-    for name, judgements in found.items():
-        tell(name, judgements, inside[name], results)
+    for name, judgements in judged.items():
+        report_kernel(name, judgements, inside[name], results)
     print()
-    results.tell_all()
-    sys.exit(len(found) < len(kernels))
+    results.print_all()
+    sys.exit(len(judged) < len(kernels))
 
 
 if __name__ == "__main__":

@@ -137,14 +137,14 @@ def measure(
         peaks: of the device that these are from.
     """
     operations = [len(each.operators) for each in counted.values()]
-    found: dict[str, Measured] = {}
+    measured: dict[str, Measured] = {}
     for id, each in counted.items():
         row = rows[id]
         moving, computing = roofline(row, each.inputs, peaks)
         least, slowest = max(moving, computing), row.get("slowest_speedup")
         to_write = sum(other < len(each.operators) for other in operations) / len(operations)
         to_beat = min(1.0, 1 / slowest if slowest else least / row["seconds"])
-        found[id] = Measured(
+        measured[id] = Measured(
             seconds=row["seconds"],
             roofline_seconds=least,
             bound="memory-bound" if moving >= computing else "compute-bound",
@@ -153,7 +153,7 @@ def measure(
             slowest_speedup=slowest,
             difficulty=round((2 * to_write + to_beat) / 3, 4),
         )
-    return found
+    return measured
 
 
 def read_device(device: str) -> tuple[list[Source], dict[str, Row]]:
@@ -191,14 +191,14 @@ def main() -> None:
         date=str(datetime.now(UTC).date()),
         versions=versions,
     )
-    found = measure(counted, rows, PEAKS[options.device])
-    for id, each in sorted(found.items(), key=lambda item: item[1].difficulty):
+    measured = measure(counted, rows, PEAKS[options.device])
+    for id, each in sorted(measured.items(), key=lambda item: item[1].difficulty):
         print(
             f"{each.difficulty:.3f} {id:54} {each.operations:6} operators "
             f"{each.seconds * 1e3:8.3f} ms {each.bound}"
         )
     if options.json:
-        whole = Measurements(sources=(*sources, here), problems=found)
+        whole = Measurements(sources=(*sources, here), problems=measured)
         options.json.write_text(whole.model_dump_json(indent=1) + "\n")
 
 

@@ -32,7 +32,7 @@ BASELINES = ("eager", "compile")
 
 
 def play(device: str, problems: list[str], out: Path) -> None:
-    """Plays them; what it prints is shown.
+    """Runs the evaluation and shows its output.
 
     Raises:
         SystemExit: when it fails.
@@ -79,21 +79,21 @@ def overall(figures: dict[str, Any]) -> Iterator[Row]:
             yield figure(f"fast_{least} against {baseline}", fast["avg"], "share")
 
 
-def figure(name: str, found: dict[str, Any], unit: str) -> Row:
+def figure(name: str, estimate: dict[str, Any], unit: str) -> Row:
     """A figure with its interval, over `n` problems."""
-    return plain_row(name, found["value"], unit, found["n"]) | {
-        "interval": [found["low"], found["high"]]
+    return plain_row(name, estimate["value"], unit, estimate["n"]) | {
+        "interval": [estimate["low"], estimate["high"]]
     }
 
 
 def best(episodes: list[Trajectory]) -> Iterator[Row]:
-    """The best speedup of each problem against eager PyTorch, with its interval; null where no time
-    was told.
+    """The best speedup of each problem against eager PyTorch, with its interval; null if none was
+    timed.
     """
     for episode in episodes:
         outcomes = [turn.outcome for turn in episode.turns]
-        told = [each for each in outcomes if getattr(each, "speedup", None)]
-        fastest = max(told, key=lambda each: getattr(each, "speedup", 0.0), default=outcomes[-1])
+        timed = [each for each in outcomes if getattr(each, "speedup", None)]
+        fastest = max(timed, key=lambda each: getattr(each, "speedup", 0.0), default=outcomes[-1])
         row = plain_row(
             f"{episode.problem.id}: best", getattr(fastest, "speedup", None), "times", len(outcomes)
         )

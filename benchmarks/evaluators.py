@@ -22,10 +22,10 @@ from kevin_env.judge.inputs.source import source_of
 from kevin_env.judge.workers.errors import CandidateError
 
 SECONDS = 120.0
-TOLD = 200
-"""Characters of an error."""
+ERROR_LIMIT = 200
+"""Limit of an error in characters."""
 REST = 0.5
-"""Seconds before each evaluation for starting the next candidate, as while a model generates."""
+"""Seconds before each evaluation to start the next candidate, as while a model generates."""
 HEAD = """
 import json, pathlib, sys, types
 FILES = {files!r}
@@ -94,11 +94,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What a peer says of a submission, None when it gives no answer, and the seconds that it
-    takes.
-
-    `failure` tells why there is none.
-    """
+    """A peer's answer on a submission, and its seconds; without an answer, `failure` says why."""
 
     answer: Answer | None
     seconds: float
@@ -106,7 +102,9 @@ class Evaluation:
 
 
 def evaluate(bench: Bench, entry: Entry, peer: Peer) -> Evaluation:
-    """Runs a peer on a submission, in a process that is warm when the clock starts, like ours."""
+    """Runs a peer on a submission, in a process that is warm when the clock starts, as for our
+    judge.
+    """
     task = entry.task
     reference = source_of(task, timed_case(task, bench.device))
     code = HEAD.format(files=peer.files, submission=entry.code, reference=reference)
@@ -123,21 +121,19 @@ def evaluate(bench: Bench, entry: Entry, peer: Peer) -> Evaluation:
             "load", SECONDS, path=str(worker.folder / "peer.py"), code=code, entry="ModelNew"
         )
         failure = "it ended without one"
-    except CandidateError as trouble:  # it ended with the attack; what it said before counts
-        failure = " ".join(printable(str(trouble)).split())[:TOLD]
+    except CandidateError as error:  # it ended with the attack; earlier output counts
+        failure = " ".join(printable(str(error)).split())[:ERROR_LIMIT]
     finally:
         seconds = time.perf_counter() - start
         bench.candidates.retire(worker)
-    said = [line for line in worker.log.splitlines() if line.startswith("PEER ")]
-    if not said:
+    answers = [line for line in worker.log.splitlines() if line.startswith("PEER ")]
+    if not answers:
         return Evaluation(None, seconds, failure)
-    return Evaluation(Answer(*json.loads(said[-1].removeprefix("PEER "))), seconds)
+    return Evaluation(Answer(*json.loads(answers[-1].removeprefix("PEER "))), seconds)
 
 
 def commit_of(folder: Path) -> str | None:
-    """The commit of which a folder is checked out; None where it is in no checkout, or none of its
-    files is.
-    """
+    """The checked-out commit of a folder; None if it, or all of its files, are in no checkout."""
 
     def git(*words: str) -> str:
         done = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, text=True)
@@ -145,7 +141,7 @@ def commit_of(folder: Path) -> str | None:
 
     try:
         return (git("rev-parse", "HEAD") or None) if git("ls-files", "--", ".") else None
-    except OSError:  # there is no git
+    except OSError:  # git is not installed
         return None
 
 

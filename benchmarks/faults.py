@@ -48,7 +48,7 @@ KNOWN = {
     "runtime": f"{HEAD}        raise ValueError('no')\n",
     "compile": "import torch\nimport no_such_module\nclass ModelNew: pass\n",
 }
-"""Submissions by the category that they must get."""
+"""Submissions by expected category."""
 VICTIMS = ("candidate", "keeper", "judge", "fork server", "client")
 SETTLE = 65.0
 """Seconds after which a judge removes an unlocked folder, with a margin."""
@@ -61,7 +61,7 @@ PR_SET_CHILD_SUBREAPER = 36
 def descendants(pid: int) -> dict[int, str]:
     """All descendants with their roles, from their position in the process tree."""
     parents = children()
-    found: dict[int, str] = {}
+    roles: dict[int, str] = {}
     waiting = [(child, "client") for child in parents.get(pid, [])]
     below = {
         "client": "judge",
@@ -71,13 +71,13 @@ def descendants(pid: int) -> dict[int, str]:
     }
     while waiting:
         child, role = waiting.pop()
-        found[child] = role
+        roles[child] = role
         waiting += [(each, below.get(role, "candidate")) for each in parents.get(child, [])]
-    return found
+    return roles
 
 
 def client(device: str, file: Path) -> None:
-    """Plays episodes until it is killed, and reports how each judgement ended."""
+    """Plays episodes until killed, and prints how each judgement ended."""
     with LocalPool() as pool:
         threads = [
             threading.Thread(target=play_on, args=(pool, device, file)) for _ in range(WORKERS)
@@ -108,7 +108,7 @@ def play_on(pool: LocalPool, device: str, file: Path) -> None:
 
 
 def answer(episode: Episode, category: str, code: str) -> str:
-    """How a judgement ended, retrying after a `JudgeError`."""
+    """The end of a judgement, retried after a `JudgeError`."""
     while True:
         try:
             turn = episode.submit(f"```python\n{code}```")
@@ -122,57 +122,57 @@ def kills(device: str, count: int) -> list[dict[str, Any]]:
     """Kills at random until `count` judgements have ended correctly."""
     ctypes.CDLL(None).prctl(
         PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0
-    )  # whatever outlives its client becomes ours, and is seen
+    )  # orphans become our children, so that they are noticed
     folders = set(Path(tempfile.gettempdir()).glob("kevin-*"))
     killed = dict.fromkeys(VICTIMS, 0)
-    said: list[str] = []
+    answers: list[str] = []
     with (
         tempfile.TemporaryDirectory() as place,
         Progress(*Progress.get_default_columns(), "{task.fields[text]}") as bar,
     ):
         file = Path(place) / "run.jsonl"
         task = bar.add_task("judgements under fire", total=count, text="")
-        while said.count("right") < count:
+        while answers.count("right") < count:
             process = start(device, file)
-            threading.Thread(target=listen, args=(process, said), daemon=True).start()
-            while process.poll() is None and said.count("right") < count:
-                await_answers(said, process)
+            threading.Thread(target=listen, args=(process, answers), daemon=True).start()
+            while process.poll() is None and answers.count("right") < count:
+                await_answers(answers, process)
                 strike(killed)
                 bar.update(
-                    task, completed=said.count("right"), text=f"{sum(killed.values())} killed"
+                    task, completed=answers.count("right"), text=f"{sum(killed.values())} killed"
                 )
             process.kill()
             process.wait()
         lines = list(read_trajectories(file))
     time.sleep(SETTLE)
-    with LocalPool() as pool:  # the next judge removes what killed ones could not
+    with LocalPool() as pool:  # the next judge removes leftovers of killed ones
         pool.device(device)
     turns = sum(len(each.turns) for each in lines if isinstance(each, Trajectory))
     left = [pid for pid in descendants(os.getpid()) if alive(pid)]
     values = {
-        "judgements that ended right": said.count("right"),
-        "judgements that ended with a JudgeError": said.count("error"),
-        "judgements that ended wrong": sum(line.startswith("WRONG") for line in said),
-        "turns lost from the trajectory": max(0, said.count("right") - turns),
+        "judgements that ended right": answers.count("right"),
+        "judgements that ended with a JudgeError": answers.count("error"),
+        "judgements that ended wrong": sum(line.startswith("WRONG") for line in answers),
+        "turns lost from the trajectory": max(0, answers.count("right") - turns),
         "damaged lines in the trajectory": sum(not isinstance(each, Trajectory) for each in lines),
         "processes left": len(left),
         "folders left": len(set(Path(tempfile.gettempdir()).glob("kevin-*")) - folders),
         **{f"killed: {name}": number for name, number in killed.items()},
     }  # fmt: skip
-    print(*(line for line in said if line.startswith("WRONG")), sep="\n")
+    print(*(line for line in answers if line.startswith("WRONG")), sep="\n")
     return [plain_row(name, value) for name, value in values.items()]
 
 
-def listen(process: subprocess.Popen[str], said: list[str]) -> None:
+def listen(process: subprocess.Popen[str], answers: list[str]) -> None:
     """Collects the output of a client."""
     assert process.stdout
-    said.extend(line.strip() for line in process.stdout)
+    answers.extend(line.strip() for line in process.stdout)
 
 
-def await_answers(said: list[str], process: subprocess.Popen[str]) -> None:
+def await_answers(answers: list[str], process: subprocess.Popen[str]) -> None:
     """Waits for a few more answers."""
-    enough, deadline = len(said) + random.randint(1, 5), time.monotonic() + PATIENCE
-    while len(said) < enough and time.monotonic() < deadline and process.poll() is None:
+    enough, deadline = len(answers) + random.randint(1, 5), time.monotonic() + PATIENCE
+    while len(answers) < enough and time.monotonic() < deadline and process.poll() is None:
         time.sleep(0.02)
 
 
@@ -201,7 +201,7 @@ def alive(pid: int) -> bool:
 
 
 def soak(device: str, count: int) -> list[dict[str, Any]]:
-    """Judges on end and watches the judge's memory and descriptors once it is warm."""
+    """Judges continuously and watches the judge's memory and descriptors once it is warm."""
     rows: list[tuple[int, int]] = []
     options = Options(device=device)
     wrong = 0
@@ -231,7 +231,7 @@ def soak(device: str, count: int) -> list[dict[str, Any]]:
 
 
 def usage(pid: int) -> tuple[int, int]:
-    """Resident bytes and open descriptors of a process; of the judge, which is our child here."""
+    """Resident bytes and open descriptors of the judge, which is a child of this process."""
     resident = int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     return resident, len(list(Path(f"/proc/{pid}/fd").iterdir()))
 

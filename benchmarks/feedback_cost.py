@@ -45,62 +45,56 @@ def option_rows(
     rounds: int,
     options: Mapping[str, dict[str, object]],
 ) -> Iterator[Row]:
-    """Wall seconds of a turn under each option, and beyond the first of them, where what was asked
-    for was told.
+    """Wall seconds of a turn under each option, and beyond those of the first, if the tools had
+    results.
 
     Raises:
-        RuntimeError: when the file does not end as it must.
+        RuntimeError: if the file does not end as expected.
     """
     taken: dict[str, list[tuple[int, float]]] = {name: [] for name in options}
     for number in range(rounds + 1):
         for name, values in options.items():
-            time.sleep(
-                0.5
-            )  # the next candidate is started off the critical path, as while a model thinks
+            time.sleep(0.5)  # time to start the next candidate, as while a model thinks
             start = time.perf_counter()
-            asked = Options.model_validate({"device": device} | values)
-            judgement = pool.submit(entry.task, Submission(code=entry.code), asked).result()
+            requested = Options.model_validate({"device": device} | values)
+            judgement = pool.submit(entry.task, Submission(code=entry.code), requested).result()
             seconds = time.perf_counter() - start
             if not entry.met_by(judgement.outcome):
                 raise RuntimeError(
                     f"{entry.name}: {judgement.outcome.category}: {judgement.outcome.message}"
                 )
             if number and answered(
-                asked, judgement
+                requested, judgement
             ):  # the first round warms the judge's side of the problem
                 taken[name].append((number, seconds))
     off = dict(next(iter(taken.values())))
-    for place, (name, found) in enumerate(taken.items()):
-        if not found:
+    for place, (name, turns) in enumerate(taken.items()):
+        if not turns:
             print(
-                f"{entry.path.stem}: {name}: its tool told nothing here, so there is no row",
+                f"{entry.path.stem}: {name}: its tool has no result, so there is no row",
                 flush=True,
             )
             continue
-        yield median_row(f"{entry.path.stem}: {name}", [seconds for _, seconds in found])
+        yield median_row(f"{entry.path.stem}: {name}", [seconds for _, seconds in turns])
         if place:
             yield median_row(
                 f"{entry.path.stem}: {name}, added",
-                [seconds - off[number] for number, seconds in found],
+                [seconds - off[number] for number, seconds in turns],
             )
 
 
-def answered(asked: Options, judgement: Judgement) -> bool:
-    """Whether the tools that were asked for told something; without an answer they cost next to
-    nothing.
-    """
-    found = judgement.profile or Profile()
+def answered(options: Options, judgement: Judgement) -> bool:
+    """Whether the requested tools had results; without, they cost next to nothing."""
+    profile = judgement.profile or Profile()
     kernels, counted = (
-        asked.profile != "kernels" or found.kernels,
-        asked.profile != "ncu" or found.ncu,
+        options.profile != "kernels" or profile.kernels,
+        options.profile != "ncu" or profile.ncu,
     )
-    return bool(kernels and counted and (not asked.sanitize or found.sanitizer))
+    return bool(kernels and counted and (not options.sanitize or profile.sanitizer))
 
 
 def standing_rows(device: str, info: DeviceInfo, rounds: int) -> Iterator[Row]:
-    """Ceilings, and the counting of references, each as for the first time but for loading
-    libraries.
-    """
+    """Ceilings and counted references, uncached; loading libraries is not included."""
     import torch
 
     from kevin_env.judge.device import identity, resolve
@@ -169,7 +163,7 @@ def main() -> None:
         info = pool.device(options.device)
         results = Results(options.json, device_name(info), info.versions)
         for row in all_rows(pool, options.device, options.rounds):
-            results.tell(row)
+            results.report(row)
 
 
 if __name__ == "__main__":

@@ -68,8 +68,8 @@ class Result:
 
     def by_step(self, name: str) -> list[float]:
         """A figure of each step of a training that has it."""
-        found = [f"step {number:03}: {name}" for number in range(1, len(self.rows))]
-        return [self[each] for each in found if each in self.rows]
+        names = [f"step {number:03}: {name}" for number in range(1, len(self.rows))]
+        return [self[each] for each in names if each in self.rows]
 
     def beginning(self, prefix: str) -> dict[str, Row]:
         """The rows whose names begin so, by the rest of their names."""

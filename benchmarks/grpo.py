@@ -238,7 +238,7 @@ class Training:
         )  # fmt: skip
 
     def train(self, end: float) -> None:
-        """Trains until then (`time.monotonic`), and leaves a checkpoint."""
+        """Trains until then (`time.monotonic`), and saves a checkpoint."""
         from transformers import TrainerCallback
 
         updates = self._plan.updates

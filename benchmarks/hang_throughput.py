@@ -38,7 +38,7 @@ ModelNew.forward = forward
 
 
 def chosen(device: str, count: int) -> list[Entry]:
-    """So many honest submissions; on a CPU of the small problems of our corpus alone."""
+    """`count` honest submissions; on a CPU only of the small problems of our corpus."""
     entries = filled_up(KINDS[device], PROBLEMS, device)
     return mixed(
         [each for each in entries if device != "cpu" or each.problem.endswith(".py")], count
@@ -48,9 +48,7 @@ def chosen(device: str, count: int) -> list[Entry]:
 def rate(
     pool: LocalPool, entries: list[Entry], device: str, hang: str
 ) -> tuple[float, list[str], float]:
-    """Turns a second of the honest submissions, what is wrong, and the seconds of the one that
-    hangs.
-    """
+    """Honest turns per second, wrong verdicts, and seconds of the hanging submission."""
     task = entries[0].task
     code = as_submission(task.source) + HANGS.format(at=CALLS[hang]) if hang else ""
     hung = pool.submit(task, Submission(code=code), Options(device=device)) if hang else None
@@ -70,10 +68,10 @@ def main() -> None:
     )
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument(
-        "--count", type=int, help="honest submissions: 10 on a GPU, 4 on a CPU when left out"
+        "--count", type=int, help="honest submissions: by default 10 on a GPU, 4 on a CPU"
     )
     parser.add_argument(
-        "--repeats", type=int, help="of each hang: 2 on a GPU, 1 on a CPU when left out"
+        "--repeats", type=int, help="of each hang: by default 2 on a GPU, 1 on a CPU"
     )
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
@@ -85,23 +83,23 @@ def main() -> None:
         warm_up(pool, entries, [options.device])
         for hang in ("", *CALLS) * (options.repeats or REPEATS[options.device]) + ("",):
             print(f"a submission hangs {hang}" if hang else "no submission hangs", flush=True)
-            found, wrongs, spent = rate(pool, entries, options.device, hang)
-            rates.setdefault(hang, []).append(found)
+            measured, wrongs, spent = rate(pool, entries, options.device, hang)
+            rates.setdefault(hang, []).append(measured)
             seconds.setdefault(hang, []).append(spent)
             faults += wrongs
     results = Results(options.json, device_name(info), info.versions)
     usual = rates.pop("")
-    results.tell(median_row("no hang", usual, "turns/s"))
-    for hang, found in rates.items():
-        results.tell(median_row(f"hang {hang}", found, "turns/s"))
-        results.tell(
+    results.report(median_row("no hang", usual, "turns/s"))
+    for hang, measured in rates.items():
+        results.report(median_row(f"hang {hang}", measured, "turns/s"))
+        results.report(
             plain_row(
                 f"hang {hang}: drop",
-                1 - statistics.median(found) / statistics.median(usual),
+                1 - statistics.median(measured) / statistics.median(usual),
                 "share",
             )
         )
-        results.tell(median_row(f"hang {hang}: on the device", seconds[hang]))
+        results.report(median_row(f"hang {hang}: on the device", seconds[hang]))
     for fault in faults:
         print(f"WRONG VERDICT: {fault}")
     sys.exit(bool(faults))

@@ -28,9 +28,7 @@ load_inline("extension_of_this_file", **BUILD)
 """
 _COMPILED = ("triton", "nvcc", "nvrtc", "load_inline", "ctypes", "cpp_extension")
 _PLACES = ("#include", 'extern "C"', "__global__")
-"""Where C++ and CUDA sources have room for a declaration: before lines that start so, by the first
-that is there.
-"""
+"""C++ and CUDA sources get a declaration before the first of these lines."""
 
 
 @dataclass(frozen=True)
@@ -78,9 +76,7 @@ def filled_up(kind: str, least: int, device: str) -> list[Entry]:
 
 
 def by_problem(entries: Iterable[Entry]) -> list[Entry]:
-    """The same, all files of one problem after each other, problems in the order in which they
-    first come.
-    """
+    """The same, grouped by problem, in order of first appearance."""
     groups: dict[str, list[Entry]] = {}
     for entry in entries:
         groups.setdefault(entry.problem, []).append(entry)
@@ -88,7 +84,7 @@ def by_problem(entries: Iterable[Entry]) -> list[Entry]:
 
 
 def sample(entries: list[Entry], attacks: int) -> list[Entry]:
-    """So many of the attacks among them and half as many honest files, always the same."""
+    """`count` attacks and half as many honest files, always the same."""
     chosen: list[Entry] = []
     for folder, many in (("hostile", attacks), ("honest", attacks // 2)):
         of = [each for each in entries if each.path.parent.name == folder]
@@ -97,9 +93,7 @@ def sample(entries: list[Entry], attacks: int) -> list[Entry]:
 
 
 def fresh(code: str, number: int) -> str:
-    """The same kernels as a source that no cache of compiled code has: other tokens in every file
-    that is compiled.
-    """
+    """The same kernels with different tokens in every compiled file, so that no cache applies."""
     code = _with_constants(code, number)
     lines = code.split("\n")
     start = next((each for each in _PLACES if any(line.startswith(each) for line in lines)), None)
@@ -114,7 +108,7 @@ def fresh(code: str, number: int) -> str:
 
 
 def warm(pool: LocalPool, problem: Problem, options: Options) -> None:
-    """Judges the reference, so that the judge has done its work once per problem."""
+    """Judges the reference, so that the work per problem is done."""
     pool.submit(problem, Submission(code=as_submission(problem.source)), options).result()
 
 
@@ -163,8 +157,8 @@ def is_right(entry: Entry, outcome: Outcome) -> bool:
 
 
 def _with_constants(code: str, number: int) -> str:
-    """Triton kernels with a constant more. They are hashed by their source, and functions that they
-    call with them.
+    """Triton kernels with an added constant. They are hashed by their source and that of called
+    functions.
     """
     lines = code.split("\n")
     for node in sorted(_kernels(code), key=lambda each: -each.lineno):

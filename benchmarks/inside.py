@@ -22,13 +22,13 @@ from one_call import models
 
 ROUNDS = 5
 LEAST, CALLS, SECONDS = 3, 12, 0.05
-"""Calls that are queued together at least and at most, and the time that they may take."""
+"""Least and most calls to queue together, and the limit of their time."""
 FLUSHES = 2
-"""How many times the L2 is overwritten before a call."""
+"""Times that the L2 is overwritten before a call."""
 REST = 0.02
 """Seconds between rounds."""
 CYCLES = 1 << 21
-"""For which the device is kept busy at first while calls are queued: a millisecond."""
+"""Cycles to keep the device busy while calls are queued: a millisecond."""
 
 
 class Side:
@@ -56,7 +56,7 @@ class Side:
             self._cycles *= 2
 
     def cupti(self) -> float | None:
-        """Seconds that the kernels of a call take together; None where they cannot be told from
+        """Seconds of the kernels of a call together; None if they cannot be distinguished from
         those in between.
         """
         with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as trace:
@@ -98,17 +98,17 @@ def times(submission: Path, problem: Path, with_cupti: bool) -> dict[str, dict[s
         name: Side(model, inputs, scratch)
         for name, model in zip(("reference", "submission"), both, strict=True)
     }
-    found: dict[str, list[float]] = {name: [] for name in sides}
+    seconds_of: dict[str, list[float]] = {name: [] for name in sides}
     for _ in range(ROUNDS):
         for name, side in sides.items():
             time.sleep(REST)
-            found[name].append(side.events())
-    told = {name: {"events": statistics.median(of)} for name, of in found.items()}
+            seconds_of[name].append(side.events())
+    times = {name: {"events": statistics.median(of)} for name, of in seconds_of.items()}
     for name, side in sides.items() if with_cupti else ():
         side.cupti()  # the first time some durations are missing
         if seconds := side.cupti():
-            told[name]["cupti"] = seconds
-    return told
+            times[name]["cupti"] = seconds
+    return times
 
 
 def main() -> None:

@@ -69,19 +69,23 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--rules", default="open", choices=("kernel", "partial", "open"))
     parser.add_argument("--json", type=Path)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     errors, reports = make_console(stream="stderr"), list[Report]()
-    runs = {folder: read_run(folder, errors) for folder in given.runs}
+    runs = {folder: read_run(folder, errors) for folder in arguments.runs}
     with LocalPool() as pool:
-        info, options = pool.device(given.device), Options(device=given.device, rules=given.rules)
+        info = pool.device(arguments.device)
+        options = Options(device=arguments.device, rules=arguments.rules)
         terms = Terms(
-            rules=given.rules, inputs=options.inputs, baseline=options.baseline, hardware=info.name
+            rules=arguments.rules,
+            inputs=options.inputs,
+            baseline=options.baseline,
+            hardware=info.name,
         )
         for folder, kernels in runs.items():
             ended = rejudge(kernels, folder, pool, options, terms, errors)
             reports.append(Report(folder.resolve().name, terms, ended))
             reports[-1].write(folder)
-            write_result(given.json, device_name(info), info.versions, all_rows(reports))
+            write_result(arguments.json, device_name(info), info.versions, all_rows(reports))
     for row in all_rows(reports):
         if row["name"].endswith(".agreement"):
             print(f"{row['name']:40} {row['value'] or 0:7.1%} of {row['n']}")

@@ -105,11 +105,11 @@ def kernel(
     """One of the kernels.
 
     Args:
-        name: Its own.
+        name: Its name.
         shape: Of the input.
         expression: What the reference returns.
-        own: What the submission does; without it the same.
-        source: What stands before the submission's model.
+        own: What the submission returns; by default the same.
+        source: Code before the submission's model.
         weights: The statement that makes them.
     """
     fields = {"weights": weights or "pass", "name": "Model", "expression": expression}
@@ -155,7 +155,7 @@ KERNELS = (
     ),
     linear("linear 4096x8192, weights 256 MB", 4096, 8192),
 )  # fmt: skip
-"""In the order of what they take. The L2 holds 50 MB."""
+"""By duration. The L2 holds 50 MB."""
 
 
 @contextmanager
@@ -169,7 +169,7 @@ def written(kernels: Sequence[Kernel]) -> Iterator[Path]:
 
 
 def times_inside(kernels: Sequence[Kernel], *words: str) -> dict[str, Times]:
-    """What `inside.py`, called with these words, tells of each kernel in one process.
+    """The times that `inside.py` measures for each kernel in one process.
 
     Raises:
         SystemExit: when it fails.
@@ -180,20 +180,18 @@ def times_inside(kernels: Sequence[Kernel], *words: str) -> dict[str, Times]:
         )
     if done.returncode:
         raise SystemExit(f"{INSIDE.name} failed: see above")
-    told = (json.loads(line) for line in done.stdout.splitlines() if line.startswith('["'))
-    return {kernels[int(place)].name: times for place, times in told}
+    lines = (json.loads(line) for line in done.stdout.splitlines() if line.startswith('["'))
+    return {kernels[int(place)].name: times for place, times in lines}
 
 
 def time_by_ncu(each: Kernel) -> float | None:
-    """Seconds that the kernels of one call take as ncu tells it, caches cold; None where it cannot
-    be had.
+    """Seconds of the kernels of one call by ncu, with cold caches; None if they cannot be measured.
 
-    It needs a program of that name and the right to read the device's counters, which containers
-    seldom have.
+    It needs ncu and permission to read the device's counters, which containers seldom have.
     """
     if shutil.which("ncu") is None:
         return None
-    look = [
+    command = [
         "ncu",
         "--csv",
         "--metrics",
@@ -205,18 +203,18 @@ def time_by_ncu(each: Kernel) -> float | None:
     ]
     with written([each]) as folder:
         files = [str(folder / f"00.{what}.py") for what in ("submission", "problem")]
-        said = run([*look, sys.executable, str(ONE_CALL), *files], str(folder))
-    table = csv.DictReader(io.StringIO(said[said.find('"ID"') :] if '"ID"' in said else ""))
+        output = run([*command, sys.executable, str(ONE_CALL), *files], str(folder))
+    table = csv.DictReader(io.StringIO(output[output.find('"ID"') :] if '"ID"' in output else ""))
     rows = [row for row in table if row.get("Metric Name") == NCU_METRIC]
     values = [read_value(row["Metric Value"], row["Metric Unit"]) for row in rows]
     if not values:
-        print(f"ncu tells nothing of {each.name}: {said.strip()[-200:]}", flush=True)
+        print(f"ncu has no result for {each.name}: {output.strip()[-200:]}", flush=True)
     return sum(value or 0.0 for value in values) or None
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A right answer, and for how many seconds the device was held to time it."""
+    """A correct result, and the seconds that the device was reserved to time it."""
 
     outcome: Correct
     timing: float
@@ -226,17 +224,17 @@ def judged(pool: LocalPool, each: Kernel, options: Options) -> Judged:
     """One more judgement of a kernel.
 
     Raises:
-        RuntimeError: when it is not right.
+        RuntimeError: if it is not correct.
     """
     time.sleep(REST[options.device])
     judgement = pool.submit(each.problem, Submission(code=each.code), options).result()
     outcome = judgement.outcome
     if not isinstance(outcome, Correct):
         raise RuntimeError(f"{each.name}: {outcome.category}: {outcome.message}")
-    told = "not believed"
+    speedup = "not timed"
     if outcome.speedup and outcome.speedup_interval:
-        told = "{:8.4f}  [{:.4f}, {:.4f}]".format(outcome.speedup, *outcome.speedup_interval)
-    print(f"{each.name:45} {told}  timed in {judgement.seconds.time:.3f} s", flush=True)
+        speedup = "{:8.4f}  [{:.4f}, {:.4f}]".format(outcome.speedup, *outcome.speedup_interval)
+    print(f"{each.name:45} {speedup}  timed in {judgement.seconds.time:.3f} s", flush=True)
     return Judged(outcome, judgement.seconds.time)
 
 
@@ -248,21 +246,21 @@ def judged_in_turn(
     seconds: float,
     at_once: int = 1,
 ) -> dict[str, list[Judged]]:
-    """So many judgements of each kernel by its name, or fewer when the time is over. A kernel that
-    fails is left out.
+    """`count` judgements of each kernel by name, or fewer when time is up. A kernel that fails is
+    excluded.
     """
-    found: dict[str, list[Judged]] = {each.name: [] for each in kernels}
+    results: dict[str, list[Judged]] = {each.name: [] for each in kernels}
     failed, end = set[str](), time.monotonic() + seconds
 
     def judge(each: Kernel) -> None:
         if each.name in failed or time.monotonic() > end:
             return
         try:
-            found[each.name].append(judged(pool, each, options))
+            results[each.name].append(judged(pool, each, options))
         except (JudgeError, RuntimeError) as error:
-            print(f"NOT AS IT MUST: {error}", flush=True)
+            print(f"UNEXPECTED: {error}", flush=True)
             failed.add(each.name)
 
     with ThreadPoolExecutor(at_once) as executor:
         list(executor.map(judge, [each for _ in range(count) for each in kernels]))
-    return {name: judgements for name, judgements in found.items() if name not in failed}
+    return {name: judgements for name, judgements in results.items() if name not in failed}

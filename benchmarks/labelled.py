@@ -1,4 +1,4 @@
-"""Submissions made of other people's kernels, as folders for `rules_agreement.py --sets`.
+"""Submissions made from public kernels, as folders for `rules_agreement.py --sets`.
 
 From a checkout of kernelbench.com: solutions whose reviewers wrote `clean` or `reward_hack`, as
 `clean` and `hacks`. From folders of a library: each function or `autograd.Function` that launches a
@@ -16,7 +16,7 @@ from pathlib import Path
 
 _SETS = {"clean": "clean", "reward_hack": "hacks"}
 _ENTRY_POINTS = ("custom_kernel", "kernel_function")
-"""Functions that launch kernels in some way, of gpu-mode and of KernelAgent."""
+"""Entry points that launch kernels, of gpu-mode and of KernelAgent."""
 _MODEL = """
 import torch.nn as nn
 class ModelNew(nn.Module):
@@ -79,8 +79,8 @@ def _calls(tree: ast.Module) -> list[str]:
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     kernels = {node.name for node in functions if "jit" in ast.dump(ast.List(node.decorator_list))}
-    if found := [node.name for node in classes if "Function" in ast.dump(ast.List(node.bases))]:
-        return [f"{name}.apply" for name in found]
+    if names := [node.name for node in classes if "Function" in ast.dump(ast.List(node.bases))]:
+        return [f"{name}.apply" for name in names]
     return [
         node.name
         for node in functions
@@ -102,16 +102,16 @@ def main() -> None:
     parser.add_argument("out", type=Path, metavar="OUT")
     parser.add_argument("--kernelbench-com", type=Path, metavar="CHECKOUT")
     parser.add_argument("--library", nargs="+", default=[], metavar="NAME=FOLDER")
-    given = parser.parse_args()
-    found = list(reviewed(given.kernelbench_com)) if given.kernelbench_com else []
-    for each in given.library:
+    options = parser.parse_args()
+    submissions = list(reviewed(options.kernelbench_com)) if options.kernelbench_com else []
+    for each in options.library:
         name, _, folder = each.partition("=")
-        found += [(name, stem, code) for stem, code in wrapped(Path(folder))]
-    for name, stem, code in found:
-        (given.out / name).mkdir(parents=True, exist_ok=True)
-        (given.out / name / f"{stem}.py").write_text(code, encoding="utf-8")
-    for name in dict.fromkeys(name for name, _, _ in found):
-        print(f"{len(list((given.out / name).iterdir()))} files in {given.out / name}")
+        submissions += [(name, stem, code) for stem, code in wrapped(Path(folder))]
+    for name, stem, code in submissions:
+        (options.out / name).mkdir(parents=True, exist_ok=True)
+        (options.out / name / f"{stem}.py").write_text(code, encoding="utf-8")
+    for name in dict.fromkeys(name for name, _, _ in submissions):
+        print(f"{len(list((options.out / name).iterdir()))} files in {options.out / name}")
 
 
 if __name__ == "__main__":

@@ -116,14 +116,14 @@ RIGHT = Correct(
 
 
 def full_headers(language: str, number: int) -> str:
-    """A source in C++ or CUDA that uses what short headers do not have."""
+    """A C++ or CUDA source that the short headers do not support."""
     return FULL_HEADERS.format(
         sources="cuda_sources" if language == "cuda" else "cpp_sources", number=number
     )
 
 
 def compile_errors(number: int) -> list[str]:
-    """CUDA sources in a form that models like, full headers and all, each with another fault."""
+    """CUDA sources as models write them, with full headers, each with a different fault."""
     return [
         COMPILE_ERROR.format(fault=fault, number=number + place)
         for place, fault in enumerate(FAULTS)
@@ -131,8 +131,8 @@ def compile_errors(number: int) -> list[str]:
 
 
 def client_rows() -> tuple[Row, Row]:
-    """The client's part of a turn (prompt, score, trajectory), at the end of a long history of
-    different kernels.
+    """The client's part of a turn (prompt, score, trajectory) after a long history of different
+    kernels.
     """
     code = (FOLDER / "honest" / "softmax_triton.py").read_text()
     with tempfile.TemporaryDirectory() as folder:
@@ -154,21 +154,21 @@ def client_rows() -> tuple[Row, Row]:
 
 
 def memory_rows(device: str, before: int) -> list[Row]:
-    """What stays taken while nothing is judged: in memory by process, and on the device as a whole.
+    """Memory in use while nothing is judged, by process, and in total on the device.
 
     Args:
         device: Where this process has a judge, and nothing else.
         before: Bytes of the device that were taken before it was started.
     """
-    time.sleep(4 if device == "cuda" else 1)  # warm candidates are started one after the other
-    found = processes_of_judge(os.getpid())
+    time.sleep(4 if device == "cuda" else 1)  # warm candidates start one by one
+    processes = processes_of_judge(os.getpid())
     rows = [
-        plain_row(f"memory: {name} (PSS)", proportional_size(found[name]), "byte")
+        plain_row(f"memory: {name} (PSS)", proportional_size(processes[name]), "byte")
         for name in ("judge", "fork server")
     ]
-    count = max(1, len(found["candidates"]) // 2)  # each is a process and its keeper
-    held = proportional_size(found["candidates"]) / count
-    rows.append(plain_row("memory: warm candidate (PSS)", held, "byte", n=count))
+    count = max(1, len(processes["candidates"]) // 2)  # each is a process and its supervisor
+    size = proportional_size(processes["candidates"]) / count
+    rows.append(plain_row("memory: warm candidate (PSS)", size, "byte", n=count))
     taken = device_memory(device) - before
     if taken > 0:
         rows.append(

@@ -1,9 +1,9 @@
-"""Lints a set of problems: ours, KernelBench's, or a folder of files in its form.
+"""Lints a set of problems: the shipped ones, KernelBench's, or a folder of files in its form.
 
 For each problem: whether the judge accepts its own reference, and which trivial answers it accepts,
 on the problem's own inputs alone and with further distributions. Each device lints one problem at a
 time. Rows of other problems in the file are kept, so that sets can be added one by one. With
-`--seconds`, repeat the same command until it says that none is left.
+`--seconds`, repeat the same command until none is left.
 
     python benchmarks/lint.py --json benchmarks/results/lint.cpu.json
     python benchmarks/lint.py --label kernelbench --device cuda:0,1 \\
@@ -41,7 +41,7 @@ TOTALS = {
 
 
 def problem_row(label: str, linted: Linted) -> dict[str, Any]:
-    """A problem as a row, whose value is 1 if it is fit."""
+    """A problem as a row, whose value is 1 if there are no findings."""
     row = linted.row()
     cost = row.get("cost") or {}
     return {
@@ -61,9 +61,7 @@ def problem_row(label: str, linted: Linted) -> dict[str, Any]:
 
 
 def total_rows(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """For each set of problems, how many of them each of `TOTALS` is true of; `n` is how many there
-    are.
-    """
+    """For each set of problems, the number with each of `TOTALS`; `n` is their number."""
     sets: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         sets.setdefault(row["name"].split("/")[0], []).append(row)
@@ -81,7 +79,7 @@ def missing(problems: Sequence[Problem], label: str, rows: dict[str, Row]) -> li
 
 
 def in_order(rows: Iterable[Row]) -> list[Row]:
-    """By name, numbers in it as numbers: the same file, whatever is done first."""
+    """By name, with numbers in it as numbers, so that the order of work does not matter."""
     return sorted(
         rows,
         key=lambda row: [
@@ -94,7 +92,7 @@ _NUMBER = re.compile(r"([0-9]+)")
 
 
 def ready(pool: LocalPool, choice: str) -> DeviceInfo:
-    """What the judges of a choice of devices know of them. They start side by side."""
+    """What the judges report of the chosen devices. They start concurrently."""
     names = device_names(choice)
     with ThreadPoolExecutor(len(names)) as threads:
         return alike(list(threads.map(pool.device, names)))
@@ -105,15 +103,15 @@ def read_options() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "names", nargs="*", help="as for `kevin-env problems lint`; ours when left out"
+        "names", nargs="*", help="as for `kevin-env problems lint`; by default the shipped ones"
     )
-    parser.add_argument("--label", default="ours", help="what the set is called in the result")
+    parser.add_argument("--label", default="ours", help="name of the set in the result")
     parser.add_argument("--level", type=int)
     parser.add_argument("--device", default="auto", help="one, or several as cuda:0,1")
     parser.add_argument(
         "--seconds",
         type=float,
-        help="only what the file lacks, and begin none after so many seconds",
+        help="only missing rows, and start none after this many seconds",
     )
     parser.add_argument("--json", type=Path)
     return parser.parse_args()

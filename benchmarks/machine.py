@@ -26,11 +26,10 @@ class _Memory(ctypes.Structure):
 
 
 class Gpu:
-    """One GPU by its number, as NVML numbers them: where CUDA_VISIBLE_DEVICES chooses, the first
-    chosen one is 0.
+    """One GPU by its number; with CUDA_VISIBLE_DEVICES, the first selected one is 0.
 
     Raises:
-        OSError: where NVML is not there or does not know it.
+        OSError: if NVML is missing or does not know it.
     """
 
     def __init__(self, number: int) -> None:
@@ -38,20 +37,20 @@ class Gpu:
         name = visible.split(",")[number].strip() if visible else str(number)
         self._nvml = ctypes.CDLL("libnvidia-ml.so.1")
         self._handle = ctypes.c_void_p()
-        found = self._nvml.nvmlInit_v2()
+        code = self._nvml.nvmlInit_v2()
         if name.isdigit():
-            found = found or self._nvml.nvmlDeviceGetHandleByIndex_v2(
+            code = code or self._nvml.nvmlDeviceGetHandleByIndex_v2(
                 int(name), ctypes.byref(self._handle)
             )
         else:
-            found = found or self._nvml.nvmlDeviceGetHandleByUUID(
+            code = code or self._nvml.nvmlDeviceGetHandleByUUID(
                 name.encode(), ctypes.byref(self._handle)
             )
-        if found:
-            raise OSError(f"NVML does not know GPU {name}: error {found}")
+        if code:
+            raise OSError(f"NVML does not know GPU {name}: error {code}")
 
     def busy(self) -> float:
-        """The share of the last moments in which a kernel ran."""
+        """The share of the last sampling period in which a kernel ran."""
         use = _Utilization()
         self._nvml.nvmlDeviceGetUtilizationRates(self._handle, ctypes.byref(use))
         return use.gpu / 100
@@ -76,13 +75,13 @@ class Busy:
 
     @property
     def gpus(self) -> list[float]:
-        """The mean utilisation of each GPU; empty if unknown."""
+        """The mean utilization of each GPU; empty if unknown."""
         return [statistics.mean(seen) for seen in self._seen if seen]
 
     @contextlib.contextmanager
     def watched(self) -> Iterator[None]:
-        """Looks until the block ends."""
-        thread = threading.Thread(target=self._look, daemon=True)
+        """Samples until the block ends."""
+        thread = threading.Thread(target=self._sample, daemon=True)
         before = _core_times()
         thread.start()
         try:
@@ -95,23 +94,21 @@ class Busy:
             )
             self.cores = 1 - idle / max(total, 1)
 
-    def _look(self) -> None:
+    def _sample(self) -> None:
         while not self._ended.wait(SAMPLE_SECONDS):
             for seen, gpu in zip(self._seen, self._gpus, strict=True):
                 seen.append(gpu.busy())
 
 
 def device_memory(device: str) -> int:
-    """Bytes of the first GPU that are taken; 0 on a CPU, and where that cannot be told."""
+    """Bytes in use on the first GPU; 0 on a CPU, and if unknown."""
     with contextlib.suppress(OSError):
         return Gpu(0).used() if device == "cuda" else 0
     return 0
 
 
 def proportional_size(pids: list[int]) -> int:
-    """Bytes that processes hold in memory; a page that several share counts for each by its part
-    (PSS).
-    """
+    """Proportional set size (PSS) of processes in bytes."""
     total = 0
     for pid in pids:
         with contextlib.suppress(OSError):
@@ -124,16 +121,16 @@ def processes_of_judge(client: int) -> dict[str, list[int]]:
     """The processes below a client that has one idle judge: `judge`, `fork server` and
     `candidates`.
     """
-    found: dict[str, list[int]] = {"judge": [], "fork server": [], "candidates": []}
+    processes: dict[str, list[int]] = {"judge": [], "fork server": [], "candidates": []}
     for pid in descendants(client):
         words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
         if "kevin_env.judge.server" in words:
-            found["judge"].append(pid)
+            processes["judge"].append(pid)
         elif (
             "kevin_env.judge.workers.forkserver" in words
-        ):  # keepers and candidates are forks of it
-            found["candidates" if found["fork server"] else "fork server"].append(pid)
-    return found
+        ):  # supervisors and candidates are forks of it
+            processes["candidates" if processes["fork server"] else "fork server"].append(pid)
+    return processes
 
 
 def _core_times() -> tuple[int, int]:

@@ -46,10 +46,10 @@ PROBLEMS = (
     "L9_1_PrefixSum_ExclusiveScan",
     "L9_9_TopK",
 )  # fmt: skip
-"""One or more of every kind of computing, on every level but the tenth, whose references take long.
+"""At least one of each kind of computation and level, except level 10, whose references are slow.
 """
 MOST = 45
-"""Mutants that are compared of each source of code."""
+"""Mutants to compare of each source."""
 KERNELS = ("softmax_ctypes", "cross_entropy_ctypes", "softmax_triton")
 SHARP = 4 / 64
 """TOLERANCE with which an accepted mutant of a kernel is judged again: four times the reference's
@@ -66,9 +66,7 @@ STATUS = {
 
 
 def problem_row(problem: Problem, progress: Progress) -> dict[str, Any]:
-    """All mutants of a problem: the share of the wrong ones that was caught, and what there is to
-    say of each class.
-    """
+    """All mutants of a problem: the share of rejected wrong ones, and results of each class."""
     task = progress.add_task(problem.id, total=None)
     judged = examine(problem, MOST, lambda mutant, verdict: progress.advance(task))
     progress.update(task, description=f"{problem.id}: honest ones")
@@ -94,7 +92,7 @@ def row_of(name: str, judged: list[Judged]) -> dict[str, Any]:
 
 
 def rate_row(name: str, tally: Tally, problems: int) -> dict[str, Any]:
-    """A share of wrong mutants that was caught; `n` is how many are wrong."""
+    """The share of wrong mutants that was rejected; `n` is the number of wrong ones."""
     return {
         "name": name, "value": tally.rate, "unit": "fraction", "n": tally.wrong,
         "spread": None, **tally.counts,
@@ -113,15 +111,15 @@ def total_rows(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         honest["value"] += len(row.get("honest_rejected", []))
         honest["n"] += len(row.get("honest", []))
     order = sorted(groups.items(), key=lambda item: (item[0] != "all", "/" in item[0], item[0]))
-    found = [rate_row(f"total: {name}", total(parts), len(parts)) for name, parts in order]
+    totals = [rate_row(f"total: {name}", total(parts), len(parts)) for name, parts in order]
     return [
-        *found,
+        *totals,
         {"name": "total: honest rejected", "unit": "variants", "spread": None, **honest},
     ]
 
 
 def candidate_row(name: str, pool: LocalPool) -> dict[str, Any]:
-    """The mutants of an honest submission, each judged in a candidate of its own."""
+    """The mutants of an honest submission, each judged in its own candidate."""
     entry = read_entry(TESTS / "submissions" / "honest" / f"{name}.py")
     counts: dict[str, Tally] = {}
     survivors: list[dict[str, Any]] = []
@@ -149,7 +147,7 @@ def as_right(pool: LocalPool, problem: Problem, mutant: TokenMutant) -> bool:
 
 
 def judged_once(pool: LocalPool, problem: Problem, mutant: TokenMutant, number: int) -> Outcome:
-    """One judgement, on inputs that the number decides."""
+    """One judgement, on inputs selected by the number."""
     options = Options(
         device="cpu",
         require_sandbox=True,
@@ -169,7 +167,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("problems", nargs="*", help="ids or paths; a choice of ours when left out")
+    parser.add_argument("problems", nargs="*", help="ids or paths; by default a selection")
     parser.add_argument(
         "--candidates", action="store_true", help="mutants of C++ and Triton kernels instead"
     )
@@ -192,7 +190,7 @@ def main() -> None:
 
 
 def keep(row: dict[str, Any], rows: dict[str, dict[str, Any]], file: Path | None) -> None:
-    """Puts a row among the others, in the file too."""
+    """Adds a row, also to the file."""
     rows[row["name"]] = row
     if file:
         write(file, rows)

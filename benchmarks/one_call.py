@@ -27,7 +27,7 @@ def models(submission_path: str, problem_path: str) -> tuple[Any, Any, list[Any]
     was called once.
 
     Raises:
-        SystemExit: when the submission's output is not the reference's.
+        SystemExit: if the submission's output is not the reference's.
     """
     device = "cuda" if torch.cuda.is_available() else "cpu"
     torch.zeros(1, device=device)  # a file may load kernels when it is imported
@@ -39,11 +39,11 @@ def models(submission_path: str, problem_path: str) -> tuple[Any, Any, list[Any]
         model, reference = (
             made(*arguments).to(device) for made in (submission.ModelNew, problem.Model)
         )
-        for own, given in zip(model.parameters(), reference.parameters(), strict=True):
-            own.copy_(given)
-        expected, found = reference(*inputs), model(*inputs)
+        for own, source in zip(model.parameters(), reference.parameters(), strict=True):
+            own.copy_(source)
+        expected, output = reference(*inputs), model(*inputs)
         if not torch.allclose(
-            found.float(), expected.float(), rtol=0.02, atol=0.02 * expected.std().item()
+            output.float(), expected.float(), rtol=0.02, atol=0.02 * expected.std().item()
         ):
             sys.exit("its output is not that of the reference")
     return reference, model, inputs

@@ -1,4 +1,4 @@
-"""Runs the attacks and honest kernels of our corpus through other systems' evaluators and ours.
+"""Runs the attacks and honest kernels of our corpus through our judge and other evaluators.
 
 A peer rewards an attack if it calls a wrong answer correct, or measures a submission that gains
 nothing as more than `GAIN` times as fast as the reference. No answer, because it or its process
@@ -6,8 +6,8 @@ failed, is counted apart. Rows of a peer record the commit of its checkout.
 
 Each device has its own processes, which see no other device: with `--at-once 4` four evaluations at
 a time of files that are not timed, then the others one by one. Answers are written at once; with
-`--seconds`, repeat the same command until it says that none is left. Rows that are not part of the
-selection are dropped.
+`--seconds`, repeat the same command until none is left. Rows that are not part of the selection are
+dropped.
 
     python benchmarks/peers.py [--ours] [--kernrl PATH/envs/kernrl] [--kernelbench PATH] \\
         [--device cpu|cuda:0,1] [--at-once N] [--seconds S] [--json FILE]
@@ -49,16 +49,16 @@ ENDINGS = ("rewarded", "rejected", "no answer")
 
 @dataclass(frozen=True)
 class Task:
-    """One file for one evaluator; `peer` is None for ours."""
+    """One file for one evaluator; `peer` is None for our judge."""
 
-    who: str
+    evaluator: str
     peer: Peer | None
     entry: Entry
 
     @property
     def name(self) -> str:
         """The name of its row."""
-        return f"{self.who}: {self.entry.name}"
+        return f"{self.evaluator}: {self.entry.name}"
 
     @property
     def commit(self) -> str | None:
@@ -66,23 +66,21 @@ class Task:
 
 
 def is_of_the_verdict(entry: Entry) -> bool:
-    """Whether a file is honest, or cheats about its output or its time: what any evaluator has to
-    tell apart.
+    """Whether a file is honest, or cheats about its output or its time, as any evaluator should
+    detect.
     """
     category = entry.expect.partition("/")[0]
     return category in ("correct", "correctness", "no gain", "not correct", "no reward")
 
 
 def is_timed(entry: Entry) -> bool:
-    """Whether a file is right, and what is asked of it is a time, which others on the device would
-    disturb.
-    """
+    """Whether a file must be timed, so that nothing else may run on the device."""
     return entry.expect.startswith("no ")
 
 
 def rewarded(entry: Entry, answer: Answer | None) -> bool:
-    """Whether an answer pays: for an attack that is wrong when it is called correct, else when it
-    is called fast.
+    """Whether an attack is rewarded: a wrong one if accepted as correct, a right one if it seems
+    fast.
     """
     return answer is not None and answer.correct and (not is_timed(entry) or answer.speedup > GAIN)
 
@@ -95,42 +93,42 @@ def ending(entry: Entry, answer: Answer | None) -> str:
     return "rewarded" if paid else "rejected"
 
 
-def answer_row(task: Task, told: Evaluation) -> Row:
+def answer_row(task: Task, evaluation: Evaluation) -> Row:
     """An evaluator's answer as a row, whose value is 1 if the file is rewarded."""
-    answer, end = told.answer, ending(task.entry, told.answer)
+    answer, end = evaluation.answer, ending(task.entry, evaluation.answer)
     speedup = answer.speedup if answer and math.isfinite(answer.speedup) else None
     row = plain_row(task.name, int(end == "rewarded"), UNIT)
     row |= {
-        "who": task.who,
+        "evaluator": task.evaluator,
         "file": task.entry.name,
         "ending": end,
         "correct": answer and answer.correct,
     }
-    row |= {"speedup": speedup, "took": told.seconds, "failure": told.failure}
+    row |= {"speedup": speedup, "took": evaluation.seconds, "failure": evaluation.failure}
     return row | ({"commit": task.commit} if task.commit else {})
 
 
 def total_rows(rows: Iterable[Row]) -> list[Row]:
-    """How many attacks and honest kernels each evaluator rewards, rejects, or gives no answer
-    about.
+    """Numbers of attacks and honest kernels that each evaluator rewards, rejects or does not
+    answer.
 
     An honest kernel that is called correct counts as rewarded; an attack as `rewarded` says.
     """
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
-        groups.setdefault((row["who"], FOLDERS[row["file"].partition("/")[0]]), []).append(row)
+        groups.setdefault((row["evaluator"], FOLDERS[row["file"].partition("/")[0]]), []).append(
+            row
+        )
     return [
-        plain_row(f"{who}: {what}: {end}", sum(row["ending"] == end for row in of), n=len(of))
+        plain_row(f"{evaluator}: {what}: {end}", sum(row["ending"] == end for row in of), n=len(of))
         | ({"commit": of[0]["commit"]} if "commit" in of[0] else {})
-        for (who, what), of in groups.items()
+        for (evaluator, what), of in groups.items()
         for end in ENDINGS
     ]
 
 
 def kept_rows(known: Mapping[str, Row], tasks: Iterable[Task]) -> dict[str, Row]:
-    """Of the rows of a file those that answer one of these tasks, by the same commit of its
-    evaluator.
-    """
+    """The rows of a file for these tasks, by the same commit of the evaluator."""
     commits = {task.name: task.commit for task in tasks}
     return {
         name: row
@@ -141,35 +139,35 @@ def kept_rows(known: Mapping[str, Row], tasks: Iterable[Task]) -> dict[str, Row]
 
 @cache
 def our_pool() -> LocalPool:
-    """Ours of this process; it starts nothing before it is asked."""
+    """The pool of this process; it starts its judge on demand."""
     return LocalPool()
 
 
 @cache
 def bench_of(device: torch.device) -> Bench:
-    """Where candidates of peers run in this process."""
+    """The bench for candidates of peers in this process."""
     return Bench(device, inform(device))
 
 
-def leave(device: torch.device) -> None:
+def close(device: torch.device) -> None:
     """Stops everything that this process started."""
     our_pool().close()
     if bench_of.cache_info().currsize:
         bench_of(device).close()
 
 
-def look(device: torch.device) -> DeviceInfo:
-    """What is known of this process's device."""
+def inspect(device: torch.device) -> DeviceInfo:
+    """Information on this process's device."""
     if device.type == "cuda":
         torch.zeros(1, device=device)
     return inform(device)
 
 
-def ask(task: Task, device: torch.device) -> Row:
+def run_task(task: Task, device: torch.device) -> Row:
     """The row of one answer.
 
     Raises:
-        JudgeError: when our judge fails.
+        JudgeError: if our judge fails.
     """
     start = time.perf_counter()
     if task.peer is not None:
@@ -179,15 +177,13 @@ def ask(task: Task, device: torch.device) -> Row:
     return answer_row(task, Evaluation(answer, time.perf_counter() - start))
 
 
-def asked(
+def try_task(
     task: Task, device: torch.device, free: SimpleQueue[ProcessPoolExecutor], until: float
 ) -> Row | None:
-    """The row of one answer, by a process that has nothing else to do; None if it is too late or
-    our judge fails.
-    """
+    """The row of one answer by an idle process; None if time is up or our judge fails."""
     process = free.get()
     try:
-        return process.submit(ask, task, device).result() if time.monotonic() < until else None
+        return process.submit(run_task, task, device).result() if time.monotonic() < until else None
     except JudgeError as error:
         print(f"{task.name}: the judge failed: {error}", file=sys.stderr, flush=True)
         return None
@@ -196,7 +192,7 @@ def asked(
 
 
 def chosen_tasks(options: argparse.Namespace) -> list[Task]:
-    """Every file for every selected evaluator, ours first."""
+    """Every file for every selected evaluator, our judge first."""
     places = ("cpu" if options.device == "cpu" else "cuda", "any")
     entries = [
         each
@@ -205,29 +201,31 @@ def chosen_tasks(options: argparse.Namespace) -> list[Task]:
     ]
     if options.sample:
         entries = sample(entries, options.sample)
-    asked = ({OURS: None} if options.ours else {}) | read_peers(options)
-    return [Task(who, peer, each) for who, peer in asked.items() for each in entries]
+    evaluators = ({OURS: None} if options.ours else {}) | read_peers(options)
+    return [Task(name, peer, each) for name, peer in evaluators.items() for each in entries]
 
 
 def read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--ours", action="store_true", help="ask our judge as well")
+    parser.add_argument("--ours", action="store_true", help="also evaluate with our judge")
     parser.add_argument("--kernrl", type=Path)
     parser.add_argument("--kernelbench", type=Path)
     parser.add_argument("--device", default="cpu", help="one, or several as cuda:0,1")
     parser.add_argument(
-        "--at-once", type=int, default=1, help="evaluations on a device, where no time is asked for"
+        "--at-once", type=int, default=1, help="concurrent evaluations on a device of untimed files"
     )
     parser.add_argument("--only", default="")
     parser.add_argument(
-        "--sample", type=int, help="so many attacks and half as many honest files, always the same"
+        "--sample",
+        type=int,
+        help="number of attacks, and half as many honest files; a fixed sample",
     )
     parser.add_argument(
         "--seconds",
         type=float,
-        help="only what the file lacks, and begin none after so many seconds",
+        help="only missing rows, and start none after this many seconds",
     )
     parser.add_argument("--json", type=Path)
     return parser.parse_args()
@@ -243,7 +241,7 @@ def answers(
     threads = ThreadPoolExecutor(len(processes))
     try:
         for answered in as_completed(
-            [threads.submit(asked, each, device, free, until) for each in tasks]
+            [threads.submit(try_task, each, device, free, until) for each in tasks]
         ):
             row = answered.result()
             if row is not None:
@@ -267,9 +265,9 @@ def main() -> None:
         with ExitStack() as stack:
             processes = start_processes(stack, options.device, at_once)
             for process in processes:
-                stack.callback(lambda one=process: one.submit(leave, device).result())
+                stack.callback(lambda one=process: one.submit(close, device).result())
             info = alike(
-                [looked.result() for looked in [each.submit(look, device) for each in processes]]
+                [future.result() for future in [each.submit(inspect, device) for each in processes]]
             )
             if not rows and options.seconds is not None:
                 rows = kept_rows(known_rows(options.json, info.versions), tasks)

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from by_hand import ByHand, NoAnswer, ask, read_page
+from by_hand import ByHand, NoAnswer, read_details, read_page
 from resultfile import Results, Row, device_name, plain_row
 
 from kevin_env.context import count_characters
@@ -48,40 +48,45 @@ def judge(pool: LocalPool, name: str, device: str) -> tuple[Judgement, NcuDigest
         raise NoAnswer(f"{name} was judged {outcome.category}: {outcome.message}")
     if profile is None or profile.ncu is None:
         raise NoAnswer(
-            f"the judge's ncu told nothing of {name}: {'; '.join(profile.notes if profile else ())}"
+            f"the judge's ncu has no result for {name}: "
+            f"{'; '.join(profile.notes if profile else ())}"
         )
     return judgement, profile.ncu
 
 
 def compare(name: str, ncu: NcuDigest, by_hand: ByHand) -> Iterator[Row]:
-    """A row for each figure that both tell, and one for the bound."""
+    """A row for each figure that both have, and one for the bound."""
     figures = {"duration": (ncu.seconds * ncu.share, "s")}
     figures |= {each.name: (each.value, each.unit) for each in ncu.metrics}
-    for figure, (ours, unit) in figures.items():
-        theirs = by_hand.figures.get(figure)
-        if theirs is None:
+    for figure, (measured, unit) in figures.items():
+        expected = by_hand.figures.get(figure)
+        if expected is None:
             continue
         kind, relative = (
             ("points" if unit == "fraction" else "relative"),
-            (ours / theirs - 1 if theirs else None),
+            (measured / expected - 1 if expected else None),
         )
         difference = (
-            100 * (ours - theirs) if kind == "points" else 0.0 if ours == theirs else relative
+            100 * (measured - expected)
+            if kind == "points"
+            else 0.0
+            if measured == expected
+            else relative
         )
-        row = plain_row(f"{name}: {figure}", ours, unit)
-        yield {**row, "by_hand": theirs, "difference": difference, "difference_in": kind}
+        row = plain_row(f"{name}: {figure}", measured, unit)
+        yield {**row, "by_hand": expected, "difference": difference, "difference_in": kind}
     if by_hand.bound is not None:
-        told = {
-            "told": ncu.bound,
+        bounds = {
+            "bound": ncu.bound,
             "by_hand": by_hand.bound,
             "kernel": ncu.kernel,
             "kernel_by_hand": by_hand.kernel,
         }
-        yield plain_row(f"{name}: bound", int(ncu.bound == by_hand.bound), "same") | told
+        yield plain_row(f"{name}: bound", int(ncu.bound == by_hand.bound), "same") | bounds
 
 
 def cost(name: str, judgement: Judgement) -> Iterator[Row]:
-    """What a profile takes: seconds, and tokens of the feedback at four characters each."""
+    """The cost of a profile: seconds, and tokens of the feedback at four characters each."""
     yield plain_row(f"{name}: ncu took", judgement.seconds.profile, "s")
     for label, profile in (("with profile", judgement.profile), ("without", None)):
         text = render_feedback(judgement.outcome, log=judgement.log, profile=profile)
@@ -90,12 +95,12 @@ def cost(name: str, judgement: Judgement) -> Iterator[Row]:
         }
 
 
-def tell(row: Row) -> str:
+def row_text(row: Row) -> str:
     """A row as a line of the table."""
     line = f"{row['name']:40} {row['value']:10.4g} {row['unit']:8}"
-    if "told" in row:
+    if "bound" in row:
         by_hand = f"by hand {row['by_hand']} in {row['kernel_by_hand']}"
-        return f"{line}  {row['told']} in {row['kernel']}, {by_hand}"
+        return f"{line}  {row['bound']} in {row['kernel']}, {by_hand}"
     if "by_hand" not in row:
         return line.rstrip()
     difference, points = row["difference"], row["difference_in"] == "points"
@@ -110,9 +115,7 @@ def tell(row: Row) -> str:
 
 
 def measure(tool: str, device: str, file: Path | None, keep: Path | None) -> list[str]:
-    """Judges all, then asks by hand, when nothing else is on the device; why some could not be
-    compared.
-    """
+    """Judges all, then runs ncu on the idle device; returns why some could not be compared."""
     judged: dict[str, tuple[Judgement, NcuDigest]] = {}
     faults: list[str] = []
     with LocalPool() as pool:
@@ -126,14 +129,14 @@ def measure(tool: str, device: str, file: Path | None, keep: Path | None) -> lis
     for name, (judgement, ncu) in judged.items():
         rows = list(cost(name, judgement))
         try:
-            page = ask(tool, *paths(name))
+            page = read_details(tool, *paths(name))
             if keep is not None:
                 (keep / f"{name}.csv").write_text(page)
             rows = [*compare(name, ncu, read_page(page)), *rows]
         except NoAnswer as fault:
             faults.append(str(fault))
         results.put(*rows)
-        print("\n".join(map(tell, rows)), flush=True)
+        print("\n".join(map(row_text, rows)), flush=True)
     return faults
 
 

@@ -1,9 +1,9 @@
 """Judging on a Ray cluster of several node processes on this machine.
 
 `kills`: submissions with known verdicts are judged while nodes are killed at random and replaced.
-Each must get one verdict, its own. `overhead`: what Ray adds to the time of a judgement, beside the
-same submissions in a local pool. `scale`: stub judges that sleep for the time that a GPU takes for
-a judgement; each actor stands for several devices. With 0, a part is skipped and keeps its rows.
+Each must get one verdict, its own. `overhead`: the time that Ray adds to a judgement, compared with
+a local pool. `scale`: stub judges that sleep for the time that a GPU takes for a judgement; each
+actor stands for several devices. With 0, a part is skipped and keeps its rows.
 
     python benchmarks/ray_cluster.py [--kills 1000] [--overhead 200] [--scale 100000] [--json FILE]
 """
@@ -45,7 +45,7 @@ QUICK = Pace(pairs=(1, 1), seconds=0.0, warm_ups=1, sets=2, sets_of_others=1)
 """This measures what happens around a judgement, not how exact it is."""
 NODES = 3
 KILL_SECONDS = 10.0, 30.0
-"""The bounds between which a node is killed after another."""
+"""Least and most seconds between kills of nodes."""
 AT_ONCE = 24
 """Submissions that the client has open in `kills`."""
 DEVICES = (8, 32, 64, 128, 256, 512)
@@ -99,7 +99,7 @@ class Stub(RequestPool):
 
 @contextlib.contextmanager
 def cluster(nodes: int, cpus: int) -> Iterator[Cluster]:
-    """A head that judges nothing, and so many nodes."""
+    """A head node that does not judge, and `nodes` others."""
     os.environ |= {"RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0"}
     started = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
     for _ in range(nodes):
@@ -123,35 +123,35 @@ def load() -> dict[str, float]:
 
 
 def kills(count: int, results: Results) -> bool:
-    """Judges so many submissions while nodes are killed; whether all verdicts are right."""
+    """Judges `count` submissions while nodes are killed; returns whether all verdicts are right."""
     names, lost = [random.choice(list(KNOWN)) for _ in range(count)], 0
     with tempfile.TemporaryDirectory() as folder, cluster(NODES, 1) as nodes:
         file, start = Path(folder) / "begun", time.monotonic()
         settings = RaySettings(judges=NODES, at_once=AT_ONCE)
         with RayPool(settings, functools.partial(noted, file)) as pool:
-            asked = [
+            submitted = [
                 pool.submit(
                     PROBLEM, Submission(code=f"print('submission {n}')\n{KNOWN[name]}"), CPU
                 )
                 for n, name in enumerate(names)
             ]
-            while open_ones := wait(asked, random.uniform(*KILL_SECONDS)).not_done:
+            while open_ones := wait(submitted, random.uniform(*KILL_SECONDS)).not_done:
                 print(f"{len(open_ones)} of {count} are open; a node is killed", flush=True)
                 nodes.remove_node(random.choice(list(nodes.worker_nodes)), allow_graceful=False)
                 nodes.add_node(num_cpus=1, object_store_memory=100 << 20)
                 lost += 1
         begun = len(file.read_text().splitlines())
         seconds = time.monotonic() - start
-    results.tell(
+    results.report(
         row_of("kills: nodes killed", lost),
         row_of("kills: judgements begun", begun, n=count),
         row_of("kills: seconds", seconds, "s", count, nodes=NODES),
     )
-    return tell_ends(results, names, asked)
+    return report_ends(results, names, submitted)
 
 
-def tell_ends(results: Results, names: list[str], ended: list[Future[Judgement]]) -> bool:
-    """Counts how the submissions ended; whether each has its own verdict, and the right one."""
+def report_ends(results: Results, names: list[str], ended: list[Future[Judgement]]) -> bool:
+    """Counts how the submissions ended; returns whether each has its own, correct verdict."""
     ends, secrets = Counter[str](), set[str]()
     for number, (name, future) in enumerate(zip(names, ended, strict=True)):
         if (error := future.exception()) is not None:
@@ -164,7 +164,7 @@ def tell_ends(results: Results, names: list[str], ended: list[Future[Judgement]]
         ends["with its verdict" if own and right else "otherwise"] += 1
         secrets.add(judgement.secret)
     for end in ("with its verdict", "with a JudgeError", "otherwise"):
-        results.tell(row_of(f"kills: submissions that ended {end}", ends[end], n=len(names)))
+        results.report(row_of(f"kills: submissions that ended {end}", ends[end], n=len(names)))
     return ends["with its verdict"] == len(names)
 
 
@@ -181,7 +181,7 @@ def stub(seconds: float, device: str) -> RequestPool:
 
 
 def overhead(count: int, results: Results) -> None:
-    """What is not the judge's own time, of the same submissions in turn in either pool."""
+    """Time outside the judge, of the same submissions in both pools."""
     with (
         cluster(1, 1), RayPool(RaySettings(judges=1), quick) as far, LocalPool(QUICK) as near
     ):  # fmt: skip
@@ -196,9 +196,9 @@ def overhead(count: int, results: Results) -> None:
                 judgement = pool.submit(PROBLEM, Submission(code=code), CPU).result()
                 beyond[name].append(time.perf_counter() - start - judgement.seconds.total)
         for name, seconds in beyond.items():
-            results.tell(median_row(f"overhead: {name}", seconds) | load())
+            results.report(median_row(f"overhead: {name}", seconds) | load())
         extra = statistics.median(beyond["ray"]) - statistics.median(beyond["local"])
-        results.tell(row_of("overhead: added by Ray", extra, "s", count))
+        results.report(row_of("overhead: added by Ray", extra, "s", count))
 
 
 def scale(count: int, results: Results) -> None:
@@ -212,7 +212,7 @@ def scale(count: int, results: Results) -> None:
             settings = RaySettings(judges=ACTORS, in_flight=devices // ACTORS, at_once=2 * devices)
             with RayPool(settings, functools.partial(stub, seconds)) as pool:
                 pool.device("cpu")
-                results.tell(scaled(pool, devices, min(many, count), seconds))
+                results.report(scaled(pool, devices, min(many, count), seconds))
 
 
 def scaled(pool: RayPool, devices: int, count: int, seconds: float) -> Row:
@@ -235,15 +235,15 @@ def scaled(pool: RayPool, devices: int, count: int, seconds: float) -> Row:
 
 def cpu_seconds() -> dict[str, float]:
     """CPU time of Ray's actors by their class."""
-    found = Counter[str]()
+    seconds = Counter[str]()
     for place in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             words = (place / "cmdline").read_text()
             fields = (place / "stat").read_text().rpartition(")")[2].split()
             for name in ("Dispatcher", "JudgeActor"):
                 if words.startswith(f"ray::{name}"):
-                    found[name] += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    return found
+                    seconds[name] += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return seconds
 
 
 def main() -> None:

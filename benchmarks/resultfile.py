@@ -29,12 +29,12 @@ def median_row(name: str, values: list[float], unit: str = "s") -> Row:
 
 
 def plain_row(name: str, value: float | None, unit: str = "count", n: int = 1) -> Row:
-    """A figure without spread."""
+    """A figure without a spread."""
     return {"name": name, "value": value, "unit": unit, "n": n, "spread": None}
 
 
 def device_name(info: DeviceInfo, count: int = 1) -> str:
-    """`cpu`, or a GPU's model, such as `h200`, or `h200x4` for four of them."""
+    """`cpu`, or the model and number of GPUs, such as `h200` or `h200x4`."""
     models = re.findall(r"\b[A-Z]{1,2}\d{2,4}\b", info.name)
     name = (
         "cpu"
@@ -45,7 +45,7 @@ def device_name(info: DeviceInfo, count: int = 1) -> str:
 
 
 def alike(infos: Sequence[DeviceInfo]) -> DeviceInfo:
-    """The first of some devices, which have to be of one kind: a file is of one.
+    """The first of some devices, which must be of one kind, as a file is.
 
     Raises:
         SystemExit: if they are not.
@@ -58,7 +58,7 @@ def alike(infos: Sequence[DeviceInfo]) -> DeviceInfo:
 def write_result(
     file: Path | None, device: str, versions: dict[str, str], rows: Iterable[Row]
 ) -> None:
-    """Writes the file, where there is to be one, all of it or nothing. Never NaN or Infinity."""
+    """Writes the file, if any, atomically. Never NaN or Infinity."""
     if file is not None:
         date = datetime.now(UTC).date().isoformat()
         result = {"device": device, "date": date, "versions": versions, "rows": list(rows)}
@@ -68,10 +68,10 @@ def write_result(
 
 
 class Results:
-    """The rows of a run, written after every change, so that a kill loses little.
+    """The rows of a run, written after every change, so that little is lost if it is killed.
 
-    Rows that the file has already and that are not measured now are kept if they are of the same
-    versions: a run can be done in parts.
+    Other rows of the file are kept if they are of the same versions, so that a run can be done in
+    parts.
     """
 
     def __init__(self, file: Path | None, device: str, versions: dict[str, str]) -> None:
@@ -79,18 +79,18 @@ class Results:
         self._rows = known_rows(file, versions)
 
     def put(self, *rows: Row) -> None:
-        """Puts rows in the place of those of their names."""
+        """Adds rows, or replaces those with their names."""
         self._rows |= {row["name"]: row for row in rows}
         write_result(self._file, self.device, self._versions, self._rows.values())
 
-    def tell(self, *rows: Row) -> None:
-        """As `put`, and prints them."""
+    def report(self, *rows: Row) -> None:
+        """Puts and prints rows."""
         self.put(*rows)
         self._print(rows)
 
     def put_largest(self, name: str, beginning: str) -> None:
-        """A row with the largest value of those whose names begin so, where there are any, and
-        whose that is (`of`).
+        """Adds a row with the largest value of those whose names begin so, if any; `of` names its
+        row.
         """
         rows = [row for each, row in self._rows.items() if each.startswith(beginning)]
         if rows:
@@ -101,7 +101,7 @@ class Results:
         """The value of a row."""
         return self._rows[name]["value"]
 
-    def tell_all(self) -> None:
+    def print_all(self) -> None:
         """Prints all rows."""
         self._print(self._rows.values())
 
@@ -113,9 +113,7 @@ class Results:
 
 
 def known_rows(file: Path | None, versions: dict[str, str] | None = None) -> dict[str, Row]:
-    """The rows that a file has already, by name; none where they are of other versions than those
-    that are given.
-    """
+    """The rows of a file by name; none if they are of other versions than `versions`."""
     if file is None or not file.exists():
         return {}
     result = json.loads(file.read_text())

@@ -1,4 +1,4 @@
-"""Whether an evaluation that is killed and resumed ends like an unbroken one, with a real judge.
+"""Whether a killed and resumed evaluation ends like an uninterrupted one, with a real judge.
 
 Ten problems x four samples x four turns are played from prepared replies of five kinds (no code, a
 syntax error, a compiler error, wrong and correct answers), in a different order per sample: once
@@ -51,16 +51,16 @@ TURN = re.compile(r"sample \d+ turn \d+")
 
 
 def main() -> int:
-    words = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     for name, usual in (("problems", 10), ("samples", 4), ("turns", 4)):
-        words.add_argument(f"--{name}", type=int, default=usual)
-    words.add_argument("--device", default="cpu")
-    words.add_argument("--folder", type=Path)
-    words.add_argument("--json", type=Path)
-    given = words.parse_args()
-    folder = given.folder or Path(tempfile.mkdtemp())
-    config = write_config(folder, given)
-    planned = given.problems * given.samples * given.turns
+        parser.add_argument(f"--{name}", type=int, default=usual)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    folder = options.folder or Path(tempfile.mkdtemp())
+    config = write_config(folder, options)
+    planned = options.problems * options.samples * options.turns
     begun = time.monotonic()
     whole = finish(eval_command(str(config), "--out", str(folder / "whole")), folder / "whole")
     unbroken, begun = time.monotonic() - begun, time.monotonic()
@@ -76,9 +76,9 @@ def main() -> int:
     ]
     for row in rows:
         print(f"{row['name']}: {row['value']}")
-    if given.json is not None:
+    if options.json is not None:
         device = next(each.hardware for each in episodes_in(folder / "whole") if each.hardware)
-        write_result(given.json, device_name(device), device.versions, rows)
+        write_result(options.json, device_name(device), device.versions, rows)
     return any(row["value"] for row in rows if row["unit"] == "wrong")
 
 
@@ -112,7 +112,7 @@ def timeless(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     kept = {key: timeless(each) for key, each in value.items() if key not in OF_THE_CLOCK}
-    if "kinds" in kept:  # whether a time is too noisy to be told is the clock's doing
+    if "kinds" in kept:  # whether a time is too noisy depends on the clock
         kinds = kept["kinds"]
         right = sum(count for kind, count in kinds.items() if kind.startswith("correct/"))
         kept["kinds"] = {
@@ -164,7 +164,7 @@ def finish(process: subprocess.Popen[str], run: Path) -> dict[str, Any]:
 
 
 def kill_after(process: subprocess.Popen[str], run: Path, turns: int) -> set[tuple[str, int, str]]:
-    """Kills a run after that many turns; gives the turns that it leaves."""
+    """Kills a run after that many turns; returns the recorded turns."""
     assert process.stderr
     for line in process.stderr:
         print(line, end="", file=sys.stderr)
@@ -176,36 +176,36 @@ def kill_after(process: subprocess.Popen[str], run: Path, turns: int) -> set[tup
     return turns_in(run)
 
 
-def write_config(folder: Path, given: argparse.Namespace) -> Path:
+def write_config(folder: Path, options: argparse.Namespace) -> Path:
     """A configuration and its replies."""
-    language = "cpp" if given.device == "cpu" else "cuda"
+    language = "cpp" if options.device == "cpu" else "cuda"
     solutions = sorted((data_folder("problems") / "solutions").glob(f"*.{language}.py"))[
-        : given.problems
+        : options.problems
     ]
-    if len(solutions) < given.problems:
+    if len(solutions) < options.problems:
         raise SystemExit(
             f"{len(solutions)} solutions in {language}: use --problems {len(solutions)} or less"
         )
     for solution in solutions:
-        for sample in range(given.samples):
+        for sample in range(options.samples):
             place = folder / "replies" / solution.name.removesuffix(f".{language}.py") / str(sample)
             place.mkdir(parents=True, exist_ok=True)
-            for turn in range(given.turns):
+            for turn in range(options.turns):
                 (place / f"{turn + 1}.md").write_text(reply(solution.read_text(), sample, turn))
     names = ", ".join(
         f'"{solution.name.removesuffix(f".{language}.py")}"' for solution in solutions
     )
     config = folder / "eval.toml"
     config.write_text(
-        f"problems = [{names}]\nsamples = {given.samples}\n"
-        f'settings = {{max_turns = {given.turns}, device = "{given.device}", rules = "open"}}\n'
+        f"problems = [{names}]\nsamples = {options.samples}\n"
+        f'settings = {{max_turns = {options.turns}, device = "{options.device}", rules = "open"}}\n'
         f"policy = {{kind = \"scripted\", replies = '{folder / 'replies'}'}}\n"
     )
     return config
 
 
 def reply(right: str, sample: int, turn: int) -> str:
-    """One of five kinds, other code every time: the same code is judged once in an episode."""
+    """One of five kinds, each time with different code, since repeated code is not judged again."""
     codes = (
         "",
         f"class ModelNew(:\n    turn = {turn}\n",

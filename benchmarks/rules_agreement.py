@@ -42,9 +42,9 @@ Verdicts = dict[Path, str]
 
 
 def verdicts_of(root: Path, mode: str, files: Sequence[Path]) -> tuple[Verdicts, list[float]]:
-    """What a checkout says of each file, and the CPU time it took, in s.
+    """Verdicts of a checkout on each file, and CPU seconds.
 
-    It runs in a process of its own, as both checkouts have one name.
+    Runs in a separate process, since both checkouts have the same package name.
     """
     command = [sys.executable, "-c", READ, str(root.resolve()), mode]
     names = json.dumps([str(file) for file in files])
@@ -57,7 +57,7 @@ def verdicts_of(root: Path, mode: str, files: Sequence[Path]) -> tuple[Verdicts,
 
 
 def correct_in(run: Path) -> set[str]:
-    """The files of a run that KernelBench's evaluator found correct, where it left its results."""
+    """The files of a run that are correct by KernelBench's results, if there are any."""
     results = run / "eval_results.json"
     found = json.loads(results.read_text(encoding="utf-8")) if results.exists() else {}
     samples = {
@@ -72,9 +72,7 @@ def correct_in(run: Path) -> set[str]:
 
 
 def counted(mode: str, verdicts: Verdicts) -> Iterator[Row]:
-    """The share of each model's files, of all and of correct ones, on each level, that has each
-    verdict.
-    """
+    """The share of each verdict by model and level, of all files and of correct ones."""
     groups: dict[str, list[str]] = {}
     correct = {run: correct_in(run) for run in {file.parent for file in verdicts}}
     for file, verdict in verdicts.items():
@@ -92,7 +90,7 @@ def counted(mode: str, verdicts: Verdicts) -> Iterator[Row]:
 
 
 def rows_of_set(folder: Path, old: Path | None) -> Iterator[Row]:
-    """How many files of a set have each verdict, by mode and under the old version."""
+    """The number of files of a set with each verdict, by mode and under the old version."""
     files = sorted(folder.absolute().glob("*.py"))
     runs = {mode: (ROOT, mode) for mode in ("kernel", "partial")}
     for name, (root, mode) in (runs | ({"old": (old, "kernel")} if old else {})).items():
@@ -102,7 +100,7 @@ def rows_of_set(folder: Path, old: Path | None) -> Iterator[Row]:
 
 
 def pairs_of(old: Verdicts, new: Verdicts) -> Counter[tuple[str, str]]:
-    """How often each verdict of the old version meets each of the new one."""
+    """Counts of pairs of verdicts of the old and the new version."""
     return Counter((verdict, new[file]) for file, verdict in old.items())
 
 
@@ -117,9 +115,9 @@ def main() -> None:
         "--show", nargs=2, metavar=("OLD", "NEW"), help="Name the files of this pair of verdicts."
     )
     parser.add_argument("--json", type=Path)
-    given = parser.parse_args()
+    options = parser.parse_args()
     files = [
-        file for run in given.runs for file in sorted(run.absolute().glob("level_*_kernel.py"))
+        file for run in options.runs for file in sorted(run.absolute().glob("level_*_kernel.py"))
     ]
     rows, new, start = list[Row](), Verdicts(), time.perf_counter()
     for mode in ("partial", "kernel"):
@@ -130,15 +128,15 @@ def main() -> None:
                 f"{mode}.seconds.p99", statistics.quantiles(seconds, n=100)[98], "s", len(seconds)
             )
         )
-    if given.old:
-        old, _ = verdicts_of(given.old, "kernel", files)
+    if options.old:
+        old, _ = verdicts_of(options.old, "kernel", files)
         for (before, after), count in pairs_of(old, new).most_common():
             rows.append(plain_row(f"old.{before}.new.{after}", count, "files", len(files)))
-        if given.show:
-            print(*(file for file in files if [old[file], new[file]] == given.show), sep="\n")
-    for folder in given.sets:
-        rows += rows_of_set(folder, given.old)
-    write_result(given.json, "cpu", {"python": platform.python_version()}, rows)
+        if options.show:
+            print(*(file for file in files if [old[file], new[file]] == options.show), sep="\n")
+    for folder in options.sets:
+        rows += rows_of_set(folder, options.old)
+    write_result(options.json, "cpu", {"python": platform.python_version()}, rows)
     for row in rows:
         if row["name"].startswith(("all", "correct", "old", "kernel", "partial", "set")):
             print(f"{row['name']:60} {row['value']:9.4g} of {row['n']}")

@@ -29,9 +29,7 @@ RUNS_ON = {"cpu": ("cpp", "triton"), "cuda": ("cuda", "triton")}
 
 
 def chosen(device: str, names: list[str], language: str | None) -> list[Path]:
-    """The solutions that run on the device, by level and number; with `names`, those of which one
-    is the beginning.
-    """
+    """The solutions that run on the device, by level and number; `names` are prefixes to select."""
     languages = (language,) if language else RUNS_ON[device.split(":")[0]]
     files = [
         path
@@ -50,16 +48,16 @@ def judged(
     files: list[Path], pool: LocalPool, options: Options
 ) -> Iterator[tuple[Path, Judgement | JudgeError]]:
     """The results, in the order in which they finish."""
-    asked: dict[Future[Judgement], Path] = {}
+    paths: dict[Future[Judgement], Path] = {}
     for path in files:
         code = path.read_text(encoding="utf-8")
         submission = Submission(code=code, language=guess_language(code))
-        asked[pool.submit(load_problem(_parts(path)[0]), submission, options)] = path
-    for done in as_completed(asked):
+        paths[pool.submit(load_problem(_parts(path)[0]), submission, options)] = path
+    for done in as_completed(paths):
         try:
-            yield asked[done], done.result()
+            yield paths[done], done.result()
         except JudgeError as error:
-            yield asked[done], error
+            yield paths[done], error
 
 
 def row_of(path: Path, result: Judgement | JudgeError) -> dict[str, Any]:
@@ -84,7 +82,7 @@ def row_of(path: Path, result: Judgement | JudgeError) -> dict[str, Any]:
     )
 
 
-def tell(console: Console, row: dict[str, Any]) -> None:
+def print_row(console: Console, row: dict[str, Any]) -> None:
     """A line per file, with its error."""
     speedup = speedup_text(row["value"], row.get("speedup_interval"))
     show(
@@ -112,7 +110,7 @@ def main() -> None:
         for path, result in judged(files, pool, Options(device=options.device)):
             row = row_of(path, result)
             rows[row["name"]] = row
-            tell(progress.console, row)
+            print_row(progress.console, row)
             progress.advance(task)
             write_result(options.json, device_name(info), info.versions, rows.values())
     now = [rows[".".join(_parts(path))] for path in files]
@@ -125,7 +123,7 @@ def main() -> None:
 
 
 def _parts(path: Path) -> tuple[str, str]:
-    """Problem and language, which the file's name says."""
+    """Problem and language, from the file's name."""
     problem, language, _ = path.name.rsplit(".", 2)
     return problem, language
 

@@ -76,9 +76,9 @@ def main() -> None:
         for _ in range(options.runs):
             loops.append(loop_seconds())
             taken.append(run(options.checkout, target))
-        results.tell(median_row(f"{name}, 20 million additions before it", loops))
-        results.tell(median_row(name, [seconds for seconds, _ in taken]))
-        results.tell(plain_row(f"{name}, tests passed", min(count for _, count in taken)))
+        results.report(median_row(f"{name}, 20 million additions before it", loops))
+        results.report(median_row(name, [seconds for seconds, _ in taken]))
+        results.report(plain_row(f"{name}, tests passed", min(count for _, count in taken)))
 
 
 if __name__ == "__main__":

@@ -36,9 +36,7 @@ COUNTS = {"cpu": 8, "cuda": 64}
 MIX_COUNTS = {"cpu": 20, "cuda": 256}
 WORDS = {4: "four"}
 PROBLEMS = 10
-"""Of a small number of submissions, as many problems as that are among them where the corpus has
-them.
-"""
+"""Least number of problems among a small number of submissions, if the corpus has them."""
 BROKEN = "import no_module_of_this_name\n"
 SPOILED = """
 right, calls = ModelNew.forward, []
@@ -65,8 +63,7 @@ MIX = {
     "slower than a tenth of the reference": (0.05, SPOILED.format(instead=SLOW), "correct"),
     "hang": (0.01, SPOILED.format(instead=HANG), "runtime/timeout"),
 }
-"""What is in a mix besides correct submissions: its share, what is added to an honest kernel, and
-how it must end.
+"""The incorrect submissions of a mix: share, code added to an honest kernel, and expected ending.
 """
 NO_CODE = "I would tile the rows and keep a running maximum."
 STAGES = ("queue", "build", "load", "verify", "time")
@@ -74,9 +71,7 @@ Judged = tuple[Entry, Verdict | JudgeError]
 
 
 def mixed(entries: list[Entry], count: int) -> list[Entry]:
-    """So many of them, again from the first when they are used up, neighbours of different
-    problems.
-    """
+    """`count` entries, repeated if there are fewer; neighbors are of different problems."""
     groups: dict[str, list[Entry]] = {}
     for entry in entries:
         groups.setdefault(entry.problem, []).append(entry)
@@ -100,20 +95,20 @@ def warm_up(pool: LocalPool, entries: list[Entry], devices: list[str]) -> None:
 
 
 def mix_of(entries: list[Entry], count: int) -> list[Entry]:
-    """So many submissions in an order drawn at random: of each kind its share, at least one, and
-    the rest correct.
+    """`count` submissions in random order: each kind by its share, at least one, and the rest
+    correct.
     """
-    honest, found = iter(mixed(entries, count)), list[Entry]()
+    honest, mix = iter(mixed(entries, count)), list[Entry]()
     for share, added, expect in MIX.values():
-        found += [spoiled(next(honest), added, expect) for _ in range(max(1, round(share * count)))]
-    found += list(honest)
-    random.shuffle(found)
-    return found
+        mix += [spoiled(next(honest), added, expect) for _ in range(max(1, round(share * count)))]
+    mix += list(honest)
+    random.shuffle(mix)
+    return mix
 
 
 def spoiled(entry: Entry, added: str, expect: str) -> Entry:
-    """A submission with something added to it that makes it end otherwise; without anything it is
-    no code at all.
+    """A submission with added code that changes how it ends; a reply without code if `added` is
+    empty.
     """
     text = f"{entry.code}\nimport torch\n{added}" if added else NO_CODE
     return Fresh(entry.path, entry.problem, entry.device, entry.rules, expect, text)
@@ -123,22 +118,22 @@ def run(pool: LocalPool, entries: list[Entry], device: str) -> tuple[float, list
     """Seconds from the first submission to the last verdict, and all verdicts."""
     seed = random.SystemRandom().randrange(1, 1 << 29)
     options = Options(device=device, require_sandbox=True)
-    asked: dict[Future[Verdict], Entry] = {}
+    entry_of: dict[Future[Verdict], Entry] = {}
     start = time.perf_counter()
     for number, entry in enumerate(entries):
         code = entry.code if entry.code == NO_CODE else freshened(entry, seed + number).code
-        given = extract(NO_CODE) if code == NO_CODE else Submission(code=code)
-        assert not isinstance(given, Extracted)
-        asked[begin_verdict(given, entry.task, options, pool)] = entry
+        submission = extract(NO_CODE) if code == NO_CODE else Submission(code=code)
+        assert not isinstance(submission, Extracted)
+        entry_of[begin_verdict(submission, entry.task, options, pool)] = entry
     judged: list[Judged] = []
-    for future in as_completed(asked):
-        seconds, entry = time.perf_counter() - start, asked[future]
+    for future in as_completed(entry_of):
+        seconds, entry = time.perf_counter() - start, entry_of[future]
         try:
             judged.append((entry, future.result()))
         except JudgeError as error:
             judged.append((entry, error))
         print(
-            f"{seconds:7.2f} s  {len(judged):4} of {len(asked)}  {_ending(judged[-1])}  "
+            f"{seconds:7.2f} s  {len(judged):4} of {len(entry_of)}  {_ending(judged[-1])}  "
             f"{entry.name}",
             flush=True,
         )
@@ -146,7 +141,7 @@ def run(pool: LocalPool, entries: list[Entry], device: str) -> tuple[float, list
 
 
 def wrong(judged: list[Judged]) -> list[str]:
-    """Submissions that did not end as they must."""
+    """Submissions that did not end as expected."""
     return [
         f"{entry.name}: {_ending((entry, result))}"
         for entry, result in judged
@@ -155,7 +150,7 @@ def wrong(judged: list[Judged]) -> list[str]:
 
 
 def rows_of(name: str, wall: float, judged: list[Judged], busy: Busy) -> list[Row]:
-    """The rate of correct verdicts, and where their time went."""
+    """The rate of correct verdicts, and the time of their stages."""
     verdicts = [
         each
         for entry, each in judged
@@ -185,7 +180,7 @@ def rows_of(name: str, wall: float, judged: list[Judged], busy: Busy) -> list[Ro
 def measured(
     pool: LocalPool, entries: list[Entry], devices: list[str], results: Results, name: str
 ) -> list[str]:
-    """Measures and adds the rows; returns what went wrong."""
+    """Measures and adds the rows; returns the faults."""
     choice = (
         devices[0]
         if len(devices) == 1
@@ -194,7 +189,7 @@ def measured(
     busy = Busy(len(devices) if devices[0] != "cpu" else 0)
     with busy.watched():
         wall, judged = run(pool, entries, choice)
-    results.tell(*rows_of(name, wall, judged, busy))
+    results.report(*rows_of(name, wall, judged, busy))
     return wrong(judged)
 
 
@@ -209,14 +204,12 @@ def main() -> None:
     parser.add_argument(
         "--count",
         type=int,
-        help="correct submissions a device: 64 on a GPU, 8 on a CPU when left out",
+        help="correct submissions a device: by default 64 on a GPU, 8 on a CPU",
     )
     parser.add_argument(
-        "--mix-count", type=int, help="the same of a mix: 256 on a GPU, 20 on a CPU when left out"
+        "--mix-count", type=int, help="the same of a mix: by default 256 on a GPU, 20 on a CPU"
     )
-    parser.add_argument(
-        "--devices", type=int, default=1, help="how many GPUs the pool spreads over at last"
-    )
+    parser.add_argument("--devices", type=int, default=1, help="number of GPUs of the last pool")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     count, many = (
@@ -244,7 +237,7 @@ def main() -> None:
                 pool, mixed(entries, count * len(names)), names, results, all_of_them
             )
             rate = results.value(all_of_them) / results.value("all_right")
-            results.tell(
+            results.report(
                 plain_row(f"{WORDS.get(len(names), len(names))}_gpu_scaling", rate, "times one GPU")
             )
     for fault in faults:

@@ -8,7 +8,7 @@ the wider sides of intervals, relative to the speedup. On a GPU the truth is mea
 launching processes (`inside.py`; medians of several processes) by CUDA events, which include the
 gaps between kernels, and by CUPTI, which does not; an interval counts if it meets the range between
 them. On a CPU references are judged against themselves, and the truth is 1. `stage`: `time_stage`,
-how long the device was held to time a submission: the median of kernels below 1 ms. `load`:
+how long the device was reserved to time a submission: the median of kernels below 1 ms. `load`:
 `speedup_under_load`, the median speedup while other pools compile and judge 16 (on a CPU 2)
 submissions on the same device, over its quiet value; of several kernels the one furthest from 1.
 
@@ -46,22 +46,22 @@ ON_GPU = (
 )  # fmt: skip
 ON_CPU = ("honest/softmax_ctypes", "honest/rms_norm_positions_inside")
 LOADED = ("cuda affine 128 MB, weights 128 MB", "triton softmax 512 MB", *ON_CPU)
-"""Those whose speedups are looked at under load."""
+"""Kernels whose speedups are measured under load."""
 LOADED_REPEATS = 5
 LOAD = {"cpu": 2, "cuda": 16}
 LOAD_POOLS = 2
-"""Pools that the load comes from: one alone would not take all of it at once on a small machine."""
+"""Pools that generate the load: one alone would not run all of it at once on a small machine."""
 KINDS = {"cpu": ("cpp",), "cuda": ("triton", "cuda")}
 TRUTHS = 3
 """Processes that measure the truth, with different memory layouts."""
 SHORT = 1e-3
 """Seconds of a call, of either side, below which a kernel counts in `time_stage`."""
-Found = Mapping[str, Sequence[Judged]]
+Judgements = Mapping[str, Sequence[Judged]]
 """Judgements by kernel."""
 
 
 def fixed_kernels(device: str) -> list[Kernel]:
-    """The kernels whose speedups are looked at."""
+    """The kernels whose speedups are measured."""
     if device == "cuda":
         return [each for each in KERNELS if each.name in ON_GPU]
     return [
@@ -71,8 +71,8 @@ def fixed_kernels(device: str) -> list[Kernel]:
     ]
 
 
-def themselves(kernels: Sequence[Kernel]) -> list[Kernel]:
-    """Their references as submissions."""
+def references_as_submissions(kernels: Sequence[Kernel]) -> list[Kernel]:
+    """The references as submissions."""
     return [
         Kernel(f"{each.name}, reference", each.problem, as_submission(each.problem.source))
         for each in kernels
@@ -81,26 +81,26 @@ def themselves(kernels: Sequence[Kernel]) -> list[Kernel]:
 
 def true_speedups(kernels: Sequence[Kernel]) -> dict[str, list[float]]:
     """The times of each kernel by tool on a GPU: medians of several processes."""
-    told = [times_inside(kernels, "cupti") for _ in range(TRUTHS)]
-    found: dict[str, list[float]] = {}
+    runs = [times_inside(kernels, "cupti") for _ in range(TRUTHS)]
+    speedups_of: dict[str, list[float]] = {}
     for name in (each.name for each in kernels):
-        sides = [(of[name]["reference"], of[name]["submission"]) for of in told]
+        sides = [(of[name]["reference"], of[name]["submission"]) for of in runs]
         ratios = [
             [a[tool] / b[tool] for a, b in sides if tool in a and tool in b]
             for tool in ("events", "cupti")
         ]
-        found[name] = [statistics.median(each) for each in ratios if each]
-    return found
+        speedups_of[name] = [statistics.median(each) for each in ratios if each]
+    return speedups_of
 
 
 def speedups(judgements: Sequence[Judged]) -> list[float]:
-    """Of those that have one."""
+    """The speedups of judgements that have one."""
     return [each.outcome.speedup for each in judgements if each.outcome.speedup]
 
 
-def cv_rows(found: Found, results: Results) -> None:
-    """How speedups vary."""
-    for name, judgements in found.items():
+def cv_rows(judged: Judgements, results: Results) -> None:
+    """The variation of speedups."""
+    for name, judgements in judged.items():
         if len(values := speedups(judgements)) > 1:
             cv = statistics.stdev(values) / statistics.mean(values)
             row = plain_row(f"speedup_cv: {name}", cv, "share", n=len(values))
@@ -109,25 +109,25 @@ def cv_rows(found: Found, results: Results) -> None:
 
 
 def coverage_rows(
-    found: Found, truths: Mapping[str, Sequence[float]], device: str, results: Results
+    judged: Judgements, truths: Mapping[str, Sequence[float]], device: str, results: Results
 ) -> None:
-    """How often intervals contain the truth, and their width."""
+    """The share of intervals that contain the truth, and their width."""
     contained, widths = list[bool](), list[float]()
-    for name, judgements in found.items():
+    for name, judgements in judged.items():
         least, most = min(truths[name]), max(truths[name])
-        told = [(each.outcome.speedup, *each.outcome.speedup_interval) for each in judgements
+        measured = [(each.outcome.speedup, *each.outcome.speedup_interval) for each in judgements
                 if each.outcome.speedup and each.outcome.speedup_interval]  # fmt: skip
-        if not told:
+        if not measured:
             continue
-        inside = [low <= most and least <= high for _, low, high in told]
-        sides = [max(high - speedup, speedup - low) / speedup for speedup, low, high in told]
-        row = plain_row(f"coverage: {name}", statistics.mean(inside), "share", n=len(told))
+        inside = [low <= most and least <= high for _, low, high in measured]
+        sides = [max(high - speedup, speedup - low) / speedup for speedup, low, high in measured]
+        row = plain_row(f"coverage: {name}", statistics.mean(inside), "share", n=len(measured))
         results.put(row | {
             "truth_from_to": [least, most],
-            "speedup": statistics.median(speedup for speedup, *_ in told),
+            "speedup": statistics.median(speedup for speedup, *_ in measured),
             "half_width": statistics.median(sides),
-            "above": sum(low > most for _, low, _ in told),
-            "below": sum(high < least for *_, high in told),
+            "above": sum(low > most for _, low, _ in measured),
+            "below": sum(high < least for *_, high in measured),
         })  # fmt: skip
         contained += inside
         widths += sides
@@ -137,10 +137,10 @@ def coverage_rows(
         results.put(row | {"precision": PACES[device].precision})
 
 
-def stage_rows(found: Found, results: Results) -> None:
-    """For how long the device was held."""
+def stage_rows(judged: Judgements, results: Results) -> None:
+    """How long the device was reserved."""
     short = list[float]()
-    for name, judgements in found.items():
+    for name, judgements in judged.items():
         if not judgements:
             continue
         times = [each.timing for each in judgements]
@@ -181,7 +181,7 @@ def loaded(device: str) -> Iterator[list[str]]:
         yield done
 
 
-def load_rows(quiet: Found, under_load: Found, others: int, results: Results) -> None:
+def load_rows(quiet: Judgements, under_load: Judgements, others: int, results: Results) -> None:
     """Speedups under load over quiet ones."""
     ratios: list[float] = []
     for name, judgements in under_load.items():
@@ -200,22 +200,22 @@ def load_rows(quiet: Found, under_load: Found, others: int, results: Results) ->
 
 def quiet_rows(
     pool: LocalPool, options: argparse.Namespace, truths: dict[str, list[float]], results: Results
-) -> Found:
-    """The rows of judgements beside which nothing else runs; gives them."""
+) -> Judgements:
+    """The rows without load; returns the judgements."""
     device, how = options.device, Options(device=options.device)
     kernels = chosen(options)
-    found = judged_in_turn(pool, kernels, how, options.repeats, options.seconds, options.at_once)
+    judged = judged_in_turn(pool, kernels, how, options.repeats, options.seconds, options.at_once)
     if "cv" in options.rows:
-        cv_rows(found, results)
+        cv_rows(judged, results)
     if "stage" in options.rows:
-        stage_rows(found, results)
+        stage_rows(judged, results)
     if "coverage" in options.rows and device == "cuda":
-        coverage_rows(found, truths, device, results)
+        coverage_rows(judged, truths, device, results)
     elif "coverage" in options.rows:
-        references = themselves(kernels)
+        references = references_as_submissions(kernels)
         of_them = judged_in_turn(pool, references, how, options.repeats, options.seconds)
         coverage_rows(of_them, {each.name: [1.0] for each in references}, device, results)
-    return found
+    return judged
 
 
 def chosen(options: argparse.Namespace) -> list[Kernel]:
@@ -234,11 +234,9 @@ def main() -> None:
     rows = ("cv", "coverage", "stage", "load")
     parser.add_argument("--rows", nargs="+", default=list(rows), choices=rows)
     parser.add_argument(
-        "--repeats", type=int, default=25, help="judgements of each kernel while nothing else runs"
+        "--repeats", type=int, default=25, help="judgements of each kernel without load"
     )
-    parser.add_argument(
-        "--at-once", type=int, default=1, help="how many of these judgements run at once"
-    )
+    parser.add_argument("--at-once", type=int, default=1, help="concurrent judgements without load")
     parser.add_argument("--seconds", type=float, default=150)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
@@ -254,12 +252,12 @@ def main() -> None:
         if "load" in options.rows:
             kernels = [each for each in chosen(options) if each.name in LOADED]
             with loaded(device) as done:
-                found = judged_in_turn(
+                judged = judged_in_turn(
                     pool, kernels, Options(device=device), LOADED_REPEATS, options.seconds
                 )
-            load_rows(quiet, found, len(done), results)
+            load_rows(quiet, judged, len(done), results)
     print()
-    results.tell_all()
+    results.print_all()
     sys.exit(len(quiet) < len(chosen(options)))
 
 

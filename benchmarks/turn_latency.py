@@ -5,7 +5,7 @@ Submissions are the honest corpus by language, with reference solutions where th
 `cuda_turn` is CUDA through `load_inline`, `cuda_nvcc_turn` CUDA by nvcc or nvrtc. Sources from the
 tests of the short compile path, which are built and loaded but not called, have their own rows:
 `cuda_extension_build_turn` and `cpp_extension_build_turn`. Rows contain submissions that ended as
-they must; others are listed at the end, and the script exits with 1.
+expected; others are listed at the end, and the script exits with 1.
 
 Further rows: compiler errors, submissions without a kernel (`overhead`: everything but a compiler),
 KernelBench's full-size softmax, the client's part after a thousand turns, memory, the first turn of
@@ -21,7 +21,7 @@ evaluation alone.
         [--full N] [--against kernelbench=PATH] [--against kernrl=PATH/envs/kernrl] \\
         [--peer-count 4] [NAME...]
 
-With names, such as `honest/softmax_triton`, only those are judged, by us and the peers.
+With names, such as `honest/softmax_triton`, only those are judged, by our judge and the peers.
 """
 
 import argparse
@@ -67,7 +67,7 @@ ROOM = 60 << 30
 
 
 def cold_row(turns: Turns) -> None:
-    """A pool's first turn, from the moment when nothing of ours runs."""
+    """The first turn of a pool, its start included."""
     device, kind = turns.device, KINDS[turns.device][0]
     entry = next(each for each in honest_entries(device) if kind_of(each.code) == kind)
     code = freshened(entry, random.randrange(1, 1 << 29)).code
@@ -76,11 +76,11 @@ def cold_row(turns: Turns) -> None:
         judgement = pool.submit(entry.task, Submission(code=code), Options(device=device)).result()
         seconds = time.perf_counter() - start
     if turns.require(is_right(entry, judgement.outcome), f"{entry.name}, cold", judgement):
-        turns.results.tell(plain_row(f"{kind}_turn_cold", seconds, "s"))
+        turns.results.report(plain_row(f"{kind}_turn_cold", seconds, "s"))
 
 
 def error_rows(turns: Turns) -> None:
-    """How long the compiler's errors take to come back."""
+    """Time to report compiler errors."""
     if turns.device == "cuda":
         relu, codes = (
             load_problem(str(FOLDER / "problems" / "relu.py")),
@@ -101,8 +101,8 @@ def error_rows(turns: Turns) -> None:
 
 
 def full_headers_rows(turns: Turns, count: int) -> None:
-    """Turns with torch's own headers: of sources that the short ones serve, and of one that they do
-    not, both ways.
+    """Turns with torch's own headers: sources supported by the short ones, and an unsupported one
+    both ways.
     """
     relu = load_problem(str(FOLDER / "problems" / "relu.py"))
     language = "cuda" if turns.device == "cuda" else "cpp"
@@ -124,11 +124,11 @@ def full_headers_rows(turns: Turns, count: int) -> None:
             how: turns.judge(relu, full_headers(language, turns.number()), headers=how)
             for how in ("full", "short")
         }
-        told = ", ".join(
-            f"{how} {seconds:.2f} s {found.outcome.category}"
-            for how, (seconds, found) in both.items()
+        summary = ", ".join(
+            f"{how} {seconds:.2f} s {judgement.outcome.category}"
+            for how, (seconds, judgement) in both.items()
         )
-        print(f"not served by short headers: {told}", flush=True)
+        print(f"not served by short headers: {summary}", flush=True)
         if not all(
             turns.require(done.outcome.category == "correct", how, done)
             for how, (_, done) in both.items()
@@ -143,7 +143,7 @@ def full_headers_rows(turns: Turns, count: int) -> None:
 
 
 def full_size_rows(turns: Turns, memory: int) -> None:
-    """KernelBench's softmax in its full size, three times."""
+    """KernelBench's softmax at full size, three times."""
     if turns.device == "cpu" or memory < ROOM:
         return
     for _ in range(3):
@@ -159,7 +159,7 @@ def full_size_rows(turns: Turns, memory: int) -> None:
 
 
 def peer_rows(options: argparse.Namespace, turns: Turns, entries: list[Entry]) -> None:
-    """The time of each peer's evaluator for the same submissions, also relative to ours."""
+    """The time of each peer's evaluator for the same submissions, also relative to our judge."""
     import torch
 
     from kevin_env.judge.bench import Bench
@@ -174,10 +174,14 @@ def peer_rows(options: argparse.Namespace, turns: Turns, entries: list[Entry]) -
             walls, ratios = defaultdict[str, list[float]](list), defaultdict[str, list[float]](list)
             for entry in entries:
                 seconds, new = turns.taken[entry.name]
-                told = evaluate(bench, new, peer)
-                answer, wall = told.answer, told.seconds
+                evaluation = evaluate(bench, new, peer)
+                answer, wall = evaluation.answer, evaluation.seconds
                 end = (
-                    told.failure if answer is None else "correct" if answer.correct else "rejected"
+                    evaluation.failure
+                    if answer is None
+                    else "correct"
+                    if answer.correct
+                    else "rejected"
                 )
                 print(
                     f"{name:12} {wall:7.2f} s ({wall / seconds:.1f} x ours)  {end:10} {entry.name}",
@@ -194,7 +198,7 @@ def peer_rows(options: argparse.Namespace, turns: Turns, entries: list[Entry]) -
 
 
 def for_peers(entries: list[Entry], count: int, judged: set[str]) -> list[Entry]:
-    """So many of those that were judged, by turns of each row's."""
+    """`count` of the judged files, one of each row in turn."""
     kinds: dict[str, list[Entry]] = defaultdict(list)
     for entry in (
         each for each in entries if each.name in judged and kind_of(each.code) != "torch"
@@ -206,7 +210,7 @@ def for_peers(entries: list[Entry], count: int, judged: set[str]) -> list[Entry]
 
 
 def corpus_rows(turns: Turns, entries: list[Entry], seconds: float) -> None:
-    """Judges files until the time is over; rows are of those that were."""
+    """Judges files until time is up; rows cover the judged ones."""
     end = time.monotonic() + seconds
     for number, entry in enumerate(entries):
         if time.monotonic() > end:
@@ -239,20 +243,18 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "names", nargs="*", help="such as honest/softmax_triton; all honest files when left out"
+        "names", nargs="*", help="such as honest/softmax_triton; by default all honest files"
     )
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
-    parser.add_argument(
-        "--seconds", type=float, default=150, help="after which no further file is judged"
-    )
+    parser.add_argument("--seconds", type=float, default=150, help="start no file after this")
     parser.add_argument("--least", type=int, default=20, help="files of each language")
     parser.add_argument(
-        "--full", type=int, help="builds with full headers: 1 on a GPU, 0 on a CPU when left out"
+        "--full", type=int, help="builds with full headers: by default 1 on a GPU, 0 on a CPU"
     )
     parser.add_argument(
         "--against", action="append", default=[], metavar="kernrl=PATH|kernelbench=PATH"
     )
-    parser.add_argument("--peer-count", type=int, default=4, help="how many files a peer gets")
+    parser.add_argument("--peer-count", type=int, default=4, help="number of files for a peer")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     paths = dict(each.partition("=")[::2] for each in options.against)
@@ -260,14 +262,14 @@ def main() -> None:
         Path(paths[name]) if name in paths else None for name in ("kernrl", "kernelbench")
     )
     entries, before = chosen(options), device_memory(options.device)
-    client = () if options.names else client_rows()  # while no judge makes itself ready beside it
+    client = () if options.names else client_rows()  # while no judge is starting
     with LocalPool() as pool:
         info = pool.device(options.device)
         results = Results(options.json, device_name(info), info.versions)
         turns = Turns(pool, options.device, results)
         if not options.names:
-            results.tell(*memory_rows(options.device, before))
-            results.tell(*client)
+            results.report(*memory_rows(options.device, before))
+            results.report(*client)
             error_rows(turns)
             full_size_rows(turns, info.memory)
             full_headers_rows(
@@ -279,9 +281,9 @@ def main() -> None:
     if paths:
         peer_rows(options, turns, for_peers(entries, options.peer_count, set(turns.taken)))
     print()
-    results.tell_all()
+    results.print_all()
     for fault in turns.faults:
-        print(f"NOT AS IT MUST: {fault}")
+        print(f"UNEXPECTED: {fault}")
     sys.exit(bool(turns.faults))
 
 

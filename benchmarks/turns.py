@@ -23,7 +23,7 @@ class Turns:
     Attributes:
         taken: Seconds of each file by its name, and the submission; of those that ended as they
             must.
-        faults: What did not end as it must. It is in no row.
+        faults: Submissions that did not end as expected; they are in no row.
     """
 
     def __init__(self, pool: LocalPool, device: str, results: Results) -> None:
@@ -65,15 +65,15 @@ class Turns:
             self.take(name, seconds, judgement)
 
     def require(self, right: bool, what: str, judgement: Judgement) -> bool:
-        """Records a fault if a turn did not end as it must; returns whether it did."""
+        """Records a fault if a turn did not end as expected; returns whether it did."""
         if not right:
             outcome = judgement.outcome
             self.faults.append(f"{what}: {outcome.category}/{outcome.kind}: {outcome.message}")
-            print(f"NOT AS IT MUST: {self.faults[-1]}", flush=True)
+            print(f"UNEXPECTED: {self.faults[-1]}", flush=True)
         return right
 
     def take(self, name: str, seconds: float, judgement: Judgement) -> None:
-        """Adds a turn that ended as it must to a row of that name and those of its stages."""
+        """Adds a turn that ended as expected to a row of that name and those of its stages."""
         self._wall[name].append(seconds)
         self._stages[name].append(judgement.seconds.model_dump())
         self.results.put(median_row(name, self._wall[name]))

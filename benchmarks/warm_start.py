@@ -43,13 +43,13 @@ class Sizes:
     batch: int = 32
     learning_rate: float = 6e-4
     steps: int = 4000
-    """Of the optimizer, unless the time is over before."""
+    """Optimizer steps, unless time is up before."""
     whole_replies: bool = False
-    """Whether each kernel of the mixture is one token, so that a toy can write it."""
+    """Whether each kernel of the mixture is one token, so that a toy model can write it."""
 
 
 class Rehearsal(ScriptedPool):
-    """Judges by script what a real pool describes, so that prompts are those of the training."""
+    """A scripted pool with a real pool's facts, so that prompts are those of the training."""
 
     def __init__(self, pool: JudgePool) -> None:
         super().__init__(lambda *_: self.kernel.outcome(self.draw))
@@ -87,7 +87,7 @@ class WarmStart:
         rehearsal.close()
 
     def train(self, folder: Path, seconds: float, results: Results) -> None:
-        """Trains for so long, and saves policy and tokenizer."""
+        """Trains for `seconds`, and saves policy and tokenizer."""
         tokenizer = self._tokenizer()
         model = make_model(self._sizes, tokenizer).to("cpu" if results.device == "cpu" else "cuda")
         samples = self._samples(tokenizer)
@@ -100,7 +100,7 @@ class WarmStart:
             losses.append(_imitate(model, optimizer, self._batch(tokenizer, samples)))
             if len(losses) % 50 == 0:
                 print(f"warm start: step {len(losses)}, loss {losses[-1]:.3f}", flush=True)
-        results.tell(
+        results.report(
             plain_row("warm start: steps", len(losses)),
             plain_row("warm start: loss", statistics.fmean(losses[-20:]), "nats per token"),
             plain_row("warm start", time.monotonic() - began, "s"),
