@@ -25,6 +25,8 @@ STUDY = 8
 LINKS = 12
 """Links of a chain; the first does not count. The launch queue has room for thousands of kernels.
 """
+SINGLE_LINKS = 5
+"""The same where links are queued one by one, which takes some 20 ms each."""
 NULL_LINKS = 5
 """Least number of links of the null model that are mixed with a chain of the reference."""
 WINDOWS = 3
@@ -212,11 +214,12 @@ class Chains:
             return answers
         side.single = True
         del self._constants[before:]
-        return self._timed(side, len(answers))
+        return self._timed(side, self._fitting(side))
 
     def _fitting(self, side: Side) -> int:
         """How many links a chain has: as many as time and memory admit, at least 1."""
-        fitting = min(LINKS, self._session.supply.fitting)
+        links = SINGLE_LINKS if side.single or side.player.host_driven else LINKS
+        fitting = min(links, self._session.supply.fitting)
         return max(1, min(fitting, int(CHAIN_SECONDS / (side.call or side.rough))))
 
     def _single(self, side: Side) -> tuple[float, list[Answer]]:
@@ -247,7 +250,7 @@ class Chains:
         Where calls were not queued in time, the submission has seen an input: each try has others.
         """
         for _ in range(TRIES):
-            if (found := self._tried(side, count)) is not None:
+            if (found := self._tried(side, min(count, self._fitting(side)))) is not None:
                 return found
         raise JudgeError(BUSY)
 
