@@ -268,7 +268,9 @@ def test_calls_that_are_not_queued_in_time_are_driven_by_their_host(
     session = Scripted(PACE, handshake := Links(links(500 * US, 1000 * US), {"submission": late}))
     outcome = Chains(session).outcome()
     assert (outcome.speedup, outcome.queued) == (pytest.approx(2.0), queued)
-    assert handshake.chains.count({"submission by its host": 1}) == (0 if queued else 1 + SINGLE_LINKS)
+    assert handshake.chains.count({"submission by its host": 1}) == (
+        0 if queued else 1 + SINGLE_LINKS
+    )
     shown = [drawn for drawn in handshake.shown if drawn != OTHER]
     assert len({*shown}) == len(shown)  # those of late calls may be known
 

@@ -23,8 +23,7 @@ from kevin_env.outcome import Correct, Incorrect, Threads
 STUDY = 8
 """Factor on the most pairs and seconds where a precision was asked for."""
 LINKS = 12
-"""Links of a chain; the first does not count. The launch queue has room for thousands of kernels.
-"""
+"""Links of a chain, of which the first does not count."""
 SINGLE_LINKS = 5
 """The same where links are queued one by one, which takes some 20 ms each."""
 NULL_LINKS = 5
@@ -60,10 +59,10 @@ DISTURBED = 1e-3
 """A link's constant is longer than this only where others share the device in time slices, or where
 the queue of its chain disturbs itself. Otherwise it is some 0.29 ms.
 """
-NEARLY = 1.5
-"""More chains hardly help once the spread is within this factor of the least possible one."""
-STUDY_NEARLY = 1.25
-"""The same where a precision was asked for."""
+NEARLY, STUDY_NEARLY = 1.5, 1.25
+"""More chains hardly help once the spread is within this factor of the least possible one: without
+and with a precision that was asked for.
+"""
 SLOW = 10
 """A submission that is certainly slower by this factor is not measured more precisely."""
 LONG_ENOUGH = 0.5e-3
@@ -139,8 +138,7 @@ class Chains:
         self._reference = Side(session.reference, run.reference_seconds)
         self._own = Side(run.player, run.seconds)
         self._constants: list[float] = []
-        """The constant of a link, by links of the null model that are mixed with the reference's.
-        """
+        """The constant of a link, by the null model's that are mixed with the reference's."""
 
     def outcome(self) -> Correct:
         """Times both sides. Errors as `measure`."""
@@ -159,10 +157,8 @@ class Chains:
         """The speedup that the chains of both sides show."""
         constant = self._constant()
         least = self._session.run.bench.least_constant(constant)
-        usual = (
-            statistics.median(answer.writing for answers in reference for answer in answers)
-            + WRITING
-        )
+        writing = [answer.writing for answers in reference for answer in answers]
+        usual = statistics.median(writing) + WRITING
         speedup = estimates.speedup_of_chains(
             [[answer.seconds - constant for answer in answers] for answers in reference],
             [
