@@ -52,8 +52,7 @@ ENDING = 0.5
 SHAKEN = 10e-6
 """Seconds by which links of the null model may exceed the shortest ones.
 
-While a process that is not the judge's creates a context, for 0.1 to 0.4 s on an H100, links of all
-players may be 150 us longer.
+While a process creates a context, for 0.1 to 0.4 s on an H100, all links may be 150 us longer.
 """
 DISTURBED = 1e-3
 """A link's constant is longer than this only where others share the device in time slices, or where
