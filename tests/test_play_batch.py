@@ -15,7 +15,7 @@ from trajectories import RIGHT, timed, trajectory, turn
 
 from kevin_env.app.errors import BadInput
 from kevin_env.app.play.batch import Batch, BatchRun, batch_of, best_text, progress_text
-from kevin_env.app.play.events import Ended, Judged
+from kevin_env.app.play.live import Ended, Judged
 from kevin_env.app.play.opening import last_episodes, open_episode
 from kevin_env.app.play.session import Session
 from kevin_env.app.replay.pieces import clock

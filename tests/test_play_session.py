@@ -12,7 +12,7 @@ from episodes import KERNEL, REPLY, WRONG, another, correct, problem_file
 from trajectories import RIGHT, turn
 
 from kevin_env.app.play.editor import draft_of, reply_of
-from kevin_env.app.play.events import (
+from kevin_env.app.play.live import (
     Asked,
     Event,
     Failed,

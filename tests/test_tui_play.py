@@ -14,17 +14,20 @@ from textual.widgets import TextArea
 from trajectories import ESCAPES, EVIL, RIGHT, evil, trajectory
 
 from kevin_env.app.play.batch import BatchRun
-from kevin_env.app.play.events import (
+from kevin_env.app.play.live import (
     Asked,
     Failed,
     Heard,
     Judged,
+    Live,
     Replied,
     Retrying,
     StageBegan,
     Thought,
+    happened,
+    spent,
+    tokens_text,
 )
-from kevin_env.app.play.live import Live, happened, spent, tokens_text
 from kevin_env.app.tui.play import PlayApp
 from kevin_env.app.tui.samples import SamplesApp
 from kevin_env.judge import JudgeError, ScriptedPool

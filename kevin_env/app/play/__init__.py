@@ -3,8 +3,7 @@
 opening     the episode to be played: a new one, or one that is resumed
 plain       without a screen: lines as things happen
 session     one episode whose replies and judgements run in other threads; nothing in it blocks
-events      what happens to an episode
-live        what is known of an episode and of the turn that is being taken
+live        what happens to an episode, and what is known of it and of its running turn
 batch       many samples side by side
 editor      the draft that a person edits, and the reply made of it
 """

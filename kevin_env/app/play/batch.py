@@ -8,8 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from kevin_env.app.play import plain
-from kevin_env.app.play.events import Ended, Event, Failed, Judged, Started
-from kevin_env.app.play.live import Live, happened
+from kevin_env.app.play.live import Ended, Event, Failed, Judged, Live, Started, happened
 from kevin_env.app.play.session import Session
 from kevin_env.app.replay.pieces import DIM, clock, join
 from kevin_env.app.screen import show, turn_line

@@ -8,8 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from kevin_env.app.panel import look_of, panel_lines, show_panel
-from kevin_env.app.play.events import StageBegan
-from kevin_env.app.play.live import Live, Phase, happened, stages_text
+from kevin_env.app.play.live import Live, Phase, StageBegan, happened, stages_text
 from kevin_env.app.replay.panes import pane_lines
 from kevin_env.app.replay.pieces import Look, paragraph
 from kevin_env.app.screen import PIPE_WIDTH, show, turns_table, verdict_line, waiting

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, wait
 from typing import TypeVar
 
-from kevin_env.app.play.events import (
+from kevin_env.app.play.live import (
     Asked,
     Event,
     Failed,

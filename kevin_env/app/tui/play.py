@@ -12,8 +12,16 @@ from textual.screen import ModalScreen
 from textual.widgets import Footer, Static, TextArea
 
 from kevin_env.app.play.editor import draft_of, reply_of
-from kevin_env.app.play.events import Asked, Event, Failed, Judged, Started
-from kevin_env.app.play.live import Live, happened, tokens_text
+from kevin_env.app.play.live import (
+    Asked,
+    Event,
+    Failed,
+    Judged,
+    Live,
+    Started,
+    happened,
+    tokens_text,
+)
 from kevin_env.app.play.session import Session
 from kevin_env.app.replay.code import last_lines
 from kevin_env.app.replay.panes import chat_lines, facts, pane_lines, prose_lines
