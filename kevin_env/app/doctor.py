@@ -51,6 +51,7 @@ _TOOLS: dict[ToolName, str] = {
     "compute-sanitizer": "sanitize needs it; it comes with the CUDA toolkit",
 }
 """Tools of optional profiles and sanitizer runs, for machines with a GPU."""
+_NO_GPU = "nvidia-smi found no GPU: kernels are judged on the CPU, in C++ or interpreted Triton"
 _NAMESPACES = "allow user namespaces (sysctl kernel.unprivileged_userns_clone=1), or run as root"
 _SANDBOX = {
     "network": "needs a kernel with CONFIG_SECCOMP_FILTER on x86-64 or 64-bit Arm",
@@ -70,9 +71,13 @@ class Check(Frozen):
     """What to do; empty if the check passed."""
 
 
+def _check(name: str, found: str = "", advice: str = "") -> Check:
+    return Check(name=name, ok=not advice, found=found, advice=advice)
+
+
 def checks(pool: JudgePool) -> Iterator[Check]:
     """Runs the checks one by one. The last ones judge a small submission in a judge process."""
-    yield Check(name="python", ok=True, found=platform.python_version())
+    yield _check("python", platform.python_version())
     gpu = _devices()
     yield gpu
     for name, advice in _PROGRAMS.items():
@@ -103,49 +108,34 @@ def _devices() -> Check:
     """GPUs and driver, as nvidia-smi reports them."""
     query = ("nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader")
     found = "; ".join(_output(*query).splitlines())
-    advice = (
-        ""
-        if found
-        else "nvidia-smi found no GPU: kernels are judged on the CPU, in C++ or interpreted Triton"
-    )
-    return Check(name="gpu", ok=bool(found), found=found, advice=advice)
+    return _check("gpu", found, "" if found else _NO_GPU)
 
 
 def _program(name: str, path: str | None, advice: str) -> Check:
     if path is None:
-        return Check(name=name, ok=False, advice=advice)
+        return _check(name, advice=advice)
     lines = _output(path, "--version").splitlines()
     named = [line.strip() for line in lines if "release" in line or "ersion" in line]
     version = [*lines[:1], *named][-1:]  # the first line where none says that it is the version
-    return Check(name=name, ok=True, found=f"{path} ({version[0]})" if version else path)
+    return _check(name, f"{path} ({version[0]})" if version else path)
 
 
 def _folder(name: str) -> Check:
     try:
-        return Check(name=name, ok=True, found=str(data_folder(name)))
+        return _check(name, str(data_folder(name)))
     except ProblemError as error:
-        return Check(name=name, ok=False, advice=str(error))
+        return _check(name, advice=str(error))
 
 
 def _scratch() -> Check:
     """The folder where candidates build must be writable and have free space."""
     folder = Path(tempfile.gettempdir())
     if not os.access(folder, os.W_OK):
-        return Check(
-            name="scratch", ok=False, found=str(folder), advice="it is not writable: set TMPDIR"
-        )
+        return _check("scratch", str(folder), "it is not writable: set TMPDIR")
     free = shutil.disk_usage(folder).free
-    advice = (
-        ""
-        if free >= _LEAST_FREE
-        else f"builds need {_LEAST_FREE >> 30} GiB of free space: set TMPDIR"
-    )
-    return Check(
-        name="scratch",
-        ok=not advice,
-        found=f"{folder}, {free / (1 << 30):.1f} GiB free",
-        advice=advice,
-    )
+    more = f"builds need {_LEAST_FREE >> 30} GiB of free space: set TMPDIR"
+    found = f"{folder}, {free / (1 << 30):.1f} GiB free"
+    return _check("scratch", found, "" if free >= _LEAST_FREE else more)
 
 
 def _judging(pool: JudgePool) -> Iterator[Check]:
@@ -153,20 +143,13 @@ def _judging(pool: JudgePool) -> Iterator[Check]:
     try:
         judgement = pool.submit(_PROBE, _PROBE_ANSWER, Options()).result()
     except (JudgeError, ProblemError) as error:
-        yield Check(
-            name="judge",
-            ok=False,
-            found=str(error),
-            advice="no submission can be judged on this machine",
-        )
+        yield _check("judge", str(error), "no submission can be judged on this machine")
         return
     device, outcome = judgement.device, judgement.outcome
     where = f"in {judgement.seconds.total:.1f} s on {device.name} ({device.device})"
-    found = f"{outcome.category}/{outcome.kind} {where}"
-    advice = (
-        "" if outcome.category == "correct" else f"a correct answer was rejected: {outcome.message}"
-    )
-    yield Check(name="judge", ok=not advice, found=found, advice=advice)
+    rejected = f"a correct answer was rejected: {outcome.message}"
+    advice = "" if outcome.category == "correct" else rejected
+    yield _check("judge", f"{outcome.category}/{outcome.kind} {where}", advice)
     for name, version in device.versions.items():
         if name != "python":  # the same as in this process
             yield Check(name=name, ok=bool(version), found=version)
@@ -178,8 +161,7 @@ def _sandbox(judgement: Judgement) -> Iterator[Check]:
     made_of = _output(sys.executable, "-P", "-m", "kevin_env.judge.sandbox.levels")
     yield Check(name="sandbox level", ok=bool(made_of), found=made_of)
     for name, level in judgement.sandbox.model_dump().items():
-        ok = level == "enforced"
-        yield Check(name=f"sandbox {name}", ok=ok, found=level, advice="" if ok else _SANDBOX[name])
+        yield _check(f"sandbox {name}", level, "" if level == "enforced" else _SANDBOX[name])
 
 
 def _output(*command: str) -> str:

@@ -86,12 +86,11 @@ class Judged:
         """The verdict's score; that of `kevin` if a record names a custom one."""
         asked, outcome = self.request, self.verdict.outcome
         submission = asked.submission if isinstance(asked.submission, Submission) else None
-        if asked.turn is None:
-            scored = Scored(
-                outcome, code_tokens=count_characters(submission.code) if submission else None
-            )
-        else:
+        if asked.turn is not None:
             scored = as_scored(outcome, submission, asked.turn.as_reply(), asked.tokenizer)
+        else:
+            size = count_characters(submission.code) if submission else None
+            scored = Scored(outcome, code_tokens=size)
         return score_of(scored, SCORES.get(asked.score, kevin), asked.bound, asked.noisy)
 
 
@@ -269,9 +268,8 @@ def _recorded(
         settings, problem = Settings.of(known), _problem_of(trajectory.problem, answered)
     except ValueError as error:
         raise BadInput(f"{path}: {error}") from error
-    given = {"profile", "sanitize", "require_sandbox"} | (
-        {"device"} if options.device != "auto" else set()
-    )
+    given = {"profile", "sanitize", "require_sandbox"}
+    given |= {"device"} if options.device != "auto" else set()
     options = settings.options(turn.secret).model_copy(update=options.model_dump(include=given))
     score = str(trajectory.config.get("score", "kevin"))
     return Request(
@@ -311,11 +309,8 @@ def _choose(path: Path, episode: str) -> Trajectory:
         lines = list(read_trajectories(path))
     except OSError as error:
         raise BadInput(f"cannot read {path}: {error}") from error
-    found = [
-        each
-        for each in lines
-        if isinstance(each, Trajectory) and each.episode_id.startswith(episode)
-    ]
+    read = [each for each in lines if isinstance(each, Trajectory)]
+    found = [each for each in read if each.episode_id.startswith(episode)]
     if len(found) == 1:
         return found[0]
     if found:

@@ -44,12 +44,8 @@ class Linted:
         if self.report is None:
             return {"id": self.problem.id, "error": self.error}
         report = self.report.model_dump(mode="json")
-        return {
-            "id": report.pop("problem"),
-            "ok": self.report.ok,
-            "path": self.problem.path,
-            **report,
-        }
+        known = {"id": report.pop("problem"), "ok": self.report.ok, "path": self.problem.path}
+        return known | report
 
 
 def lint(
@@ -92,11 +88,8 @@ def _spread(
             and (device := _next(free, now, bool(under_way)))
         ):
             del free[device]
-            problem = waiting.popleft()
-            under_way[linter.lint(problem, options.model_copy(update={"device": device}))] = (
-                problem,
-                device,
-            )
+            problem, chosen = waiting.popleft(), options.model_copy(update={"device": device})
+            under_way[linter.lint(problem, chosen)] = problem, device
         if not under_way:
             return
         tell(", ".join(problem.id for problem, _ in under_way.values()))

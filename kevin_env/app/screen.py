@@ -71,10 +71,8 @@ def show_code(console: Console, code: str) -> None:
     if console.is_terminal:
         console.print(Syntax(code, "python", line_numbers=True, word_wrap=True))
         return
-    lines = (
-        f"{number:>5} | {line}".rstrip() for number, line in enumerate(code.split("\n"), start=1)
-    )
-    show(console, "\n".join(lines))
+    lines = enumerate(code.split("\n"), start=1)
+    show(console, "\n".join(f"{number:>5} | {line}".rstrip() for number, line in lines))
 
 
 def verdict_line(outcome: Outcome, score: float) -> Text:

@@ -64,25 +64,18 @@ def row_of(kernel: Kernel) -> dict[str, Any]:
 
 def tables(kernels: Sequence[Kernel]) -> Iterator[Table]:
     """Agreement and the reasons for differences, without empty tables."""
-    yield _table(
-        "Agreement", ("level", "kernels", "agree", *HEADINGS.values()), _level_rows(kernels)
-    )
-    rows = [
+    why = [
         (str(level), HEADINGS[agreement], refusal, str(count))
         for (level, agreement, refusal), count in sorted(reasons(kernels).items())
     ]
+    unjudged = [(_name(each), each.error) for each in kernels if each.entry is None]
+    levels = ("level", "kernels", "agree", *HEADINGS.values())
+    refused = ("kernel", "difference", "refused as", "reason")
     found = (
-        _table("Reasons", ("level", "difference", "refused as", "kernels"), rows),
-        _table(
-            "Differences",
-            ("kernel", "difference", "refused as", "reason"),
-            _difference_rows(kernels),
-        ),
-        _table(
-            "Not judged",
-            ("kernel", "reason"),
-            [(_name(k), k.error) for k in kernels if k.entry is None],
-        ),
+        _table("Agreement", levels, _level_rows(kernels)),
+        _table("Reasons", ("level", "difference", "refused as", "kernels"), why),
+        _table("Differences", refused, _difference_rows(kernels)),
+        _table("Not judged", ("kernel", "reason"), unjudged),
         _table("Median speedups", ("level", "KernelBench", "kevin-env"), _median_rows(kernels)),
     )
     yield from (table for table in found if table.rows)
