@@ -37,8 +37,9 @@ class LocalPool(RequestPool):
     Safe to use from many threads. Close it, or use it as a context manager; it also closes when it
     is collected and when the interpreter exits. In a forked child it starts new judges.
 
-    Args: pace: How many calls a verdict takes; by default the entry of `PACES` for each kind of
-    device. start: Starts the judge of a device.
+    Args:
+        pace: How many calls a verdict takes; by default the entry of `PACES` for each device.
+        start: Starts the judge of a device.
     """
 
     def __init__(

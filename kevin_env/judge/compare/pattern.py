@@ -56,9 +56,11 @@ class _Wrong:
 def pattern_of(wrong: Values, tensors: Tensors, allowed: float) -> Pattern | None:
     """The pattern of the wrong elements; None if there is none.
 
-    Args: wrong: Computes a mask from pieces of `tensors`, which is true for at least one element.
-    tensors: The submission's output, the reference's, and the oracle's or again the reference's.
-    allowed: What an element may be off by, without its own rounding.
+    Args:
+        wrong: Computes a mask from pieces of `tensors`, which is true for at least one element.
+        tensors: The submission's output, the reference's, and the oracle's or again the
+            reference's.
+        allowed: What an element may be off by, without its own rounding.
     """
     with suppress(torch.OutOfMemoryError):  # a detail of the message must not fail the judgement
         found = _found(wrong, tensors)

@@ -155,13 +155,7 @@ def tolerance_of(
 
 
 def with_plain_sums(tolerance: Tolerance, reference: torch.Tensor, plain: Plain) -> Tolerance:
-    """A tolerance that also admits one accumulator per sum.
-
-    Args:
-        tolerance: Without that.
-        reference: The reference's output.
-        plain: Computes it with plain accumulators, if possible.
-    """
+    """A tolerance that also admits the error of `plain`, which has one accumulator per sum."""
     if reference.dtype not in REFERENCE_MULTIPLE or (other := plain()) is None:
         return tolerance
     step = max(1, reference.numel() // PLAIN_SAMPLE)

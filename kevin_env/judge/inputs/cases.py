@@ -96,14 +96,7 @@ def find_properties(
     skeleton: tree.Skeleton,
     tensors: list[torch.Tensor],
 ) -> CaseProperties:
-    """The properties of a case with drawn weights.
-
-    Args:
-        case: The case.
-        problem: Its problem.
-        inputs: As in `Options`.
-        skeleton: The structure of one input set.
-        tensors: Its tensors.
+    """The properties of a case with drawn weights, found with one of its input sets.
 
     Raises:
         ProblemError: if the reference fails or is not finite on its own inputs.
@@ -212,9 +205,10 @@ _META = torch.device("meta")
 class ShapeSpec:
     """One case of a problem as shapes.
 
-    Attributes: orders: The fields of `construct` and `stage`, as JSON. Places in regions mean
-    nothing, and no seed is secret. call: Bytes of the inputs of a call, and of its outputs if their
-    shapes need no data.
+    Attributes:
+        orders: The fields of `construct` and `stage`, as JSON. Places in regions mean nothing, and
+            no seed is secret.
+        call: Bytes of the inputs of a call, and of its outputs if their shapes need no data.
     """
 
     orders: dict[str, Any]
@@ -253,11 +247,7 @@ def precompile(worker: Worker, cases: Sequence[ShapeSpec], left: float) -> None:
     """Compiles a loaded submission's Triton kernels, which would otherwise happen on the device.
 
     The answer is not read; the only result is files in the candidate's folder, as after an import.
-
-    Args:
-        worker: The submission.
-        cases: The shapes to compile for.
-        left: Seconds that are left of the build time.
+    `left` are the seconds that are left of the build time.
 
     Raises:
         CandidateError: if it ends meanwhile, or does not answer.

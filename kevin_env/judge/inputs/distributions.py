@@ -55,13 +55,9 @@ def described(distribution: str, structures: Sequence[Structure]) -> str:
 
 
 def redraw(tensor: torch.Tensor, distribution: str, structure: Structure, key: int) -> torch.Tensor:
-    """A tensor of the same shape, dtype and structure from another distribution.
+    """A tensor that `get_inputs` drew, with values from another distribution; `key` decides them.
 
-    Args:
-        tensor: What `get_inputs` drew; not modified.
-        distribution: One of `DISTRIBUTIONS`.
-        structure: Of this input.
-        key: Determines the values.
+    Shape, dtype and structure stay.
     """
     if distribution == "own" or structure.kept:
         return tensor

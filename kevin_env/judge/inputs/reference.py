@@ -194,12 +194,9 @@ class Case:
         return tuple(map(look, tensors))
 
     def expect(self, skeleton: tree.Skeleton, tensors: list[torch.Tensor], seed: int) -> Expected:
-        """The reference's output for these inputs, and its oracle.
+        """The reference's output for these inputs, which it does not modify, and its oracle.
 
-        Args:
-            skeleton: The structure of the inputs.
-            tensors: The inputs; not modified.
-            seed: For a reference that draws random numbers.
+        The seed is for a reference that draws random numbers.
         """
         given = skeleton, tensors, seed
         oracle, plain = partial(self._oracle_output, *given), partial(self._plain_output, *given)

@@ -142,10 +142,6 @@ class Survivors:
 def outlive_first(case: Case, first: InputSet) -> Survivors:
     """The answers that are right on the first input set of the timed case.
 
-    Args:
-        case: The timed case, with its weights drawn.
-        first: Its input set number 0 of the distribution `own`.
-
     Raises:
         ProblemError: if the reference fails.
     """
@@ -156,9 +152,7 @@ def outlive_first(case: Case, first: InputSet) -> Survivors:
 def accepted_answers(case: Case, start: Survivors) -> tuple[Survivors, Survivors]:
     """The answers accepted in the timed case: on all distributions, and on the problem's own alone.
 
-    Args:
-        case: The timed case, with its weights drawn.
-        start: The answers that are right on its first input set.
+    `start` are those that are right on its first input set.
 
     Raises:
         ProblemError: if the reference fails.
@@ -170,12 +164,7 @@ def accepted_answers(case: Case, start: Survivors) -> tuple[Survivors, Survivors
 
 
 def accepted_elsewhere(cases: Iterable[Case], before: Survivors, further: bool) -> Survivors:
-    """The answers that are accepted in the other cases as well.
-
-    Args:
-        cases: Those that are not timed.
-        before: Answers so far.
-        further: Whether distributions other than the problem's own are checked.
+    """The answers that are accepted in other cases as well, if `further` on all distributions.
 
     Raises:
         ProblemError: if the reference fails.
@@ -213,14 +202,7 @@ def _outlive_all(
 
 
 def _outlive(before: Survivors, drawn: InputSet, other: Outputs, previous: Outputs) -> Survivors:
-    """The answers that are right on another input set as well. Rejected ones are not retried.
-
-    Args:
-        before: Answers so far.
-        drawn: The input set.
-        other: The reference's output for a set of the same distribution from another seed.
-        previous: Its output for the previous set.
-    """
+    """The answers that are right on another input set as well. Rejected ones are not retried."""
     seen, rejected = set(before.seen), set(before.rejected)
     for target in drawn.targets:
         answers = trivial_answers(

@@ -99,13 +99,7 @@ GPU_CALLS = 20
 
 
 def measure(case: Case, drawn: InputSet, peak: int) -> Cost:
-    """Counts and times the reference on an input set.
-
-    Args:
-        case: With its weights drawn.
-        drawn: Of this case; left as it is.
-        peak: Bytes that were held at once while it was drawn.
-    """
+    """Counts and times the reference on an input set; `peak` bytes were held while it was drawn."""
     call = case.runner(drawn.skeleton, [tensor.clone() for tensor in drawn.tensors])
     with Counting(case.precision) as counted:
         call()

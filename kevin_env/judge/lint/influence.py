@@ -17,9 +17,6 @@ def find_inert(case: Case) -> set[str]:
     A buffer that the call writes, such as running statistics in training mode, is state and left
     out. A change that makes the reference fail (an invalid index) counts as an effect.
 
-    Args:
-        case: With its weights drawn.
-
     Raises:
         ProblemError: if the reference fails on its own inputs.
     """

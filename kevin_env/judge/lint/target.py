@@ -38,8 +38,7 @@ class Target:
     Attributes:
         index: Its number.
         path: Where it lies; empty text for a single one.
-        reference: What the reference gives.
-        oracle: The same in float64 arithmetic, if available.
+        oracle: The reference in float64 arithmetic, if available.
         allowed: The budget.
     """
 

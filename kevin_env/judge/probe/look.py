@@ -38,14 +38,7 @@ LOW_COVERAGE = 0.05
 
 @dataclass(frozen=True)
 class Look:
-    """Examines one submission in fresh candidates.
-
-    Attributes:
-        bench: The judge's bench.
-        problem: The problem.
-        code: The submission.
-        options: What was requested.
-    """
+    """Examines one submission in fresh candidates."""
 
     bench: Bench
     problem: Problem

@@ -57,13 +57,9 @@ _DETAILS = re.compile(r"(?:Address|Access to|and is|and (?:Read|Write) access)\b
 
 
 def sanitizer_command(tool: str, name: SanitizerTool, log: str, target: Iterable[str]) -> list[str]:
-    """The command that runs the target under one of compute-sanitizer's tools.
+    """The command that runs another, `target`, under one of compute-sanitizer's tools.
 
-    Args:
-        tool: Its path.
-        name: Which one.
-        log: Where the report goes, apart from what the submission prints.
-        target: The command that runs the submission.
+    The report goes to the file `log`, apart from what the submission prints.
     """
     return [
         tool, "--tool", name, "--target-processes", "application-only", "--log-file", log,
@@ -142,7 +138,8 @@ _NAMES: dict[ToolName, str] = {"ncu": "Nsight Compute", "compute-sanitizer": "co
 class Outside:
     """The tools that examine one submission from outside its process.
 
-    Attributes as of `Look`; `notes` receives sentences.
+    Attributes:
+        notes: Receives sentences.
     """
 
     bench: Bench

@@ -88,9 +88,11 @@ class Light(TorchDispatchMode):
 class Counting(Light):
     """Counts what operators do.
 
-    Attributes: products: FLOPs of products, by arithmetic. elements: Elements that other operators
-    read or wrote, whichever are more; views count nothing. operations: One or `SPECIAL` per element
-    of the largest tensor of each other operator.
+    Attributes:
+        products: FLOPs of products, by arithmetic.
+        elements: Elements that other operators read or wrote, whichever are more; views count
+            nothing.
+        operations: One or `SPECIAL` per element of the largest tensor of each other operator.
     """
 
     def __init__(self, precision: str = "ieee") -> None:
@@ -135,11 +137,7 @@ def _operations_of(name: str) -> int:
 
 
 class Reading(Light):
-    """Notes which bytes of some tensors operators read; writing does not count.
-
-    Args:
-        tensors: Those to observe, on one device.
-    """
+    """Notes which bytes of some tensors on one device operators read; writing does not count."""
 
     def __init__(self, tensors: list[torch.Tensor]) -> None:
         super().__init__()
@@ -213,12 +211,7 @@ class _Read:
 
 
 def find_work(case: Case, skeleton: tree.Skeleton, tensors: list[torch.Tensor]) -> Work:
-    """The work of one call of the reference on these inputs.
-
-    Args:
-        case: With its weights drawn.
-        skeleton: The structure of the inputs.
-        tensors: The inputs; not modified.
+    """The work of one call of the reference, with drawn weights, on these inputs.
 
     Raises:
         ProblemError: if the reference fails while it is observed.
@@ -258,11 +251,7 @@ class Rooflines:
     def added(self, outcome: Correct, key: str, case: Case, draw: Callable[[], Drawn]) -> Correct:
         """The outcome with its roofline, if it has a speedup and the work can be counted.
 
-        Args:
-            outcome: Of this case.
-            key: Of its problem.
-            case: With its weights drawn.
-            draw: Draws an input set of the case.
+        `key` is that of the problem, and `draw` draws an input set of the case.
         """
         seconds = outcome.submission_seconds
         if outcome.speedup is None or seconds is None:
