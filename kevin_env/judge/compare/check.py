@@ -161,12 +161,11 @@ def unwritten(before: Answer, call: Answer, wrong: Incorrect) -> Incorrect | Non
     which = "the output holds" if count == now.numel() else some
     what = f"{which} uninitialized memory: never written, or computed from uninitialized memory"
     where = region_of(_left_as_filled, now, then)
-    pattern = Pattern(where=where) if where else None
-    told = Mismatch(
-        "not_written", what, count, now.numel(), differences=tuple(shown), pattern=pattern
-    )
-    found = _incorrect(told, wrong.input_set, wrong.output)
-    return found.model_copy(update={"passed": wrong.passed})
+    return Incorrect(
+        kind="not_written", message=what, input_set=wrong.input_set, output=wrong.output,
+        wrong=count, total=now.numel(), differences=tuple(shown),
+        pattern=Pattern(where=where) if where else None, passed=wrong.passed,
+    )  # fmt: skip
 
 
 def _left_as_filled(now: torch.Tensor, then: torch.Tensor) -> torch.Tensor:
@@ -241,7 +240,8 @@ def shape_of(skeleton: tree.Skeleton) -> Any:
 
 def described(skeleton: tree.Skeleton) -> str:
     """A skeleton in words, shortened."""
-    return _short(_describe(skeleton))
+    text = _describe(skeleton)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 
 def count_of(leaves: list[Any]) -> str:
@@ -256,7 +256,3 @@ def _describe(skeleton: tree.Skeleton) -> str:
     if tag == "dict":
         return f"a dict with {', '.join(repr(key) for key, _ in value) or 'nothing'}"
     return "a tensor" if tag == "t" else repr(tree.put_together(skeleton, []))
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
