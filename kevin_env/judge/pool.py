@@ -22,7 +22,6 @@ TRIES = 4
 """A request fails once so many judges have gone away with it; another of their requests may be why.
 """
 
-
 _LOG = logging.getLogger(__name__)
 
 

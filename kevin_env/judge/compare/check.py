@@ -20,7 +20,6 @@ from kevin_env.outcome import Difference, Incorrect, Pattern
 Allowed = dict[tuple[str, int], Tolerance]
 """Tolerances used on earlier input sets, by the set's name and the number of the output tensor."""
 
-
 CLOSE = 0.5
 """An output within this share of an earlier tolerance, for the same case and distribution, is
 right.

@@ -19,7 +19,6 @@ On a GPU a float64 copy takes 128 MiB, of which the longest expression holds six
 it takes ten times as long as its launch. On a CPU it takes 2 MiB, which fit a cache.
 """
 
-
 Values = Callable[..., torch.Tensor]
 """Computes a tensor of a piece's shape from the same piece of each tensor."""
 

@@ -29,14 +29,12 @@ their partial sums are small, since signs cancel or, for inputs of one sign, sin
 not zero.
 """
 
-
 APART, WIDTH = 100.0, 4.0
 """Distance and width of the clusters of `wide`.
 
 The largest numbers of a row share a cluster, so that more than one term of a softmax counts, and
 those of most other rows lie in other clusters.
 """
-
 
 TERMS = 32
 """Terms that are not zero in a product of two sparse inputs, as long as their longest dimension."""
@@ -120,14 +118,11 @@ def _hashed(values: torch.Tensor, key: int) -> torch.Tensor:
 
 ENTRIES = 64
 
-
 SHARE = 64
 """At most one entry in so many becomes an outlier."""
 
-
 NEEDS = "signed"
 """The distribution of outliers; a problem that does not admit it has none."""
-
 
 TOLD = (
     DISTRIBUTIONS["own"]

@@ -24,7 +24,6 @@ RANDOM = threading.RLock()
 """Held while torch's default generators and precision flags, which are global, are set for a run.
 """
 
-
 _NO_MEMORY = ("out of memory", "ALLOC_FAILED", "allocate memory", "not enough memory")
 
 
@@ -132,7 +131,6 @@ def _go_to(folder: str | None) -> None:
 
 _PRODUCTS = ("matmul", "conv", "rnn")
 
-
 _KEPT = (
     _Setting(torch.get_default_dtype, torch.set_default_dtype),
     _Setting(
@@ -151,7 +149,6 @@ _KEPT = (
     _Setting(sys.getrecursionlimit, sys.setrecursionlimit),
 )
 """What each problem has for itself."""
-
 
 _TAKEN_BACK = (
     _Setting(torch.is_grad_enabled, torch.set_grad_enabled),

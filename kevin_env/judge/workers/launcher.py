@@ -88,7 +88,6 @@ _PASSED = (
 )
 END_SECONDS = 10.0
 
-
 QUEUES = {"CUDA_DEVICE_MAX_CONNECTIONS": "4", "CUDA_DEVICE_MAX_COPY_CONNECTIONS": "1"}
 """Hardware queues of a candidate's context for kernels and for copies; CUDA's defaults are eight.
 
