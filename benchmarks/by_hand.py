@@ -88,7 +88,7 @@ def read_details(tool: str, submission: Path, problem: Path) -> str:
     """The details page as CSV, without extra metrics if the device lacks one.
 
     Raises:
-        NoAnswer: when there is none.
+        NoAnswer: if there is none.
     """
     profile = [
         tool,

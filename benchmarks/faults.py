@@ -49,7 +49,7 @@ KNOWN = {
     "compile": "import torch\nimport no_such_module\nclass ModelNew: pass\n",
 }
 """Submissions by expected category."""
-VICTIMS = ("candidate", "keeper", "judge", "fork server", "client")
+VICTIMS = ("candidate", "supervisor", "judge", "fork server", "client")
 SETTLE = 65.0
 """Seconds after which a judge removes an unlocked folder, with a margin."""
 PATIENCE = 60.0
@@ -66,8 +66,8 @@ def descendants(pid: int) -> dict[int, str]:
     below = {
         "client": "judge",
         "judge": "fork server",
-        "fork server": "keeper",
-        "keeper": "candidate",
+        "fork server": "supervisor",
+        "supervisor": "candidate",
     }
     while waiting:
         child, role = waiting.pop()

@@ -159,7 +159,7 @@ def readme(text: str) -> str:
 
 
 def documents() -> dict[Path, str]:
-    """Each file with figures, and what it should say."""
+    """Each file with figures, and its current text."""
     page = ROOT / "README.md"
     return {ROOT / "docs" / "figures.md": render("figures.md.j2"), page: readme(page.read_text())}
 

@@ -4,7 +4,7 @@ The policy is a Llama of 100 million weights that knows nothing at first. It is 
 minutes to imitate `kernel_mixture`, where a third of the kernels is right, and then by GRPO on the
 verdicts for what it writes: episodes of two turns with the usual prompts. Problems that the GRPO
 does not see are played before and after it. Rows are written after every step, and the
-run goes on from its last checkpoint when it is started again with the same `--out`.
+run continues from its last checkpoint if started again with the same `--out`.
 
     python benchmarks/grpo.py --out FOLDER --json FILE --minutes 9
     python benchmarks/grpo.py --out FOLDER --json FILE --minutes 7 --final
@@ -62,7 +62,7 @@ class Plan:
     problems: tuple[str, ...] = tuple(each for each in problem_names() if each not in HELD_OUT)
     held_out: tuple[str, ...] = HELD_OUT
     episodes: int = 8
-    """Of a problem in a batch."""
+    """Episodes per problem in a batch."""
     turns: int = 2
     together: int = 4
     """Problems in a batch."""
@@ -268,14 +268,14 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, required=True, help="a folder for policy and episodes")
     parser.add_argument("--json", type=Path, help="the file of results to write")
     parser.add_argument("--device", default="auto", help="that trains and judges")
-    parser.add_argument("--minutes", type=float, default=60, help="end after so long")
+    parser.add_argument("--minutes", type=float, default=60, help="end after this many minutes")
     parser.add_argument("--warm-minutes", type=float, default=4, help="of imitation")
     parser.add_argument("--steps", type=int, default=1000, help="batches of the GRPO, in total")
     parser.add_argument("--learning-rate", type=float, default=3e-5, help="of the GRPO")
     parser.add_argument(
         "--final", action="store_true", help="play the held-out problems at the end"
     )
-    parser.add_argument("--smoke", action="store_true", help="a toy, to see that it runs")
+    parser.add_argument("--smoke", action="store_true", help="a toy run, as a check")
     return parser.parse_args()
 
 

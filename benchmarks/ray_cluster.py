@@ -50,7 +50,7 @@ AT_ONCE = 24
 """Submissions that the client has open in `kills`."""
 DEVICES = (8, 32, 64, 128, 256, 512)
 ACTORS = 4
-"""Actors in `scale`; each stands for an equal part of the devices."""
+"""Actors in `scale`; each simulates an equal share of the devices."""
 SCALE_SECONDS = 40.0
 """Each number of devices but the last gets as many submissions as they can judge in this time."""
 
@@ -202,7 +202,7 @@ def overhead(count: int, results: Results) -> None:
 
 
 def scale(count: int, results: Results) -> None:
-    """Judgements a second of so many devices, and where the time goes."""
+    """Judgements per second of a number of devices, and where the time goes."""
     file = FOLDER / "results" / "throughput.h100.json"
     rows = {row["name"]: row["value"] for row in json.loads(file.read_text())["rows"]}
     seconds = 1 / rows["all_right"]

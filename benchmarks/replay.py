@@ -68,7 +68,7 @@ def write_episodes(path: Path, many: int, turns: int = 2) -> None:
 
 
 def measure(path: Path) -> dict[str, float]:
-    """Seconds from the start of the command until its screen shows what is waited for."""
+    """Seconds from the start of the command until its screen shows the expected text."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
     start = time.perf_counter()

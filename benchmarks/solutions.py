@@ -94,7 +94,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("names", nargs="*", help="L9, L9_5 or a whole id; all when left out")
+    parser.add_argument("names", nargs="*", help="L9, L9_5 or a whole id; by default all")
     parser.add_argument("--device", default="cpu", help="cpu, cuda or cuda:1")
     parser.add_argument("--language", choices=("cpp", "cuda", "triton"))
     parser.add_argument("--json", type=Path)

@@ -57,7 +57,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    # the virtual environment is not what is measured
+    # creating the virtual environment is not measured
     subprocess.run(
         ["make", ".venv/.installed"], cwd=options.checkout, stdout=sys.stderr, check=True
     )

@@ -207,7 +207,7 @@ def main() -> None:
         help="correct submissions a device: by default 64 on a GPU, 8 on a CPU",
     )
     parser.add_argument(
-        "--mix-count", type=int, help="the same of a mix: by default 256 on a GPU, 20 on a CPU"
+        "--mix-count", type=int, help="the same for a mix: by default 256 on a GPU, 20 on a CPU"
     )
     parser.add_argument("--devices", type=int, default=1, help="number of GPUs of the last pool")
     parser.add_argument("--json", type=Path)

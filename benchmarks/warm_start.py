@@ -117,7 +117,7 @@ class WarmStart:
         torch.cuda.empty_cache()  # the judge needs memory, too
 
     def _tokenizer(self) -> Any:
-        """Bytes, and what is frequent in our problems, prompts and solutions and in the mixture."""
+        """Bytes, and frequent pieces of our problems, prompts and solutions and of the mixture."""
         from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
         from transformers import PreTrainedTokenizerFast
 

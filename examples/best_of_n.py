@@ -1,4 +1,4 @@
-"""In every turn N replies are judged side by side, and the best of them is gone on with.
+"""In every turn, N replies are judged concurrently, and the episode continues with the best.
 
 OPENAI_API_KEY=... python examples/best_of_n.py MODEL [--base-url URL] [--problem ID] [--turns T]
 [--n N]
@@ -18,7 +18,7 @@ from kevin_env.settings import Settings
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Go on with the best of N replies.")
+    parser = argparse.ArgumentParser(description="Continue with the best of N replies.")
     parser.add_argument("model")
     parser.add_argument("--base-url")
     parser.add_argument("--problem", default="L1_36_RMSNorm_")
@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def best_of(episode: Episode, policy: Policy, n: int) -> Episode:
-    """The copy of the episode that took the best of the next turns."""
+    """The fork of the episode with the best next turn."""
     forks = [episode.fork(sample) for sample in range(n)]
     with ThreadPoolExecutor(n) as threads:
         replies = threads.map(

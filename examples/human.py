@@ -2,8 +2,8 @@
 
 python examples/human.py [PROBLEM]
 
-Each turn takes the path of a .py file, `edit` for $EDITOR, or a reply that is typed in. Ctrl-D ends
-the episode.
+Each turn takes the path of a .py file, `edit` for $EDITOR, or a typed reply. Ctrl-D ends the
+episode.
 """
 
 import sys

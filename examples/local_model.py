@@ -2,9 +2,8 @@
 
 python examples/local_model.py [FOLDER_OR_HUB_NAME]
 
-Without an argument it makes a tiny model with random weights first. That one writes gibberish,
-never a kernel, but takes the same way as a real one. Needs transformers: pip install
-'.[local]'
+Without an argument it makes a tiny model with random weights first. It writes gibberish, never a
+kernel, but is used like a real one. Needs transformers: pip install '.[local]'
 """
 
 import sys

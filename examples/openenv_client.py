@@ -3,7 +3,7 @@
 kevin-env serve
 OPENAI_API_KEY=... python examples/openenv_client.py MODEL [--base-url URL] [--server URL] [--tools]
 
-Prints what each turn is worth. Needs pip install '.[openenv]', or only the client: pip install
+Prints the return of each turn. Needs pip install '.[openenv]', or only the client: pip install
 ./kevin_env/integrations/openenv, and `kernel_env` for `kevin_env.integrations.openenv` below.
 """
 
@@ -36,7 +36,7 @@ def samples(
 
 
 def play_by_tools(env: Any, complete: Callable[..., Any], **task: Any) -> Iterator[dict[str, Any]]:
-    """Lets a model call the tools of the server until it stops. The results of its turns."""
+    """Lets a model call the tools of the server until it stops; returns the results of its turns."""
     env.reset(**task)
     tools = [
         {

@@ -26,7 +26,7 @@ from kevin_env.recorder import Recorder
 
 KEVIN = Path(__file__).parent / "configs" / "kevin.toml"
 TURNS = 4
-"""Kevin's in training; in tests it had eight."""
+"""Kevin's number in training; its evaluation had eight."""
 PROMPT_TOKENS = 8_192
 REPLY_TOKENS = 16_384
 

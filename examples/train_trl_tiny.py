@@ -1,5 +1,5 @@
 """GRPO on a policy of a few thousand weights, with scores from real judgements: a training run that
-fits anywhere.
+fits on any machine.
 
 python examples/train_trl_tiny.py [--device cpu] [--steps 8]
 
@@ -42,8 +42,8 @@ def words(on_gpu: bool) -> list[str]:
 
 
 def make_tokenizer(words: Sequence[str], chat_template: str = CHAT) -> Any:
-    """A tokenizer that knows `PAD`, `END` and `words`, each as one token; all else is unknown to
-    it.
+    """A tokenizer that knows `PAD`, `END` and `words`, each as one token; everything else is
+    unknown.
     """
     from tokenizers import Tokenizer, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
@@ -57,7 +57,7 @@ def make_tokenizer(words: Sequence[str], chat_template: str = CHAT) -> Any:
 
 
 def make_model(tokenizer: Any, seed: int = 0) -> Any:
-    """A model with random weights, nearly as likely to say any one word as any other."""
+    """A model with random weights, for which all words are about equally likely."""
     import torch
     from transformers import Qwen3Config, Qwen3ForCausalLM
 
@@ -88,7 +88,7 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=8, help="in a group")
     parser.add_argument("--record", help="a trajectory file to write")
     arguments = parser.parse_args()
-    # It knows a handful of kernels, so that it has to give one again.
+    # It knows only a few kernels, so it must repeat some.
     settings = Settings(max_turns=2, device=arguments.device, pay_repeats=True)
     recorder = Recorder(arguments.record) if arguments.record else None
     tokenizer = make_tokenizer(words(on_gpu=arguments.device != "cpu" and gpu_present()))

@@ -50,18 +50,18 @@ class KevinLoop(AgentLoopBase):
         logprobs: list[float] | None = []
         session = uuid4().hex
         while True:
-            said = await self.server_manager.generate(
+            output = await self.server_manager.generate(
                 request_id=session, prompt_ids=tokens, sampling_params=sampling_params
             )
             merged, mask, logprobs = await self.ct_merge_assistant_token(
                 tokens,
-                said.token_ids,
+                output.token_ids,
                 mask,
-                logprobs if said.log_probs else None,
-                assistant_logprobs=said.log_probs or None,
+                logprobs if output.log_probs else None,
+                assistant_logprobs=output.log_probs or None,
             )
             tokens = merged.token_ids
-            text = self.tokenizer.decode(said.token_ids, skip_special_tokens=True)
+            text = self.tokenizer.decode(output.token_ids, skip_special_tokens=True)
             turn = await submit_async(episode, make_reply(text))
             if episode.done or len(mask) >= self.rollout_config.response_length:
                 break

@@ -65,7 +65,7 @@ def samples_of(episode: Trajectory, batch: str = "") -> tuple[TurnSample, ...]:
     """The samples of one episode, finished or not, one per turn in order.
 
     Args:
-        episode: what was recorded.
+        episode: the recorded episode.
         batch: see `group_of`.
     """
     group, returns = group_of(episode, batch), returns_of(episode)

@@ -232,7 +232,7 @@ def choose_pairs(
     There are none for `zero` and `one`.
 
     Args:
-        problem: the problem of the prompt. Pairs that would give its answer away are left out.
+        problem: the problem of the prompt. Pairs that would reveal its answer are excluded.
         language: the language that the prompt asks for.
         settings: how many pairs, and from which index.
         room: the tokens available.

@@ -118,7 +118,7 @@ def measured(problem: Problem) -> Measured | None:
     """The measurements of a problem; None if there are none.
 
     Raises:
-        ProblemError: if the file of figures beside the problem's level cannot be read.
+        ProblemError: if the file of measurements cannot be read.
     """
     if problem.level is None or not problem.path:
         return None

@@ -203,7 +203,7 @@ def _score_line(scores: Sequence[float]) -> str:
 
 
 def _line_of(code: str, number: int | None) -> str:
-    """A line of the submission with its number; empty where there is none."""
+    """A line of the submission with its number; empty if there is none."""
     lines = code.split("\n")
     line = lines[number - 1].strip() if number and number <= len(lines) else ""
     return f"{number}: {inline(line, LINE_LIMIT)}" if line else ""

@@ -56,11 +56,11 @@ class Ceilings(Frozen):
     """Measured limits of a device."""
 
     reading: Positive
-    """Bytes a second when it only reads."""
+    """Bytes per second when it only reads."""
     copying: Positive
-    """Bytes a second when it copies, read and written ones together."""
+    """Bytes per second when it copies, read and written ones together."""
     rates: dict[Arithmetic, Positive]
-    """FLOPs a second of products; those of `fp32` stand for all other operations."""
+    """FLOPs per second of products; the rate of `fp32` applies to all other operations."""
 
     @property
     def writing(self) -> float:
@@ -96,19 +96,19 @@ class Roofline(Frozen):
     bound: Literal["memory", "compute"]
     """The limit that binds there."""
     memory_ceiling: float
-    """Bytes a second of this task's mix of reads and writes, as measured on the device."""
+    """Bytes per second of this task's mix of reads and writes, as measured on the device."""
     compute_ceiling: float
-    """FLOPs a second of this task's mix of arithmetic, likewise."""
+    """FLOPs per second of this task's mix of arithmetic, likewise."""
     bandwidth: float
-    """Bytes a second that the call reached."""
+    """Bytes per second that the call reached."""
     rate: float
-    """FLOPs a second that the call reached."""
+    """FLOPs per second that the call reached."""
     fraction: float
     """Of the roofline that the call reached: 1 is on it. Not bounded; scores pay it up to 1."""
 
     @property
     def intensity(self) -> float | None:
-        """FLOPs for each byte; None where nothing is moved."""
+        """FLOPs per byte; None if nothing is moved."""
         return self.flops / self.bytes if self.bytes else None
 
     @property

@@ -104,7 +104,8 @@ class KevinVectorEnv(VectorEnv[Texts, Texts, NDArray[Any]]):
         """Begins all conversations, or those of `options["reset_mask"]`.
 
         Args:
-            seed: one for each; a single number s means s, s+1, ...; None goes on from the last one.
+            seed: one for each; a single number s means s, s+1, ...; None continues from the last
+                one.
             options: `problem` for all, or a list of N, one for each; `reset_mask`, a bool array of
                 N.
 
@@ -167,7 +168,7 @@ class KevinVectorEnv(VectorEnv[Texts, Texts, NDArray[Any]]):
         return tuple(env.get_wrapper_attr(name) for env in self.envs)
 
     def render(self) -> tuple[str | None, ...]:
-        """As `KevinEnv.render`, for each."""
+        """`KevinEnv.render` of each environment."""
         return tuple(env.render() for env in self.envs)
 
     def close_extras(self, **kwargs: Any) -> None:

@@ -148,7 +148,7 @@ class _Stream:
     device = _INDEX
 
     def elapsed_time(self, end: object) -> float:
-        """Always 0: code that tunes by itself compiles all kernels and takes any."""
+        """Always 0, so that code with its own tuning compiles all kernels."""
         return 0.0
 
     def __getattr__(self, name: str) -> Callable[..., None]:

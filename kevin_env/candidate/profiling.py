@@ -26,7 +26,7 @@ _ON_DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
 
 
 def profile_calls(call: Callable[[], object], device: torch.device, folder: Path) -> dict[str, Any]:
-    """Calls a few times and returns what was recorded, as JSON; times in seconds, over all calls.
+    """Profiles a few calls and returns the records as JSON; times in seconds, over all calls.
 
     Args:
         call: One call of the model.

@@ -1,6 +1,6 @@
-"""Processes beside the submission, in its sandbox: forks, profilers, disassemblers.
+"""Other processes in the sandbox of the submission: forks, profilers, disassemblers.
 
-A program may stop at points until it may go on. Both sides communicate by files in the program's
+A program can stop at points until it is released. Both sides communicate by files in the program's
 folder, since descriptors may not outlive a tool that starts it. A submission can create such files,
 too: then it only continues sooner, or seems further along than it is. Each step has a deadline in
 any case.
@@ -48,7 +48,8 @@ def in_forks(
     """Runs functions at once, each in a fork of this process.
 
     Returns:
-        The result of each: 1 if it raised, negative for a signal, None if it was late and killed.
+        The result of each: 1 if it raised, negative for a signal, None if it timed out and was
+        killed.
     """
     deadline = time.monotonic() + seconds
     copies: list[int] = []
@@ -109,7 +110,7 @@ def kill_session(leader: int) -> None:
 
 
 def hold(folder: Path, point: str) -> None:
-    """In the program: reports that it reached a point, and waits until it may go on."""
+    """In the program: reports that it reached a point, and waits until it is released."""
     (folder / f"at-{point}").touch()
     while not (folder / f"past-{point}").exists():
         time.sleep(STEP)
@@ -135,7 +136,7 @@ class Program:
             )  # fmt: skip
 
     def follow(self, seconds: float, limit: int, past: str = "", to: str = "") -> Message:
-        """Lets it pass a point and waits until it reaches the next one, ends, or is late.
+        """Releases it from a point and waits until it reaches the next one, ends, or times out.
 
         Args:
             seconds: Then its whole session is killed.

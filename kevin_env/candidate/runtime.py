@@ -131,7 +131,7 @@ class Runtime(LoadedModel, programs.Orders):
     def rehearse(
         self, job: Message, folder: str, seconds: float, environment: dict[str, str]
     ) -> Message:
-        """Runs the submission in a fork, which leaves what it compiles in the caches."""
+        """Runs the submission in a fork, to fill the compilation caches."""
 
         def run() -> int:
             return standalone.run_job(job, Path(folder), self.channel)

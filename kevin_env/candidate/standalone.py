@@ -2,7 +2,7 @@
 
 The judge writes `job.json` to its folder and, except for jobs that only load, `call.json`, with
 weights and inputs in files beside them. The model is constructed, warmed up, and called once
-between the marks that profilers look for. A program that holds stops at `ready`, `loaded` and
+between the marks that profilers look for. With `hold`, the program stops at `ready`, `loaded` and
 `warm`.
 """
 

@@ -116,7 +116,7 @@ class Channel:
         return message
 
     def pending(self, seconds: float = 0.0) -> bool:
-        """Whether unread bytes have arrived, or arrive within so many seconds."""
+        """Whether there are unread bytes, or some arrive within `seconds`."""
         return bool(self._buffer) or self._readable(seconds)
 
     def ended(self) -> bool:

@@ -95,7 +95,7 @@ class _Reader:
         while self.open and self.open[-1] != _CLOSES[mark]:
             self.broken = True
             if mark != "}" or "{" not in self.open:
-                return  # one too many; only a brace ends what was left open inside it
+                return  # a surplus bracket; only a brace closes brackets left open inside it
             self.open.pop()
         if self.open:
             self.open.pop()

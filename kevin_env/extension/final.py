@@ -60,7 +60,7 @@ KEYWORDS, _TYPES, _CALLED, _UNCERTAIN, _FLOATS, _INTEGERS = (
     frozenset(words.split()) for words in _WORDS.values()
 )
 """`called`: calls mean the same, though the full headers add overloads for their own types.
-`uncertain`: these need a header, or depend on more than the words beside them.
+`uncertain`: these need a header, or depend on more than the adjacent words.
 """
 _BROUGHT = {"cfloat": _FLOATS, "float.h": _FLOATS, "climits": _INTEGERS, "limits.h": _INTEGERS}
 """What including a header declares."""

@@ -54,9 +54,9 @@ class Requests:
     """The requests of a server, by ID. Use it in the server's event loop.
 
     Args:
-        pool: does the work.
-        device: stands in for `auto`.
-        at_once: requests in progress.
+        pool: judges the requests.
+        device: replaces `auto`.
+        at_once: limit of requests in progress.
         require_sandbox: whether every request requires a complete sandbox.
     """
 

@@ -43,7 +43,7 @@ def batch_scalars(
     """The scalars of one batch by name, such as `Kernel/CorrectRate`, without undefined ones.
 
     Args:
-        episodes: of any number of problems, weighted equally. Those without a turn are left out.
+        episodes: of any number of problems, weighted equally. Those without a turn are skipped.
         advantages: one per training sample, as the training loop computed them.
 
     Raises:

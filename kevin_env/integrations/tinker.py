@@ -53,8 +53,7 @@ from kevin_env.selection import ProblemSource, find_problems, problem_source
 from kevin_env.settings import Settings
 
 # pyright: reportMissingImports=false, reportAttributeAccessIssue=false
-# Its pins exclude those of the tools that check types, which take `tinker` for the module beside
-# this one.
+# Its pins conflict with those of the type checkers, which take `tinker` for this module.
 
 
 class KernelEnv(Env):
@@ -177,7 +176,7 @@ def _metrics(turn: Turn) -> Metrics:
 
 
 # pyright: reportMissingImports=false
-# Its pins exclude those of the tools that check types.
+# Its pins conflict with those of the type checkers.
 
 
 __all__ = [

@@ -11,7 +11,7 @@ reasoning, and its discounted return as its reward.
 """
 
 # pyright: reportMissingImports=false
-# Its pins exclude those of the tools that check types.
+# Its pins conflict with those of the type checkers.
 
 import asyncio
 from collections.abc import Iterator, Sequence

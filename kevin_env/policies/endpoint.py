@@ -70,7 +70,7 @@ class Endpoint:
             first = error.errors(include_input=False, include_url=False)[0]
             where = ".".join(map(str, first["loc"])) or "the whole"
             return self.error(
-                f"{self.host} answered with what is no chat completion ({where}: {first['msg']})"
+                f"{self.host} did not answer with a chat completion ({where}: {first['msg']})"
             )
         return self.error(
             f"{self.host} gave an answer that cannot be used ({type(error).__name__}: {error})"

@@ -109,8 +109,8 @@ def may_hold_a_kernel(tree: ast.Module) -> bool:
 def cpp_operations(text: str, glue: bool = False) -> Iterator[tuple[int, str]]:
     """Calls of torch's operations and of vendors' libraries in a C++ or CUDA source.
 
-    With `glue`, those of torch are left out: a name does not show how large a tensor is. Yields
-    lines, counted from 0, and names as written; nothing for a string that is no such source.
+    With `glue`, those of torch are excluded: a name does not show the size of a tensor. Yields
+    lines, counted from 0, and names as written; nothing for any other string.
     """
     if "{" not in text or ";" not in text or not pattern("cpp_marks").search(text):
         return

@@ -96,7 +96,7 @@ def earned(score: float, before: float | None) -> float:
     score stays, so that repeating a failure has a cost.
 
     Args:
-        score: the score of the turn by itself.
+        score: the score of the turn.
         before: what this code has earned so far; None for new code.
     """
     return score if before is None else min(score, max(score - before, 0.0))
