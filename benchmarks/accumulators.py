@@ -82,7 +82,7 @@ def touched(case: Case, skeleton: tree.Skeleton, tensors: list[torch.Tensor], ru
 
 def wrong(answer: Any, expected: Expected, case: Case) -> str | None:
     """The fault that a verdict finds in an answer; empty if it is bitwise the reference's."""
-    references, outputs = tree.take_apart(expected.output)[1], tree.take_apart(answer)[1]
+    references, outputs = tree.flatten(expected.output)[1], tree.flatten(answer)[1]
     if all(torch.equal(a, b) for a, b in zip(outputs, references, strict=True)):
         return ""
     for i, (reference, oracle) in enumerate(
@@ -102,7 +102,7 @@ def judged(problem: Problem, device: torch.device) -> dict[str, dict[str, str | 
         case.draw_weights(seed_from(SECRET, case.name, "weights"))
         skeleton, tensors = case.draw_inputs("own", 0)
         case.find_randomness(skeleton, tensors)
-        outputs = tree.take_apart(case.answer(skeleton, tensors, 1))[1]
+        outputs = tree.flatten(case.answer(skeleton, tensors, 1))[1]
         whole = all(t.dtype == torch.float32 for t in (*tensors, *outputs) if t.is_floating_point())
         if (
             case.stochastic

@@ -94,7 +94,7 @@ def count(problem: Problem) -> Counted:
     with Operators() as operators:
         output = call()
     weights = case.model.state_dict().values()
-    moved = (*inputs, *weights, *tree.take_apart(output)[1])
+    moved = (*inputs, *weights, *tree.flatten(output)[1])
     return Counted(tuple(operators.names), _dtypes(inputs), _dtypes(moved))
 
 

@@ -36,7 +36,7 @@ def samples(
 
 
 def play_by_tools(env: Any, complete: Callable[..., Any], **task: Any) -> Iterator[dict[str, Any]]:
-    """Lets a model call the tools of the server until it stops; returns the results of its turns."""
+    """Lets a model call the tools of the server until it stops; the results of its turns."""
     env.reset(**task)
     tools = [
         {

@@ -98,7 +98,7 @@ class LoadedModel:
         self.recorder = Recorder(self.path, self.kernels, **record) if record else None
         recorded = self.recorder.watch() if self.recorder and self.context else nullcontext()
         with torch.no_grad(), weights.Creation() as creation, recorded:
-            model = self._model(*tree.put_together(init, init_tensors))
+            model = self._model(*tree.unflatten(init, init_tensors))
         order = creation.names(model) if isinstance(model, nn.Module) else []
         if isinstance(model, nn.Module):
             model.to(self.device)
@@ -130,7 +130,7 @@ class LoadedModel:
         """
         reseed(seed)
         inbox = self.regions["inbox"]
-        self.arguments = tree.put_together(inputs, [inbox.tensor(spec) for spec in specs])
+        self.arguments = tree.unflatten(inputs, [inbox.tensor(spec) for spec in specs])
         return {}
 
     def synchronize(self) -> None:

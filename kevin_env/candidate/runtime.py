@@ -146,7 +146,7 @@ class Runtime(LoadedModel, programs.Orders):
     def _claim(self, output: Any) -> Message:
         """The place of an output; tensors that the judge cannot read are copied to the outbox."""
         try:
-            skeleton, tensors = tree.take_apart(output)
+            skeleton, tensors = tree.flatten(output)
         except tree.Unsupported as error:
             return {"unsupported": str(error)}
         places, free = list[Message](), 0

@@ -75,7 +75,7 @@ def _construct(runtime: LoadedModel, job: dict[str, Any], call: dict[str, Any]) 
 
 def _call(runtime: LoadedModel) -> list[torch.Tensor]:
     with torch.no_grad():
-        _, tensors = tree.take_apart(runtime.model(*runtime.arguments))
+        _, tensors = tree.flatten(runtime.model(*runtime.arguments))
     runtime.synchronize()
     return [tensor.clone() for tensor in tensors]
 

@@ -20,7 +20,7 @@ class Unsupported(TypeError):
     """A value that is neither a tensor, a scalar nor a container of these."""
 
 
-def take_apart(value: Any) -> tuple[Skeleton, list[torch.Tensor]]:
+def flatten(value: Any) -> tuple[Skeleton, list[torch.Tensor]]:
     """Splits a tree into its skeleton and its tensors, in order.
 
     Raises:
@@ -30,12 +30,12 @@ def take_apart(value: Any) -> tuple[Skeleton, list[torch.Tensor]]:
     return _walk(value, tensors), tensors
 
 
-def put_together(skeleton: Skeleton, tensors: list[torch.Tensor]) -> Any:
-    """Inverts `take_apart`, with these tensors."""
+def unflatten(skeleton: Skeleton, tensors: list[torch.Tensor]) -> Any:
+    """Inverts `flatten`, with these tensors."""
     tag, value = next(iter(skeleton.items()))
     if tag == "t":
         return tensors[value]
-    return _decode(tag, value, lambda child: put_together(child, tensors))
+    return _decode(tag, value, lambda child: unflatten(child, tensors))
 
 
 def leaves(skeleton: Skeleton, path: Path = "") -> list[tuple[Path, Skeleton]]:

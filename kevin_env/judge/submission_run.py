@@ -337,7 +337,7 @@ class SubmissionRun:
         first = self.draw("own")
         self._apply_properties(case, first)
         answer = case.answer(first.skeleton, first.image.tensors, first.seed)
-        self.outputs = [output.to("meta") for output in tree.take_apart(answer)[1]]
+        self.outputs = [output.to("meta") for output in tree.flatten(answer)[1]]
         tensors = (*first.image.tensors, *model_tensors(case), *self.outputs)
         self._largest = max((t.numel() for t in tensors), default=0)
         self._recorded, self._record = recorded, None

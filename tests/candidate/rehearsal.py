@@ -95,8 +95,8 @@ class ModelNew(nn.Module):
 
 def case(size: int) -> dict[str, Any]:
     """What the judge would send for a case of this size."""
-    init, _ = tree.take_apart([size])
-    inputs, tensors = tree.take_apart([torch.empty(size, device="meta"), torch.float16])
+    init, _ = tree.flatten([size])
+    inputs, tensors = tree.flatten([torch.empty(size, device="meta"), torch.float16])
     spec = spec_of(tensors[0], 0)
     settings: dict[str, Any] = {
         "parameters": ["of_another_name"],

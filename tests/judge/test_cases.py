@@ -169,7 +169,7 @@ def test_shapes_types_strides_and_scalars_are_those_of_the_cases(inputs: str) ->
         told, stage = spec.orders["construct"], spec.orders["stage"]
         assert stage["inputs"] == skeleton
         assert forms(stage["specs"]) == forms(Image(tensors, CPU).specs)
-        assert told["init"] == tree.take_apart(case.init_inputs)[0]
+        assert told["init"] == tree.flatten(case.init_inputs)[0]
         assert forms(told["tensors"]) == [("int64", [len(case.init_inputs[1])], [1])]
         assert {key: forms([spec]) for key, spec in told["state"].items()} == {
             key: forms(Image([tensor], CPU).specs) for key, tensor in case.state().items()
@@ -189,7 +189,7 @@ def test_a_call_is_as_large_as_its_inputs_and_outputs() -> None:
     case = Case(of, "main", CPU)
     case.draw_weights(1)
     skeleton, tensors = case.draw_inputs("own", 1)
-    outputs = tree.take_apart(case.answer(skeleton, tensors, 1))[1]
+    outputs = tree.flatten(case.answer(skeleton, tensors, 1))[1]
     assert shape_specs(of)[0].call == image_size(tensors) + image_size(outputs)
     looks = Problem(
         **{**of.model_dump(), "source": of.source.replace("x * self.scale", "x[x > 0]")}

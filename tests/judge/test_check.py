@@ -33,7 +33,7 @@ def call(value: Any, **claimed: Any) -> Answer:
     """The call that an honest candidate would have told of `value`; `claimed` replaces fields of
     every tensor.
     """
-    skeleton, tensors = tree.take_apart(value)
+    skeleton, tensors = tree.flatten(value)
     return answer(CallClaim(skeleton=skeleton, tensors=[]), [output(t, **claimed) for t in tensors])
 
 

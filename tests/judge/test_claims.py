@@ -41,10 +41,10 @@ OUTPUT = {"y": torch.ones(2, 3), "n": 3, "z": (torch.zeros(1, 4), 0.5, None, tor
 GOOD = {
     "claims": [
         {
-            "skeleton": tree.take_apart(OUTPUT)[0],
+            "skeleton": tree.flatten(OUTPUT)[0],
             "tensors": [
                 {**spec_of(t, 512 * i), "device": "cpu", "in": "outbox"}
-                for i, t in enumerate(tree.take_apart(OUTPUT)[1])
+                for i, t in enumerate(tree.flatten(OUTPUT)[1])
             ],
         }
     ]
@@ -53,7 +53,7 @@ GOOD = {
 
 def mappings() -> Mappings:
     outbox = Region(torch.full((4096,), 0xFF, dtype=torch.uint8))
-    for i, tensor in enumerate(tree.take_apart(OUTPUT)[1]):
+    for i, tensor in enumerate(tree.flatten(OUTPUT)[1]):
         outbox.tensor(spec_of(tensor, 512 * i)).copy_(tensor)
     return Mappings(Region(torch.zeros(4096, dtype=torch.uint8)), outbox, CPU)
 

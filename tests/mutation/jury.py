@@ -118,7 +118,7 @@ def gather_evidence(mutants: list[Mutant], samples: Iterable[Sample]) -> list[Ev
                 given = (
                     sample.outputs
                     if mutant.original is None
-                    else tree.take_apart(mutant.original(sample))[1]
+                    else tree.flatten(mutant.original(sample))[1]
                 )
                 originals[key] = given
             _weigh(evidence, sample, originals[key], mutant)
@@ -148,7 +148,7 @@ def _run(
     mutant: Mutant, sample: Sample, seconds: float = SECONDS
 ) -> tuple[tree.Skeleton, list[torch.Tensor]]:
     with _limited(seconds):
-        return tree.take_apart(mutant.answer(sample))
+        return tree.flatten(mutant.answer(sample))
 
 
 def _weigh(

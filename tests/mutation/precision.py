@@ -146,7 +146,7 @@ def _weights(sample: Sample, narrower: Rounding) -> Any:
 
 def _output(sample: Sample, narrower: Rounding) -> Any:
     rounded = [_narrowed(output, narrower) for output in sample.outputs]
-    return tree.put_together(sample.shape, rounded)
+    return tree.unflatten(sample.shape, rounded)
 
 
 def _narrowed(tensor: torch.Tensor, narrower: Rounding) -> torch.Tensor:
@@ -166,7 +166,7 @@ def _meets(mutant: Mutant, sample: Sample) -> bool:
 
 
 def _changes(mutant: Mutant, sample: Sample) -> bool:
-    found = tree.take_apart(mutant.answer(sample))[1]
+    found = tree.flatten(mutant.answer(sample))[1]
     return any(not torch.equal(a, b) for a, b in zip(found, sample.outputs, strict=True))
 
 

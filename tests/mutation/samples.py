@@ -117,11 +117,11 @@ class Sampler:
             distribution, seed_from(self.secret, case.name, distribution, number)
         )
         expected = case.expect(skeleton, tensors, number)
-        shape, outputs = tree.take_apart(expected.output)
+        shape, outputs = tree.flatten(expected.output)
         others = case.draw_inputs(
             distribution, seed_from(self.secret, case.name, distribution, number + ELSEWHERE)
         )
-        other = tree.take_apart(case.answer(*others, number))[1]
+        other = tree.flatten(case.answer(*others, number))[1]
         return Sample(
             case, distribution, number, skeleton, tensors, shape, outputs, oracles_of(expected, outputs), other,
             last or other, expected,

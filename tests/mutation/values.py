@@ -51,7 +51,7 @@ def value_mutants(sample: Sample) -> Iterator[Mutant]:
 def _changed(sample: Sample, name: str, number: int, change: Change) -> object:
     outputs = [output.clone(memory_format=torch.contiguous_format) for output in sample.outputs]
     change(outputs[number], sample, number, random.Random(f"{name}/{number}/{sample.number}"))
-    return tree.put_together(sample.shape, outputs)
+    return tree.unflatten(sample.shape, outputs)
 
 
 def _unread(sample: Sample, i: int, axis: int, part: str) -> object:

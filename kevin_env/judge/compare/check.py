@@ -42,7 +42,7 @@ def check_answer(
         return _incorrect(Mismatch("early_done", text), input_set)
     if answer.claim.unsupported is not None:
         return _incorrect(Mismatch("type", answer.claim.unsupported), input_set)
-    skeleton, references = tree.take_apart(expected.output)
+    skeleton, references = tree.flatten(expected.output)
     claimed = in_order_of(skeleton, answer.claim.skeleton)
     theirs, ours = tree.leaves(claimed), tree.leaves(skeleton)
     if len(theirs) != len(ours):
@@ -187,7 +187,7 @@ def oracles_of(expected: Expected, references: list[torch.Tensor]) -> list[torch
 
 def alike(output: Any | None, references: list[torch.Tensor]) -> list[torch.Tensor | None]:
     """The tensors of another output of the reference; None for each that has another shape."""
-    found = [] if output is None else tree.take_apart(output)[1]
+    found = [] if output is None else tree.flatten(output)[1]
     if len(found) != len(references):
         return [None] * len(references)
     return [o if o.shape == r.shape else None for o, r in zip(found, references, strict=True)]
@@ -254,4 +254,4 @@ def _describe(skeleton: tree.Skeleton) -> str:
         return f"a {tag} of ({', '.join(map(_describe, value))})"
     if tag == "dict":
         return f"a dict with {', '.join(repr(key) for key, _ in value) or 'nothing'}"
-    return "a tensor" if tag == "t" else repr(tree.put_together(skeleton, []))
+    return "a tensor" if tag == "t" else repr(tree.unflatten(skeleton, []))

@@ -310,6 +310,6 @@ def require_skeletons(claims: list[CallClaim]) -> None:
 def _require_skeleton(claim: CallClaim) -> None:
     """A skeleton must be what taking its tree apart gives: each tensor named once, in order."""
     tensors = [torch.empty(0)] * len(claim.tensors)
-    skeleton, named = tree.take_apart(tree.put_together(claim.skeleton, tensors))
+    skeleton, named = tree.flatten(tree.unflatten(claim.skeleton, tensors))
     if skeleton != claim.skeleton or len(named) != len(tensors):
         raise ValueError("a skeleton does not match its tensors")

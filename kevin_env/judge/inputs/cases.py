@@ -146,14 +146,14 @@ def plan(
 
 def model_tensors(case: Case) -> list[torch.Tensor]:
     """The tensors of a candidate's model: the reference's tensor arguments, then its state."""
-    return [*tree.take_apart(case.init_inputs)[1], *case.state().values()]
+    return [*tree.flatten(case.init_inputs)[1], *case.state().values()]
 
 
 def construction(
     case: Case, specs: list[Spec], seed: int, compiled: bool = False
 ) -> dict[str, Any]:
     """The fields of the order `construct`; `specs` are the places of `model_tensors`."""
-    init, tensors = tree.take_apart(case.init_inputs)
+    init, tensors = tree.flatten(case.init_inputs)
     count = len(tensors)
     return {
         "init": init, "tensors": specs[:count],
@@ -166,7 +166,7 @@ def construction(
 def _is_finite(case: Case, distribution: str, seed: int) -> bool:
     skeleton, tensors = case.draw_inputs(distribution, seed)
     try:
-        return all_finite(tree.take_apart(case.answer(skeleton, tensors, seed))[1])
+        return all_finite(tree.flatten(case.answer(skeleton, tensors, seed))[1])
     except ProblemError:
         if distribution == "own":
             raise
@@ -281,6 +281,6 @@ def _shape_spec(problem: Problem, name: str) -> ShapeSpec | None:
 
 def _answer_bytes(case: Case, skeleton: tree.Skeleton, inputs: list[torch.Tensor]) -> int:
     try:
-        return image_size(tree.take_apart(case.answer(skeleton, inputs, 0))[1])
+        return image_size(tree.flatten(case.answer(skeleton, inputs, 0))[1])
     except Exception:  # the shapes depend on values
         return 0

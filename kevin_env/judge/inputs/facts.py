@@ -30,7 +30,7 @@ def find_facts(problem: Problem, device: torch.device, info: DeviceInfo, options
         case.draw_weights(SEED)
         usable = usable_distributions(case, SEED, options.inputs)
         drawn = case.draw_inputs("own", SEED)
-        output = tree.take_apart(case.expect(*drawn, SEED).output)[1]
+        output = tree.flatten(case.expect(*drawn, SEED).output)[1]
         cases.append(_case_facts(case, drawn, output, overrides_of(problem, case.name)))
     timed = case
     return Facts(
@@ -55,7 +55,7 @@ def _case_facts(
     skeleton, tensors = drawn
     stated = [structure.stated() for structure in case.structures]
     names = list(inspect.signature(case.module.Model.forward).parameters)[1:]
-    inputs = tree.put_together(skeleton, tensors)
+    inputs = tree.unflatten(skeleton, tensors)
     told = [_input_facts(_name(names, i), value, tensors, stated) for i, value in enumerate(inputs)]
     return CaseFacts(
         name=case.name,

@@ -161,7 +161,7 @@ class Case:
         with reference_code(self.problem, "get_inputs"), RANDOM, self.device, no_grad():
             reseed(seed)
             with self.process_state:
-                skeleton, tensors = tree.take_apart(list(self.module.get_inputs()))
+                skeleton, tensors = tree.flatten(list(self.module.get_inputs()))
             tensors = [tensor.to(self.device) for tensor in tensors]
         if distribution == "own":
             return skeleton, tensors
@@ -199,11 +199,11 @@ class Case:
     def answer(self, skeleton: tree.Skeleton, tensors: list[torch.Tensor], seed: int) -> Any:
         """The reference's output alone; arguments as for `expect`."""
         copies = [tensor.clone() for tensor in tensors]  # a reference may write to its inputs
-        return self._call(self.model, tree.put_together(skeleton, copies), seed)
+        return self._call(self.model, tree.unflatten(skeleton, copies), seed)
 
     def runner(self, skeleton: tree.Skeleton, tensors: list[torch.Tensor]) -> Callable[[], Any]:
         """A call of the reference, ready to be counted or timed. It may write to the tensors."""
-        return partial(self._call, self.model, tree.put_together(skeleton, tensors))
+        return partial(self._call, self.model, tree.unflatten(skeleton, tensors))
 
     def find_randomness(self, skeleton: tree.Skeleton, tensors: list[torch.Tensor]) -> None:
         """Sets `stochastic`: whether the reference draws random numbers, as no oracle can.
@@ -216,15 +216,13 @@ class Case:
         with RANDOM:
             seed_torch(2)
             before = generators(self.device)
-            other = tree.take_apart(self.answer(skeleton, tensors, 2))[1]
+            other = tree.flatten(self.answer(skeleton, tensors, 2))[1]
             moved = differ(before, generators(self.device))
-        one = tree.take_apart(self.answer(skeleton, tensors, 1))[1]
+        one = tree.flatten(self.answer(skeleton, tensors, 1))[1]
         if not differ(one, other):
             self.stochastic = False
             return
-        further = (
-            tree.take_apart(self.answer(skeleton, tensors, 1))[1] for _ in range(FURTHER_CALLS)
-        )
+        further = (tree.flatten(self.answer(skeleton, tensors, 1))[1] for _ in range(FURTHER_CALLS))
         calls = itertools.chain([other], further)
         self.stochastic = moved or not all(all(map(rounded_otherwise, one, call)) for call in calls)
 
@@ -236,7 +234,7 @@ class Case:
             return None
 
         def make() -> Any:
-            doubled = tree.put_together(skeleton, [_doubled(t) for t in tensors])
+            doubled = tree.unflatten(skeleton, [_doubled(t) for t in tensors])
             return self._call(oracle, doubled, seed)
 
         output = self._if_possible(make)

@@ -41,7 +41,7 @@ def find_inert(case: Case) -> set[str]:
 
 def _felt(case: Case, base: InputSet, tensors: list[torch.Tensor]) -> bool:
     try:
-        outputs = tree.take_apart(case.answer(base.skeleton, tensors, 0))[1]
+        outputs = tree.flatten(case.answer(base.skeleton, tensors, 0))[1]
     except ProblemError:
         return True
     if len(outputs) != len(base.outputs):

@@ -94,7 +94,7 @@ class InputSet:
         """
         skeleton, tensors = inputs_of(case, distribution, number)
         expected = case.expect(skeleton, tensors, seed_from(SECRET, "call", number))
-        shape, outputs = tree.take_apart(expected.output)
+        shape, outputs = tree.flatten(expected.output)
         paths = [path for path, leaf in tree.leaves(shape) if "t" in leaf]
         oracles = oracles_of(expected, outputs)
         targets: list[Target] = []
@@ -112,7 +112,7 @@ class InputSet:
 
     def again(self, case: Case) -> list[torch.Tensor]:
         """The reference's outputs from another run, with another seed for draws in its call."""
-        return tree.take_apart(case.answer(self.skeleton, self.tensors, 1))[1]
+        return tree.flatten(case.answer(self.skeleton, self.tensors, 1))[1]
 
 
 def inputs_of(
@@ -124,7 +124,7 @@ def inputs_of(
 
 def outputs_of(case: Case, distribution: str, number: int) -> list[torch.Tensor]:
     """What the reference gives for that input set, without its oracle."""
-    return tree.take_apart(
+    return tree.flatten(
         case.answer(*inputs_of(case, distribution, number), seed_from(SECRET, "call", number))
     )[1]
 

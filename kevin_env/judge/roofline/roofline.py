@@ -217,7 +217,7 @@ def find_work(case: Case, skeleton: tree.Skeleton, tensors: list[torch.Tensor]) 
         output = call()
     return Work(
         read=reading.bytes,
-        written=sum(tensor.nbytes for tensor in tree.take_apart(output)[1]),
+        written=sum(tensor.nbytes for tensor in tree.flatten(output)[1]),
         products=dict(counted.products),
         operations=counted.operations,
     )
