@@ -96,9 +96,11 @@ def require_query(words: str) -> Query:
 
 def chosen(
     rows: Sequence[Row], query: Query, sort: Sort, reverse: bool, hits: frozenset[int]
-) -> list[int]:
+) -> Sequence[int]:
     """Rows that match, in order; `hits` are those whose record contains the query's text."""
-    numbers = [number for number, row in enumerate(rows) if query.matches(row)]
+    numbers: Sequence[int] = range(len(rows))  # a list of 100,000 takes 0.2 s
+    if query.tests:
+        numbers = [number for number in numbers if query.matches(rows[number])]
     if query.text:
         numbers = [number for number in numbers if number in hits]
     if sort == "file":
