@@ -11,7 +11,7 @@ from kevin_env.app.evaluate.board import Board, Lane, Waiting, best_text, progre
 from kevin_env.app.evaluate.run import Run
 from kevin_env.app.replay.pieces import DIM, Column, progress, sparkline, text, that_fit
 from kevin_env.app.tui.app import KevinApp
-from kevin_env.app.tui.overview import Overview, OverviewScreen
+from kevin_env.app.tui.overview import OverviewScreen
 from kevin_env.render import speedup_text
 
 _PERIOD = 0.25
@@ -33,24 +33,20 @@ class BoardScreen(OverviewScreen):
     def on_mount(self) -> None:
         self.set_interval(_PERIOD, self.draw)
 
-    def overview(self, width: int) -> Overview:
-        board = self.app.board
+    def draw(self) -> None:
+        board, width = self.app.board, self.size.width
         with board.lock:
             every = list(board.lanes.values())
             lanes = [lane for lane in every if lane.waiting] if self._busy else every
-            shown = [lane_cells(board, lane) for lane in lanes]
-            return Overview(
-                text(f" {board.title}", "bold"),
-                (
-                    progress(board.done / max(board.planned, 1), progress_text(board), width),
-                    text(f" {samples_text(every)}"),
-                    text(f" {best_text(board)}", "green"),
-                ),
-                lane_columns(board, width - 3),
-                len(shown),
-                shown.__getitem__,
-                [*reversed(board.news)],
+            rows = [lane_cells(board, lane) for lane in lanes]
+            facts = (
+                progress(board.done / max(board.planned, 1), progress_text(board), width),
+                text(f" {samples_text(every)}"),
+                text(f" {best_text(board)}", "green"),
             )
+            title, news = text(f" {board.title}", "bold"), [*reversed(board.news)]
+        columns = lane_columns(board, width - 3)
+        self.show(title, facts, columns, len(rows), rows.__getitem__, news)
 
     def action_leave(self) -> None:
         self.app.action_leave()

@@ -2,7 +2,6 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.text import Text
@@ -11,26 +10,11 @@ from textual.binding import Binding, BindingType
 from textual.widgets import Static
 
 from kevin_env.app.replay.pieces import Column, fit, join
-from kevin_env.app.tui.app import SCROLLING, AskScreen, Scrolling
+from kevin_env.app.tui.app import SCROLLING, TableScreen
 from kevin_env.app.tui.widgets import Cells, Lines, Rows
 
 
-@dataclass(frozen=True)
-class Overview:
-    """What is shown of many episodes, for some width."""
-
-    title: Text
-    facts: Sequence[Text]
-    """Lines between the title and the table."""
-    columns: Sequence[Column]
-    count: int
-    """Rows of the table."""
-    cells: Callable[[int], Cells]
-    news: Sequence[Text]
-    """The latest events, the newest first."""
-
-
-class OverviewScreen(Scrolling, AskScreen):
+class OverviewScreen(TableScreen):
     """Shows an overview, again and again."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -44,12 +28,8 @@ class OverviewScreen(Scrolling, AskScreen):
     """
 
     @abstractmethod
-    def overview(self, width: int) -> Overview:
-        """What is known now."""
-
-    @property
-    def scrolled(self) -> Rows:
-        return self.query_one(Rows)
+    def draw(self) -> None:
+        """Shows what is known now, by `show`."""
 
     def compose(self) -> ComposeResult:
         yield Static(classes="title", id="title")
@@ -61,20 +41,20 @@ class OverviewScreen(Scrolling, AskScreen):
     def on_resize(self) -> None:
         self.draw()
 
-    def draw(self) -> None:
-        now = self.overview(self.size.width)
-        self.query_one("#title", Static).update(now.title)
-        self.query_one("#facts", Static).update(Text("\n").join(now.facts))
-        rows = self.scrolled
-        rows.styles.height = now.count + 1
-        rows.show(now.columns, now.count, now.cells)
-        news = lambda width: [fit(join(" ", line), width) for line in now.news]  # noqa: E731
-        self.query_one(Lines).show(news, keep=True)
-
-    def on_rows_chosen(self, event: Rows.Chosen) -> None:
-        self.scrolled.move_to(event.row)
-        if event.opened:
-            self.action_open()
-
-    def action_open(self) -> None:
-        """Opens the chosen row, where there is something to open."""
+    def show(
+        self,
+        title: Text,
+        facts: Sequence[Text],
+        columns: Sequence[Column],
+        count: int,
+        cells: Callable[[int], Cells],
+        news: Sequence[Text],
+    ) -> None:
+        """Shows facts below the title, a table of `count` rows, and events, the newest first."""
+        self.query_one("#title", Static).update(title)
+        self.query_one("#facts", Static).update(Text("\n").join(facts))
+        table = self.scrolled
+        table.styles.height = count + 1
+        table.show(columns, count, cells)
+        lines = [join(" ", line) for line in news]
+        self.query_one(Lines).show(lambda width: [fit(each, width) for each in lines], keep=True)

@@ -17,7 +17,7 @@ from kevin_env.app.replay.query import HELP, SORTS, Listing
 from kevin_env.app.replay.rows import MARKS, NOISY, Row
 from kevin_env.app.replay.tables import list_cells, list_columns
 from kevin_env.app.screen import best_at
-from kevin_env.app.tui.app import SCROLLING, AskScreen, KevinApp, Pairs, Scrolling, TextScreen
+from kevin_env.app.tui.app import SCROLLING, KevinApp, Pairs, TableScreen, TextScreen
 from kevin_env.app.tui.episode import EPISODE_KEYS, EpisodeScreen, EpisodeView
 from kevin_env.app.tui.widgets import Rows
 from kevin_env.record import Trajectory
@@ -37,7 +37,7 @@ _MARKS: Pairs = (
 )
 
 
-class ListScreen(Scrolling, AskScreen):
+class ListScreen(TableScreen):
     """The list of episodes."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -69,10 +69,6 @@ class ListScreen(Scrolling, AskScreen):
 
     def on_resize(self) -> None:
         self.draw(self.scrolled.cursor)
-
-    @property
-    def scrolled(self) -> Rows:
-        return self.query_one(Rows)
 
     @property
     def current(self) -> Row | None:
@@ -134,11 +130,6 @@ class ListScreen(Scrolling, AskScreen):
         if self.app.listing.words:
             return "nothing passes the filter; esc clears it"
         return "reading ..." if self.app.library.progress < 1 else "no trajectory yet"
-
-    def on_rows_chosen(self, event: Rows.Chosen) -> None:
-        self.action_scroll(event.row - self.scrolled.cursor)
-        if event.opened:
-            self.action_open()
 
     def action_scroll(self, by: int) -> None:
         super().action_scroll(by)

@@ -21,7 +21,7 @@ from kevin_env.app.replay.pieces import (
 from kevin_env.app.replay.reward import returns_of
 from kevin_env.app.replay.rows import mark_of
 from kevin_env.app.tui.app import KevinApp
-from kevin_env.app.tui.overview import Overview, OverviewScreen
+from kevin_env.app.tui.overview import OverviewScreen
 from kevin_env.app.tui.play import WatchScreen
 from kevin_env.record import Trajectory, best_turn
 from kevin_env.render import speedup_text
@@ -43,8 +43,8 @@ class SamplesScreen(OverviewScreen):
         super().__init__()
         self._leaving = False
 
-    def overview(self, width: int) -> Overview:
-        batch = self.app.batch.batch
+    def draw(self) -> None:
+        batch, width = self.app.batch.batch, self.size.width
         episode = batch.samples[0].episode
         known = (each.episode.hardware for each in batch.samples if each.episode.hardware)
         device = next(known, None)
@@ -53,7 +53,7 @@ class SamplesScreen(OverviewScreen):
         title = join((f" {episode.problem.id}", "bold"), many, (paused, "bold yellow"))
         best = text(f"{best_text(batch)} ", "bold green" if batch.best else DIM)
         where = f"{device.name} ({device.device})" if device else "the judge starts"
-        return Overview(
+        self.show(
             ends(title, best, width),
             (
                 text(f" {where}  ·  {episode.model}", DIM),
