@@ -55,13 +55,16 @@ def read_samples(folder: Path, trouble: Callable[[str], None]) -> list[Sample]:
         BadInput: if the folder holds no kernels, or its results cannot be read.
     """
     results = _results(folder)
-    files = [(file, found) for file in _files(folder) if (found := _KERNEL.fullmatch(file.name))]
+    try:
+        names = [(file, _KERNEL.fullmatch(file.name)) for file in folder.iterdir()]
+    except OSError as error:
+        raise BadInput(f"cannot read {folder}: {error.strerror}") from error
+    files = [(*map(int, found.groups()), file) for file, found in names if found]
     if not files:
         raise BadInput(
             f"{folder} has no KernelBench kernels, such as level_1_problem_23_sample_0_kernel.py"
         )
-    keys = sorted((*map(int, found.groups()), file) for file, found in files)
-    levels = Counter((number, sample) for _, number, sample, _ in keys)
+    levels = Counter((number, sample) for _, number, sample, _ in files)
     for number, sample in sorted(results.keys() - levels.keys()):
         which = f"problem {number} sample {sample}"
         trouble(f"{folder / RESULTS}: {which} has no kernel file; it is left out")
@@ -72,7 +75,7 @@ def read_samples(folder: Path, trouble: Callable[[str], None]) -> list[Sample]:
     known = {key: outcome_of(result) for key, result in results.items() if key not in several}
     return [
         Sample(file, level, number, sample, known.get((number, sample)))
-        for level, number, sample, file in keys
+        for level, number, sample, file in sorted(files)
     ]
 
 
@@ -107,13 +110,6 @@ def _correct(result: dict[str, Any]) -> Correct:
         reference_seconds=reference,
         submission_seconds=own,
     )
-
-
-def _files(folder: Path) -> list[Path]:
-    try:
-        return list(folder.iterdir())
-    except OSError as error:
-        raise BadInput(f"cannot read {folder}: {error.strerror}") from error
 
 
 def _results(folder: Path) -> dict[tuple[int, int], dict[str, Any]]:

@@ -1,7 +1,7 @@
 """Exports trajectories to HTML, Markdown, or a screen as SVG or text."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -13,7 +13,6 @@ from kevin_env.app.replay.page import page
 from kevin_env.app.replay.plain import Choice, chosen, rows_of
 from kevin_env.app.replay.rows import Row
 from kevin_env.app.writing import write_text
-from kevin_env.record import Trajectory
 from kevin_env.recorder import BadLine
 
 MOST_BYTES = 300_000_000
@@ -33,18 +32,14 @@ def export(library: Library, choice: Choice, out: Path, size: str, errors: Conso
     if out.suffix not in (".html", ".md", ".svg", ".txt"):
         raise BadInput(f"cannot export to {out}: its name must end in .html, .md, .svg or .txt")
     if out.suffix == ".html":
-        text = page(library.path.name, _no_more_than(library, choice, errors))
+        require_room(rows_of(library, choice, errors))
+        text = page(library.path.name, chosen(library, choice, errors))
     elif out.suffix == ".md":
         text = "\n".join(map(markdown, chosen(library, choice, errors)))
     else:
         text = _screen(library, choice, _size(size), errors)[out.suffix == ".txt"]
     write_text(out, text)
     return out
-
-
-def _no_more_than(library: Library, choice: Choice, errors: Console) -> Iterator[Trajectory]:
-    require_room(rows_of(library, choice, errors))
-    return chosen(library, choice, errors)
 
 
 def require_room(rows: Sequence[Row]) -> None:

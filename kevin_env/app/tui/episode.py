@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -41,7 +41,7 @@ class Now:
     cells: Mapping[str, Text]
     """Its row of the table."""
     title: str
-    make: Callable[[int], Sequence[Text]] = field(default=lambda width: ())
+    make: Callable[[int], Sequence[Text]]
     """Its lines, for a width."""
 
 

@@ -149,11 +149,6 @@ class Rows(ScrollView, can_focus=False):
         self._line: Callable[[int], Text] = lambda row: Text()
         self._mark: Callable[[int], str] = lambda row: ""
 
-    @property
-    def height(self) -> int:
-        """How many rows are on the screen."""
-        return max(self.size.height - 1, 1)
-
     def show(
         self,
         columns: Sequence[Column],
@@ -181,8 +176,8 @@ class Rows(ScrollView, can_focus=False):
     def move_to(self, row: int) -> None:
         """Chooses a row, or the nearest that there is."""
         self.cursor = min(max(row, 0), max(self.count - 1, 0))
-        top = self.scroll_offset.y
-        top = min(max(top, self.cursor - self.height + 1), self.cursor)
+        on_screen = max(self.size.height - 1, 1)
+        top = min(max(self.scroll_offset.y, self.cursor - on_screen + 1), self.cursor)
         if top != self.scroll_offset.y:
             self.scroll_to(y=top, animate=False)
         self.refresh()
