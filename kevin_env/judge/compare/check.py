@@ -87,11 +87,9 @@ class _Target:
 
     def compare(self, tensor: torch.Tensor, allowed: Allowed) -> Mismatch | None:
         """Compares with the oracle."""
-        oracle = (
-            oracles_of(self.expected, self.references)[self.place]
-            if is_rounded(self.reference)
-            else None
-        )
+        oracle = None
+        if is_rounded(self.reference):
+            oracle = oracles_of(self.expected, self.references)[self.place]
         tolerance = tolerance_of(self.reference, oracle, self.case.tolerance, self.case.precision)
         wrong, tolerance = find_wrong(tensor, self.reference, oracle, tolerance, self.plain)
         if wrong is not None:

@@ -131,11 +131,9 @@ def _span(dim: int, along: torch.Tensor) -> Span | None:
     steps = at.diff().unique().tolist()
     if len(steps) == 1 and steps[0] > 1 and at.numel() >= FEWEST:
         return Span(dim=dim, start=start, stop=min(size, last + steps[0]), step=steps[0], size=size)
-    return (
-        None
-        if (start, last + 1) == (0, size)
-        else Span(dim=dim, start=start, stop=last + 1, size=size)
-    )
+    if (start, last + 1) == (0, size):
+        return None
+    return Span(dim=dim, start=start, stop=last + 1, size=size)
 
 
 def _sure(count: int, inside: int, total: int) -> bool:

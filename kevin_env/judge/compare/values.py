@@ -142,12 +142,10 @@ def compare(
         plain: Computes the reference's output with one accumulator per sum, if possible.
     """
     wrong = of_form(list(got.shape), _dtype(got), reference)
-    return (
-        wrong
-        or find_wrong(
-            got, reference, oracle, tolerance_of(reference, oracle, multiplier, precision), plain
-        )[0]
-    )
+    if wrong is not None:
+        return wrong
+    tolerance = tolerance_of(reference, oracle, multiplier, precision)
+    return find_wrong(got, reference, oracle, tolerance, plain)[0]
 
 
 def find_wrong(
@@ -273,12 +271,9 @@ def _compare_floats(
 def _differ(
     got: torch.Tensor, wanted: torch.Tensor, exact: torch.Tensor | None = None
 ) -> torch.Tensor:
-    # bools by their bytes: torch takes every byte except 0 as true, even unwritten memory
-    return (
-        got != wanted
-        if got.dtype != torch.bool
-        else got.view(torch.uint8) != wanted.view(torch.uint8)
-    )
+    if got.dtype == torch.bool:  # torch takes every byte except 0 as true, even unwritten memory
+        got, wanted = got.view(torch.uint8), wanted.view(torch.uint8)
+    return got != wanted
 
 
 def _lost(got: torch.Tensor, wanted: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:

@@ -68,11 +68,9 @@ def redraw(tensor: torch.Tensor, distribution: str, structure: Structure, key: i
     )
     for d in structure.summing:
         new = (new.float() / new.sum(d, keepdim=True, dtype=torch.float32)).to(new.dtype)
-    return (
-        new
-        if structure.descending is None
-        else new.sort(dim=-1, descending=structure.descending).values
-    )
+    if structure.descending is not None:
+        new = new.sort(dim=-1, descending=structure.descending).values
+    return new
 
 
 def within(values: torch.Tensor, structure: Structure) -> torch.Tensor:

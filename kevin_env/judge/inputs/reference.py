@@ -20,7 +20,7 @@ from kevin_env.candidate import tree
 from kevin_env.candidate.seeding import reseed, seed_torch
 from kevin_env.candidate.weights import Creation
 from kevin_env.judge.compare.accumulator import OneAccumulator
-from kevin_env.judge.compare.chunked import counts_of, pieces, size_of, widened
+from kevin_env.judge.compare.chunked import counts_of, is_rounded, pieces, size_of, widened
 from kevin_env.judge.inputs.distributions import DISTRIBUTIONS, redraw
 from kevin_env.judge.inputs.process_state import (
     RANDOM,
@@ -289,14 +289,9 @@ def distributions_of(case: Case) -> list[str]:
 
 def _doubled(tensor: torch.Tensor) -> torch.Tensor:
     """A copy, in float64 or complex128 if it is floating-point or complex."""
-    wide = (
-        torch.complex128
-        if tensor.is_complex()
-        else torch.float64
-        if tensor.is_floating_point()
-        else tensor.dtype
-    )
-    return tensor.to(wide, copy=True)
+    if not is_rounded(tensor):
+        return tensor.clone()
+    return tensor.to(torch.complex128 if tensor.is_complex() else torch.float64, copy=True)
 
 
 def _vary(parameter: torch.Tensor) -> None:

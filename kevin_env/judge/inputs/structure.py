@@ -75,13 +75,9 @@ class Structure:
     @property
     def descending(self) -> bool | None:
         """How the last dimension is sorted, if it is."""
-        return (
-            False
-            if "sorted, rising" in self.forms
-            else True
-            if "sorted, falling" in self.forms
-            else None
-        )
+        if "sorted, rising" in self.forms:
+            return False
+        return True if "sorted, falling" in self.forms else None
 
     @property
     def tied(self) -> bool:

@@ -77,11 +77,8 @@ def read_report(text: str, name: SanitizerTool) -> SanitizerDigest | None:
     summary = next((found for line in reversed(lines) if (found := _SUMMARY.match(line))), None)
     errors = [number for number, line in enumerate(lines) if _ERROR.match(line)]
     if not errors:
-        return (
-            SanitizerDigest(tool=name)
-            if summary is not None and int(summary["count"]) == 0
-            else None
-        )
+        clean = summary is not None and int(summary["count"]) == 0
+        return SanitizerDigest(tool=name) if clean else None
     count = int(summary["count"]) if summary else len(errors)
     return _digest(name, lines[errors[0] : errors[0] + _LINES], max(count, 1))
 
@@ -191,11 +188,7 @@ class Outside:
                 found = run_sanitizer(
                     target, tool, tools, str(target.worker.folder), target.command
                 )
-        return (
-            found
-            if isinstance(found, SanitizerDigest)
-            else self._refused("compute-sanitizer", tool, found)
-        )
+        return self._refused("compute-sanitizer", tool, found) if isinstance(found, str) else found
 
     def _tool(self, name: ToolName) -> str | None:
         """Where a tool is; else notes why it cannot be used."""
@@ -334,10 +327,8 @@ def cause_of(outcome: Outcome) -> str | None:
     """What a sanitizer may explain: `illegal_access`, `nondeterministic`, `values`; else None."""
     if isinstance(outcome, RuntimeFailure) and outcome.kind == "illegal_access":
         return "illegal_access"
-    if isinstance(outcome, Incorrect) and outcome.kind == "nondeterministic":
-        return "nondeterministic"
-    return (
-        "values"
-        if isinstance(outcome, Incorrect) and outcome.kind in ("values", "not_finite")
-        else None
-    )
+    if not isinstance(outcome, Incorrect):
+        return None
+    if outcome.kind in ("values", "not_finite"):
+        return "values"
+    return "nondeterministic" if outcome.kind == "nondeterministic" else None

@@ -250,32 +250,25 @@ class Rooflines:
         if outcome.speedup is None or seconds is None:
             return outcome
         with self._lock:
-            work = self._counted(key, case, draw)
-            return (
-                outcome
-                if work is None
-                else outcome.model_copy(update={"roofline": self._held(work, seconds)})
-            )
+            roofline = self._roofline(seconds, key, case, draw)
+        return outcome.model_copy(update={"roofline": roofline})
 
-    def _held(self, work: Work, seconds: float) -> Roofline | None:
+    def _roofline(
+        self, seconds: float, key: str, case: Case, draw: Callable[[], Drawn]
+    ) -> Roofline | None:
         try:
-            found = roofline_of(work, self._ceilings.of(work), seconds)
-            return (
-                roofline_of(work, self._ceilings.of(work, again=True), seconds)
-                if found.above
-                else found
-            )
-        except torch.OutOfMemoryError:
-            return None
-
-    def _counted(self, key: str, case: Case, draw: Callable[[], Drawn]) -> Work | None:
-        if (key, case.name) not in self._work:
-            try:
+            if (key, case.name) not in self._work:
                 with self._lease.shared():
                     self._work[key, case.name] = _count(case, draw())
-            except torch.OutOfMemoryError:  # others may hold the memory
+            work = self._work[key, case.name]
+            if work is None:
                 return None
-        return self._work[key, case.name]
+            found = roofline_of(work, self._ceilings.of(work), seconds)
+            if found.above:
+                found = roofline_of(work, self._ceilings.of(work, again=True), seconds)
+            return found
+        except torch.OutOfMemoryError:  # others may hold the memory
+            return None
 
 
 def _count(case: Case, drawn: Drawn) -> Work | None:
