@@ -65,7 +65,7 @@ class Task:
         return self.peer.commit if self.peer else None
 
 
-def is_of_the_verdict(entry: Entry) -> bool:
+def concerns_verdict(entry: Entry) -> bool:
     """Whether a file is honest, or cheats about its output or its time, as any evaluator should
     detect.
     """
@@ -197,7 +197,7 @@ def chosen_tasks(options: argparse.Namespace) -> list[Task]:
     entries = [
         each
         for each in read_corpus(*places)
-        if is_of_the_verdict(each) and options.only in each.name
+        if concerns_verdict(each) and options.only in each.name
     ]
     if options.sample:
         entries = sample(entries, options.sample)

@@ -202,10 +202,10 @@ def _fitted(wanted: Sequence[Turn], last: Turn, tokens: int, count: TokenCounter
         shown[i] = shown[i]._replace(feedback=each.feedback)
     room = left
     for i, each in enumerate(whole):
-        price = count(each.code)
-        if price > room:
+        size = count(each.code)
+        if size > room:
             continue  # it fits into no prompt; shorter ones may
-        left -= price
+        left -= size
         if left < 0:
             break
         shown[i] = each
@@ -220,7 +220,7 @@ def _without_code(turn: PastTurn, brief: bool) -> PastTurn:
 DEFAULT_RETRIEVED = 3
 """Retrieved examples, as in kernel-rl."""
 
-_TRIED = 10
+_CANDIDATES_PER_PAIR = 10
 """Pairs to try for each one wanted, since some are too long for the prompt."""
 
 
@@ -251,10 +251,10 @@ def choose_pairs(
         else _retrieved(problem, language, settings.index)
     )
     taken: list[Pair] = []
-    for pair in itertools.islice(candidates, most * _TRIED):
-        price = cost(pair.reference + pair.kernel)
-        if price <= room:
-            room -= price
+    for pair in itertools.islice(candidates, most * _CANDIDATES_PER_PAIR):
+        size = cost(pair.reference + pair.kernel)
+        if size <= room:
+            room -= size
             taken.append(pair)
         if len(taken) == most:
             break

@@ -99,7 +99,7 @@ class Curriculum:
 
     @property
     def stage(self) -> int:
-        """Which of `stages` it is in, from 0."""
+        """The index of the current one of `stages`."""
         return self._stage
 
     @property
@@ -178,7 +178,7 @@ class Curriculum:
             return draw.choice([each for stage in self.stages[: self._stage] for each in stage])
         stage = self.stages[self._stage]
         self._dealt += 1
-        return dealt(stage, f"{self.seed}/{self._stage}", self._dealt - 1)
+        return problem_at(stage, f"{self.seed}/{self._stage}", self._dealt - 1)
 
     def _promote(self) -> None:
         full = len(self._recent) == self._recent.maxlen
@@ -208,14 +208,14 @@ class Curriculum:
         for number, stage in enumerate(self.stages):
             if any(each.id == id for each in stage):
                 return number
-        raise ValueError(f"problem {id!r} is not of this curriculum")
+        raise ValueError(f"problem {id!r} is not in this curriculum")
 
     def _ids(self) -> tuple[tuple[str, ...], ...]:
         return tuple(tuple(each.id for each in stage) for stage in self.stages)
 
 
 class MixedDifficulty:
-    """Samples problems of all difficulties side by side, so that no batch is all easy or all hard.
+    """Samples problems of all difficulties together, so that no batch is all easy or all hard.
 
     Kevin (arXiv 2507.11948, 6.3) balances the difficulty of each batch: a policy that was trained
     on easy problems stopped improving. The first `bands` draws are one from each band of measured
@@ -259,11 +259,11 @@ class MixedDifficulty:
         order = random.Random(f"{self.seed}/{round}").sample(
             range(len(self.bands)), len(self.bands)
         )
-        return dealt(self.bands[order[at]], f"{self.seed}/{order[at]}", round)
+        return problem_at(self.bands[order[at]], f"{self.seed}/{order[at]}", round)
 
 
-def dealt(problems: Sequence[Problem], key: str, number: int) -> Problem:
-    """The problem of that number, from 0, in rounds of all problems, ordered by `key`."""
+def problem_at(problems: Sequence[Problem], key: str, number: int) -> Problem:
+    """The problem at an index of endless rounds of all problems, shuffled by `key`."""
     deal, at = divmod(number, len(problems))
     return random.Random(f"{key}/{deal}").sample(problems, len(problems))[at]
 
@@ -283,5 +283,5 @@ def _stages(problems: Sequence[Problem], by: str, bands: int) -> tuple[tuple[Pro
             f"bands is {bands}; {len(problems)} problems have room for 1 to {len(problems)}"
         )
     ordered = by_difficulty(problems)
-    borders = [len(ordered) * band // bands for band in range(bands + 1)]
-    return tuple(tuple(ordered[first:last]) for first, last in itertools.pairwise(borders))
+    bounds = [len(ordered) * band // bands for band in range(bands + 1)]
+    return tuple(tuple(ordered[first:last]) for first, last in itertools.pairwise(bounds))

@@ -15,7 +15,7 @@ from kevin_env.record import Message, ProblemRef, Reply, StopReason, Trajectory,
 from kevin_env.recorder import Recorder
 from kevin_env.score import discounted_returns, require_payable
 from kevin_env.settings import Settings
-from kevin_env.turn import Question, begin_turn, then, turn_secret
+from kevin_env.turn import Question, begin_turn, map_future, turn_secret
 
 BuildMessages = Callable[[Problem, Facts, Sequence[Turn], Settings], tuple[Message, ...]]
 """Builds the chat of the next turn, as `kevin_env.context.build_messages` does."""
@@ -152,7 +152,7 @@ class Episode:
             earlier=self.turns,
             on_gpu=self._facts is None or self._facts.device.device.startswith("cuda"),
         )
-        self._pending = then(begin_turn(question, reply, self.pool, on_stage), self._take)
+        self._pending = map_future(begin_turn(question, reply, self.pool, on_stage), self._take)
         return self._pending
 
     def remark(self, text: str) -> None:

@@ -219,12 +219,12 @@ def _is_outline(code: str) -> bool:
     forwards = [
         each for each in inside if isinstance(each, ast.FunctionDef) and each.name == "forward"
     ]
-    return any(map(_is_left_out, inside)) or any(
-        all(map(_is_left_out, each.body)) for each in forwards
+    return any(map(_is_ellipsis, inside)) or any(
+        all(map(_is_ellipsis, each.body)) for each in forwards
     )
 
 
-def _is_left_out(statement: ast.stmt) -> bool:
+def _is_ellipsis(statement: ast.stmt) -> bool:
     """Whether it is `...`."""
     return (
         isinstance(statement, ast.Expr)

@@ -323,12 +323,12 @@ def _reference(problem: Problem, to_model: bool = False) -> str:
     With `to_model` it ends after the class `Model`, as in the prompts of the paper.
     """
     body, lines = tree_of(problem.source).body, problem.source.split("\n")
-    left_out = [node for node in body if assigned(node)[0] in _FOR_THE_JUDGE] + (
+    hidden = [node for node in body if assigned(node)[0] in _FOR_THE_JUDGE] + (
         body[:1] if problem.statement else []
     )
     removed = {
         number
-        for node in left_out
+        for node in hidden
         for number in range(node.lineno, (node.end_lineno or node.lineno) + 1)
     }
     if to_model:

@@ -80,7 +80,7 @@ def begin_turn(
         feedback = _feedback(question, submission, verdict, score)
         return _turn(question, reply, extracted, verdict, score, feedback)
 
-    return then(verdict, finish)
+    return map_future(verdict, finish)
 
 
 def begin_verdict(
@@ -97,7 +97,7 @@ def begin_verdict(
     if violation is not None:
         return _resolved(Verdict(violation))
     judging = pool.submit(problem, submission, options, on_stage)
-    return then(judging, lambda judgement: Verdict(judgement.outcome, judgement))
+    return map_future(judging, lambda judgement: Verdict(judgement.outcome, judgement))
 
 
 def as_scored(
@@ -128,7 +128,7 @@ def turn_secret(episode_secret: str, turn: int) -> str:
     return hashlib.sha256(f"{episode_secret}/{turn}".encode()).hexdigest()[:32]
 
 
-def then(future: Future[A], function: Callable[[A], B]) -> Future[B]:
+def map_future(future: Future[A], function: Callable[[A], B]) -> Future[B]:
     """The future of `function(future.result())`. Errors and cancellation propagate."""
     result: Future[B] = Future()
 
@@ -213,7 +213,7 @@ def _turn(
     score: float,
     feedback: str,
 ) -> Turn:
-    held = extracted if isinstance(extracted, Extracted) else None
+    extraction = extracted if isinstance(extracted, Extracted) else None
     evidence = verdict.evidence
     return Turn(
         turn=question.number,
@@ -221,8 +221,8 @@ def _turn(
         reply=reply.content,
         reasoning=reply.reasoning,
         truncated=reply.truncated,
-        summary=held.summary if held else "",
-        submission=held.submission if held else None,
+        summary=extraction.summary if extraction else "",
+        submission=extraction.submission if extraction else None,
         outcome=verdict.outcome,
         score=score,
         feedback=feedback,

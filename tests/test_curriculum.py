@@ -82,7 +82,7 @@ def test_a_score_and_a_stranger_are_refused() -> None:
     for score in (0.3, 1):
         with pytest.raises(TypeError, match="give True or False, or the outcomes of the turns"):
             plan.record("1a", score)  # pyright: ignore[reportArgumentType]
-    with pytest.raises(ValueError, match="'9z' is not of this curriculum"):
+    with pytest.raises(ValueError, match="'9z' is not in this curriculum"):
         plan.record("9z", True)
     assert plan.state.tried == {}
 

@@ -190,15 +190,15 @@ def test_an_html_page_is_told_by_its_title(listener: Any) -> None:
     ("raw", "said"),
     [
         (b"{", "cannot be used"),
-        (b"[]", "no chat completion"),
+        (b"[]", "a chat completion"),
         (b'{"choices": null}', "without a finish_reason"),
         (
             b'{"choices": [{"finish_reason": "stop", "message": "hi"}]}',
-            r"no chat completion .choices\.0\.message",
+            r"a chat completion .choices\.0\.message",
         ),
         (
             b'{"choices": [{"finish_reason": "stop", "message": {"content": [1]}}]}',
-            "no chat completion",
+            "a chat completion",
         ),
     ],
 )

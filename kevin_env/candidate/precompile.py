@@ -26,7 +26,7 @@ from kevin_env.extension.build import NICENESS
 
 MOST_AT_ONCE = 16
 """Kernels compiled at once, whatever the number of cores: each takes tens of MB."""
-LESS = "-O1"
+LAUNCHER_OPTIMIZATION = "-O1"
 """Optimization of the C code that launches kernels; with Triton's -O3, gcc takes twice as long.
 """
 
@@ -41,7 +41,9 @@ def precompile(runtime: LoadedModel, cases: list[dict[str, Any]], seconds: float
     """
     with suppress(Exception):  # the calls report it
         if runtime.device.type == "cuda" and has_kernels():
-            in_copies(runtime, cases, seconds, torch.cuda.get_device_properties(runtime.device))
+            compile_in_forks(
+                runtime, cases, seconds, torch.cuda.get_device_properties(runtime.device)
+            )
 
 
 def has_kernels() -> bool:
@@ -57,7 +59,7 @@ def has_kernels() -> bool:
     return any(issubclass(type(value), jit.KernelInterface) for value in values)
 
 
-def in_copies(
+def compile_in_forks(
     runtime: LoadedModel, cases: list[dict[str, Any]], seconds: float, properties: Any
 ) -> None:
     """Runs all cases at once on a device with these properties. Other arguments as `precompile`."""
@@ -69,8 +71,10 @@ def in_copies(
         ) as folder:
             os.write(writer, bytes(at_once))
             compilations = Compilations(Path(folder), reader, writer)
-            tries = [partial(_try, runtime, case, properties, compilations) for case in cases]
-            programs.in_forks(tries, seconds, {})
+            functions = [
+                partial(_run_case, runtime, case, properties, compilations) for case in cases
+            ]
+            programs.run_in_forks(functions, seconds, {})
     finally:
         os.close(reader)
         os.close(writer)
@@ -95,7 +99,7 @@ class Compilations:
         self, source: Any, target: Any = None, options: Any = None, **more: Any
     ) -> object:
         """Starts what `triton.compiler.compile` does; the result cannot be launched."""
-        if not _is_of_descriptors(source):
+        if not _uses_descriptors(source):
             self.begin(_launcher(source), partial(_build_launcher, source, None))
         self.begin(
             f"{source.hash()} {options}", partial(self._compile, source, target, options, more)
@@ -128,7 +132,7 @@ class Compilations:
                 ended, status = os.waitpid(pid, options)
                 if not ended:
                     running.append(pid)
-                elif os.WIFSIGNALED(status):  # a crashed compiler does not return its place
+                elif os.WIFSIGNALED(status):  # a crashed compiler does not write its byte
                     os.write(self._writer, b".")
         self._children = running
 
@@ -137,7 +141,7 @@ class Compilations:
 
         kernel = compile_now(source, target=target, options=options, **more)
         form = getattr(kernel.metadata, "tensordesc_meta", None)
-        if _is_of_descriptors(source) and self._claim(f"{_launcher(source)} {form}"):
+        if _uses_descriptors(source) and self._claim(f"{_launcher(source)} {form}"):
             _build_launcher(source, kernel.metadata)
 
     def _claim(self, name: str) -> bool:
@@ -148,11 +152,11 @@ class Compilations:
         return True
 
 
-def _try(
+def _run_case(
     runtime: LoadedModel, case: dict[str, Any], properties: Any, compilations: Compilations
 ) -> int:
     """In a fork: constructs the model for a case and calls it once."""
-    _hush()
+    _silence()
     os.nice(NICENESS)
     runtime.channel.close()  # so that the judge sees when the candidate ends
     try:
@@ -171,7 +175,7 @@ def _launcher(source: Any) -> str:
     return f"launcher {list(source.signature.values())}"
 
 
-def _is_of_descriptors(source: Any) -> bool:
+def _uses_descriptors(source: Any) -> bool:
     return "tensordesc" in _launcher(source)
 
 
@@ -184,17 +188,17 @@ def _build_launcher(source: Any, metadata: Any) -> None:
     from triton.runtime import driver
 
     subprocess.check_call = partial(
-        _with_less, subprocess.check_call
+        _with_optimization, subprocess.check_call
     )  # Triton uses it to start the compiler
     active: Any = driver.active
     active.launcher_cls(source, metadata)
 
 
-def _with_less(start: Callable[..., int], command: list[str], **how: Any) -> int:
-    return start([*command, LESS], **how)
+def _with_optimization(start: Callable[..., int], command: list[str], **how: Any) -> int:
+    return start([*command, LAUNCHER_OPTIMIZATION], **how)
 
 
-def _hush() -> None:
+def _silence() -> None:
     null = os.open(os.devnull, os.O_RDWR)
     for stream in (1, 2):
         os.dup2(null, stream)

@@ -42,44 +42,44 @@ def read(path: str, limit: int) -> str:
         return ""
 
 
-def in_forks(
-    works: Sequence[Callable[[], int]], seconds: float, environment: dict[str, str]
+def run_in_forks(
+    functions: Sequence[Callable[[], int]], seconds: float, environment: dict[str, str]
 ) -> list[int | None]:
-    """Runs functions at once, each in a fork of this process.
+    """Runs functions concurrently, each in a fork of this process.
 
     Returns:
         The result of each: 1 if it raised, negative for a signal, None if it timed out and was
         killed.
     """
     deadline = time.monotonic() + seconds
-    copies: list[int] = []
+    pids: list[int] = []
     ended: dict[int, int] = {}
     try:
-        for work in works:
-            copies.append(_fork(work, environment))
-        while len(ended) < len(copies) and time.monotonic() < deadline:
+        for function in functions:
+            pids.append(_fork(function, environment))
+        while len(ended) < len(pids) and time.monotonic() < deadline:
             ended |= {
                 pid: code
-                for pid in copies
+                for pid in pids
                 if pid not in ended and (code := _code_of(pid)) is not None
             }
             time.sleep(STEP)
     finally:
-        for pid in copies:
+        for pid in pids:
             kill_session(pid)
             if pid not in ended:
                 _reap(pid)
-    return [ended.get(pid) for pid in copies]
+    return [ended.get(pid) for pid in pids]
 
 
-def _fork(work: Callable[[], int], environment: dict[str, str]) -> int:
+def _fork(function: Callable[[], int], environment: dict[str, str]) -> int:
     pid = os.fork()
     if pid == 0:
         try:
             os.setsid()
             faulthandler.disable()  # a crash of a fork is not one of this process
             os.environ.update(environment)
-            os._exit(work())
+            os._exit(function())
         except BaseException:  # the submission may raise anything
             traceback.print_exc()
             sys.stderr.flush()

@@ -66,7 +66,7 @@ class Recorder:
         self._path = path
         self._earlier = earlier
         self._kernels: dict[str, None] = {}
-        self._records = operations
+        self._record_operations = operations
         self._harmless, self._namespaces = frozenset(harmless), frozenset(namespaces)
         self._vendors = re.compile(vendors)
         self._preparing = False
@@ -87,21 +87,21 @@ class Recorder:
         self._hooked = {
             path: library for path, library in self._libraries.items() if library.modules
         }
-        with ExitStack() as undone:
+        with ExitStack() as stack:
             for module, *path in LAUNCHERS:
                 owner: Any = sys.modules.get(module)
                 for name in path[:-1]:
                     owner = getattr(owner, name, None)
-                undone.enter_context(_replaced(owner, path[-1], self._counting))
-            undone.enter_context(_replaced(torch.cuda.CUDAGraph, "replay", self._counting_replays))
+                stack.enter_context(_replaced(owner, path[-1], self._counting))
+            stack.enter_context(_replaced(torch.cuda.CUDAGraph, "replay", self._counting_replays))
             if self._hooked:  # the hook would slow down Triton's compiler
-                undone.callback(self._unhook)
-                threading.setprofile(self._called)
-                sys.setprofile(self._called)
-            if self._records:
+                stack.callback(self._unhook)
+                threading.setprofile(self._profile_hook)
+                sys.setprofile(self._profile_hook)
+            if self._record_operations:
                 if "torch._dynamo" in sys.modules:  # under a mode it would never compile
-                    undone.enter_context(torch.compiler.set_stance("force_eager"))
-                undone.enter_context(_Mode(self))
+                    stack.enter_context(torch.compiler.set_stance("force_eager"))
+                stack.enter_context(_Mode(self))
             yield
 
     def record(self) -> dict[str, Any]:
@@ -119,7 +119,7 @@ class Recorder:
             if path not in self._libraries or not library.modules:  # whose calls are not observed
                 self._kernels[_name(path)] = None
         if not self._kernels:
-            self._look_among(gc.get_objects(), loaded)
+            self._find_launchers(gc.get_objects(), loaded)
         self._earlier.update(self._kernels)
         called = [library for path, library in loaded.items() if _name(path) in self._kernels]
         symbols = [
@@ -134,7 +134,7 @@ class Recorder:
             "symbols": [name[:LONGEST] for name in symbols[:MOST]],
         }
 
-    def _look_among(self, objects: list[Any], loaded: "dict[str, Library]") -> None:
+    def _find_launchers(self, objects: list[Any], loaded: "dict[str, Library]") -> None:
         """Finds possible launchers: driver functions, and classes of an extension."""
         if any(_DRIVER & vars(each).keys() for each in objects if type(each) is CDLL):
             self._kernels["ctypes"] = None
@@ -208,7 +208,7 @@ class Recorder:
         threading.setprofile(None)
         sys.setprofile(None)
 
-    def _called(self, frame: FrameType, event: str, function: Any) -> None:
+    def _profile_hook(self, frame: FrameType, event: str, function: Any) -> None:
         """Profile hook of Python: a C function is about to be called."""
         if event == "c_call":
             module = str(getattr(function, "__module__", ""))
@@ -299,13 +299,13 @@ def _symbols(data: bytes) -> Iterator[tuple[int, bool]]:
 
 
 @contextmanager
-def _replaced(owner: Any, name: str, by: Callable[[Any], Any]) -> Iterator[None]:
-    """Replaces a function by `by(function)` while entered, if there is one."""
+def _replaced(owner: Any, name: str, wrap: Callable[[Any], Any]) -> Iterator[None]:
+    """Replaces a function by `wrap(function)` while entered, if it exists."""
     original = getattr(owner, name, None)
     if original is None:
         yield
         return
-    setattr(owner, name, by(original))
+    setattr(owner, name, wrap(original))
     try:
         yield
     finally:

@@ -136,7 +136,7 @@ class Runtime(LoadedModel, programs.Orders):
         def run() -> int:
             return standalone.run_job(job, Path(folder), self.channel)
 
-        return {"code": programs.in_forks([run], seconds, environment)[0]}
+        return {"code": programs.run_in_forks([run], seconds, environment)[0]}
 
     def precompile(self, cases: list[Message], seconds: float) -> Message:
         """Compiles Triton kernels for these cases in forks; failures are left to the calls."""
@@ -159,20 +159,20 @@ class Runtime(LoadedModel, programs.Orders):
 
     def _place(self, tensor: torch.Tensor, free: int) -> tuple[Message, int]:
         """A tensor's description, and the bytes that it takes in the outbox."""
-        described = (
+        description = (
             {"device": tensor.device.type, **spec_of(tensor, 0)}
             if tensor.layout == torch.strided
             else {}
         )
-        if not described or tensor.device != self.device:
+        if not description or tensor.device != self.device:
             return {"device": tensor.device.type, "layout": str(tensor.layout)}, 0
         if not tensor.numel():
             return self._copy_out(tensor, free)
         for name in ("inbox", "outbox") if self.readable else ("inbox",):
             if (offset := self.regions[name].offset_of(tensor.data_ptr())) is not None:
-                return {**described, "in": name, "offset": offset}, 0
+                return {**description, "in": name, "offset": offset}, 0
         if self.readable and is_compact(tensor):
-            return {**described, "in": "memory", "offset": tensor.data_ptr()}, 0
+            return {**description, "in": "memory", "offset": tensor.data_ptr()}, 0
         if self.device.type == "cuda":
             try:
                 base, size = cuda.allocation_of(tensor.data_ptr())
@@ -183,7 +183,7 @@ class Runtime(LoadedModel, programs.Orders):
                     "size": size,
                     "offset": tensor.data_ptr() - base,
                 }
-                return {**described, **place}, 0
+                return {**description, **place}, 0
             except cuda.CudaError:  # of an allocator without IPC handles
                 pass
         return self._copy_out(tensor, free)

@@ -180,7 +180,7 @@ def _run(request: Request, needs: Needs) -> bool:
     )
     add_stubs(folder / "build.ninja", linked, folder, library)
     workers = cpp_extension._get_num_workers(False)
-    command = gently(["ninja", *(["-j", str(workers)] if workers is not None else ())])
+    command = with_low_priority(["ninja", *(["-j", str(workers)] if workers is not None else ())])
     subprocess.run(
         command,
         cwd=folder,
@@ -226,7 +226,7 @@ def _line_type() -> str:
     )
 
 
-def gently(command: list[str]) -> list[str]:
+def with_low_priority(command: list[str]) -> list[str]:
     """The command at a lower priority, if `nice` exists."""
     nice = shutil.which("nice")
     return [nice, "-n", str(NICENESS), *command] if nice else command
@@ -242,7 +242,9 @@ def run_ninja_build(build_directory: str, verbose: bool, error_prefix: str) -> N
         RuntimeError: if a compiler fails; its cause carries all output, even if that was shown.
     """
     workers = cpp_extension._get_num_workers(verbose)
-    command = gently(["ninja", "-v", *(["-j", str(workers)] if workers is not None else ())])
+    command = with_low_priority(
+        ["ninja", "-v", *(["-j", str(workers)] if workers is not None else ())]
+    )
     sys.stdout.flush()
     sys.stderr.flush()
     with subprocess.Popen(

@@ -80,7 +80,7 @@ A = TypeVar("A")
 P = ParamSpec("P")
 
 
-def alone(function: Callable[P, A], *args: P.args, **kwargs: P.kwargs) -> A:
+def one_at_a_time(function: Callable[P, A], *args: P.args, **kwargs: P.kwargs) -> A:
     """Calls a function that uses a tokenizer, one at a time in this process.
 
     Those of Hugging Face fail ("Already borrowed") when one thread uses them while another changes
@@ -92,7 +92,7 @@ def alone(function: Callable[P, A], *args: P.args, **kwargs: P.kwargs) -> A:
 
 def token_counter(encode: Callable[[str], Sequence[int]]) -> TokenCounter:
     """Counts by `encode`."""
-    return lambda text: len(alone(encode, text))
+    return lambda text: len(one_at_a_time(encode, text))
 
 
 @functools.cache

@@ -39,9 +39,9 @@ from tinker_cookbook.rl.types import (
 from tinker_cookbook.tokenizer_utils import get_tokenizer
 
 from kevin_env.context import build_messages
-from kevin_env.curriculum import dealt
+from kevin_env.curriculum import problem_at
 from kevin_env.episode import Episode
-from kevin_env.integrations.judging import alone, process_pool, submit_async, token_counter
+from kevin_env.integrations.judging import one_at_a_time, process_pool, submit_async, token_counter
 from kevin_env.judge.api import JudgePool
 from kevin_env.outcome import Category
 from kevin_env.policies.thinking import make_reply
@@ -84,7 +84,7 @@ class KernelEnv(Env):
             JudgeError: if the judge fails twice. `PerTurnReturns(RetryOnFailure())` then plays
                 another episode.
         """
-        message, _ = await asyncio.to_thread(alone, self._renderer.parse_response, action)
+        message, _ = await asyncio.to_thread(one_at_a_time, self._renderer.parse_response, action)
         reply = _reply(
             message,
             (extra or {}).get("stop_reason") == "length",
@@ -106,8 +106,10 @@ class KernelEnv(Env):
         chat = [
             Message(role=message.role, content=message.content) for message in self.episode.messages
         ]
-        prompt = await asyncio.to_thread(alone, self._renderer.build_generation_prompt, chat)
-        return prompt, await asyncio.to_thread(alone, self._renderer.get_stop_sequences)
+        prompt = await asyncio.to_thread(
+            one_at_a_time, self._renderer.build_generation_prompt, chat
+        )
+        return prompt, await asyncio.to_thread(one_at_a_time, self._renderer.get_stop_sequences)
 
     def _stop(self) -> Metrics:
         why = (
@@ -223,7 +225,7 @@ class KernelDataset(RLDataset):
 
     def _at(self, place: int) -> Problem:
         assert not isinstance(self._problems, ProblemSource)
-        return dealt(self._problems, str(self._seed), place)
+        return problem_at(self._problems, str(self._seed), place)
 
 
 @chz.chz

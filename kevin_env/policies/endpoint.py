@@ -65,7 +65,7 @@ class Endpoint:
             return self.error(self._connection(error.__cause__ or error))
         if isinstance(error, openai.APIError):
             body = error.message if error.body is None else error.body
-            return self.reported(body, getattr(error, "status_code", None))
+            return self.reported_error(body, getattr(error, "status_code", None))
         if isinstance(error, ValidationError):
             first = error.errors(include_input=False, include_url=False)[0]
             where = ".".join(map(str, first["loc"])) or "the whole"
@@ -76,7 +76,7 @@ class Endpoint:
             f"{self.host} gave an answer that cannot be used ({type(error).__name__}: {error})"
         )
 
-    def reported(self, body: object, status: int | None = None) -> PolicyError:
+    def reported_error(self, body: object, status: int | None = None) -> PolicyError:
         """The policy error for an error that the endpoint reports.
 
         Args:
@@ -92,7 +92,7 @@ class Endpoint:
             return Refused(self.safe(f"{self.host}: {text}"))
         return self.error(self._advice(status or _status(body), text))
 
-    def no_json(self, text: str) -> PolicyError:
+    def no_json_error(self, text: str) -> PolicyError:
         """An error for an answer that is text or an HTML page."""
         return self.error(
             f"{self.host} answers with {_text(text)}, not with a chat completion: check --base-url"

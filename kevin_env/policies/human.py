@@ -88,7 +88,7 @@ def edited(draft: str) -> str:
         file = Path(folder) / "kernel.py"  # by name, since some editors replace the file
         file.write_text(draft, encoding="utf-8")
         try:
-            with _ctrl_c_for_the_editor():
+            with _ignore_ctrl_c():
                 subprocess.run([*shlex.split(editor), str(file)], check=True)
             return file.read_text(encoding="utf-8")
         except (OSError, ValueError, subprocess.CalledProcessError) as error:
@@ -98,7 +98,7 @@ def edited(draft: str) -> str:
 
 
 @contextmanager
-def _ctrl_c_for_the_editor() -> Iterator[None]:
+def _ignore_ctrl_c() -> Iterator[None]:
     """Ignores Ctrl-C in this process, since the terminal sends it to both."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -200,7 +200,7 @@ class OpenAIPolicy:
     def _take(self, answer: Answer, piece: Any) -> str:
         """Adds an unvalidated answer of the package."""
         if isinstance(piece, str):
-            raise self._endpoint.no_json(piece)
+            raise self._endpoint.no_json_error(piece)
         return answer.add(
             piece.model_dump(warnings=False) if hasattr(piece, "model_dump") else piece
         )
@@ -213,7 +213,7 @@ class OpenAIPolicy:
         """
         endpoint = self._endpoint
         if answer.error:
-            raise endpoint.reported(answer.error)
+            raise endpoint.reported_error(answer.error)
         if answer.finish in FILTERED or (answer.refusal and not answer.content):
             reason = answer.refusal or "filtered by the endpoint"
             raise Refused(endpoint.safe(f"{self.name} declined: {reason}"))

@@ -78,7 +78,7 @@ def keep(pairs: Iterable[Pair]) -> Kept:
     best: dict[tuple[str, str], Pair] = {}
     left_out: Counter[str] = Counter()
     for pair in pairs:
-        reason = _unfit(pair)
+        reason = _exclusion_reason(pair)
         if reason:
             left_out[reason] += 1
             continue
@@ -167,7 +167,7 @@ def load(folder: Path) -> Index:
     return Index(header.model, pairs, vectors)
 
 
-def _unfit(pair: Pair) -> str:
+def _exclusion_reason(pair: Pair) -> str:
     """Why a pair is excluded; empty if it is not."""
     if len(pair.reference) + len(pair.kernel) > LONGEST:
         return "longer than any prompt has room for"

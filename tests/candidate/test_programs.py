@@ -5,12 +5,12 @@ import time
 
 import pytest
 
-from kevin_env.candidate.programs import in_forks
+from kevin_env.candidate.programs import run_in_forks
 
 
 @pytest.mark.timeout(45)
 def test_copies_end_as_they_say_and_late_ones_are_killed() -> None:
-    ends = in_forks(
+    ends = run_in_forks(
         [
             lambda: 3,
             lambda: 1 // 0,

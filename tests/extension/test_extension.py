@@ -18,7 +18,7 @@ import torch
 from torch.utils import cpp_extension
 
 from kevin_env.extension import ShortPath, build, install
-from kevin_env.extension.build import NICENESS, gently, run_ninja_build
+from kevin_env.extension.build import NICENESS, run_ninja_build, with_low_priority
 from kevin_env.extension.sources import HEADERS, read_sources
 
 FOLDER = Path(__file__).parent
@@ -277,7 +277,7 @@ def test_a_compiler_that_fails_ends_the_others(
 
 
 def test_compilers_let_others_go_first() -> None:
-    asked = gently([sys.executable, "-c", "import os; print(os.nice(0))"])
+    asked = with_low_priority([sys.executable, "-c", "import os; print(os.nice(0))"])
     assert int(subprocess.check_output(asked)) == min(19, os.nice(0) + NICENESS)
 
 

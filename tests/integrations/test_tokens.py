@@ -4,7 +4,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from kevin_env.integrations.judging import alone, token_counter
+from kevin_env.integrations.judging import one_at_a_time, token_counter
 
 
 def test_what_uses_a_tokenizer_is_never_called_twice_at_once() -> None:
@@ -24,7 +24,7 @@ def test_what_uses_a_tokenizer_is_never_called_twice_at_once() -> None:
     count = token_counter(encode)
     with ThreadPoolExecutor(8) as threads:
         counted = [threads.submit(count, "a b c") for _ in range(16)]
-        encoded = [threads.submit(alone, encode, "a b") for _ in range(16)]
+        encoded = [threads.submit(one_at_a_time, encode, "a b") for _ in range(16)]
     assert [each.result() for each in counted] == [3] * 16
     assert [each.result() for each in encoded] == [[1, 1]] * 16
     assert most == 1
