@@ -175,16 +175,20 @@ def allowance(dtype: torch.dtype, precision: str) -> tuple[float, float]:
     return REFERENCE_MULTIPLE.get(dtype, LOW_MULTIPLE), ulps * torch.finfo(dtype).eps
 
 
+def rms_allowance(dtype: torch.dtype) -> tuple[float, float]:
+    """As `allowance` for the root mean square, but the least in ulps of the scale."""
+    if dtype in REFERENCE_MULTIPLE:
+        return RMS_MULTIPLE, RMS_ULPS
+    return LOW_RMS_MULTIPLE, LOW_RMS_ULPS
+
+
 def _rms_budget(reference: torch.Tensor, exact: torch.Tensor, own: float, scale: float) -> float:
     """For many elements, whose reference is off by `own`, without the problem's TOLERANCE."""
-    least = torch.finfo(reference.dtype).eps * scale
-    if reference.dtype in REFERENCE_MULTIPLE:
-        return max(RMS_MULTIPLE * own, RMS_ULPS * least)
-    # the rounding of each element, which no oracle shows
-    rounding = (
-        torch.finfo(reference.dtype).eps / 4 * size_of(_exact_where_finite, reference, exact).rms
-    )
-    return max(LOW_RMS_MULTIPLE * max(own, rounding), LOW_RMS_ULPS * least)
+    eps = torch.finfo(reference.dtype).eps
+    if reference.dtype not in REFERENCE_MULTIPLE:  # each element's rounding, which no oracle shows
+        own = max(own, eps / 4 * size_of(_exact_where_finite, reference, exact).rms)
+    multiple, ulps = rms_allowance(reference.dtype)
+    return max(multiple * own, ulps * eps * scale)
 
 
 def _off(wanted: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:

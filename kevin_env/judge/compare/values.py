@@ -47,7 +47,7 @@ def of_form(shape: list[int], dtype: str, reference: torch.Tensor) -> Mismatch |
     """A wrong shape or dtype."""
     if shape != (wanted := list(reference.shape)):
         return Mismatch("shape", f"expected shape {wanted}, got {shape}")
-    if dtype != (name := _dtype(reference)):
+    if dtype != (name := dtype_name(reference.dtype)):
         return Mismatch("dtype", f"expected {name}, got {dtype}")
     return None
 
@@ -112,8 +112,9 @@ def _number(value: torch.Tensor) -> str:
     return f"{item:.7g}" if isinstance(item, float) else str(item)
 
 
-def _dtype(tensor: torch.Tensor) -> str:
-    return str(tensor.dtype).removeprefix("torch.")
+def dtype_name(dtype: torch.dtype) -> str:
+    """A dtype such as `float32`."""
+    return str(dtype).removeprefix("torch.")
 
 
 PLAIN_MOST = 1024.0
@@ -141,7 +142,7 @@ def compare(
         precision: `ieee` or `tf32`.
         plain: Computes the reference's output with one accumulator per sum, if possible.
     """
-    wrong = of_form(list(got.shape), _dtype(got), reference)
+    wrong = of_form(list(got.shape), dtype_name(got.dtype), reference)
     if wrong is not None:
         return wrong
     tolerance = tolerance_of(reference, oracle, multiplier, precision)

@@ -1,6 +1,5 @@
 """What the prompt says about a problem, found by running the reference once per case."""
 
-import inspect
 from typing import Any
 
 import torch
@@ -9,6 +8,7 @@ from kevin_env.candidate import tree
 from kevin_env.judge.api import CaseFacts, DeviceInfo, Facts, InputFacts, Options
 from kevin_env.judge.compare import tolerance as budgets
 from kevin_env.judge.compare.chunked import is_rounded
+from kevin_env.judge.compare.values import dtype_name
 from kevin_env.judge.inputs.cases import open_cases, seconds_of, usable_distributions
 from kevin_env.judge.inputs.distributions import TOLD, described, has_outliers
 from kevin_env.judge.inputs.reference import Case
@@ -54,9 +54,10 @@ def _case_facts(
 ) -> CaseFacts:  # fmt: skip
     skeleton, tensors = drawn
     stated = [structure.stated() for structure in case.structures]
-    names = list(inspect.signature(case.module.Model.forward).parameters)[1:]
-    inputs = tree.unflatten(skeleton, tensors)
-    told = [_input_facts(_name(names, i), value, tensors, stated) for i, value in enumerate(inputs)]
+    told = [
+        _input_facts(case.argument_name(i), value, tensors, stated)
+        for i, value in enumerate(tree.unflatten(skeleton, tensors))
+    ]
     return CaseFacts(
         name=case.name,
         overrides=overrides,
@@ -76,7 +77,12 @@ def _input_facts(
         low, high = float(value.min()), float(value.max())  # the same in every distribution
     shape, structure = tuple(value.shape), stated[index]
     return InputFacts(
-        name=name, dtype=_dtype(value), shape=shape, low=low, high=high, structure=structure
+        name=name,
+        dtype=dtype_name(value.dtype),
+        shape=shape,
+        low=low,
+        high=high,
+        structure=structure,
     )
 
 
@@ -92,7 +98,7 @@ def _tolerance_of(case: Case, dtype: torch.dtype, named: bool) -> str:
     kind = torch.float32 if dtype.is_complex else dtype
     multiple, share = budgets.allowance(kind, case.precision)
     eps, factor = torch.finfo(kind).eps, case.tolerance
-    name = str(dtype).removeprefix("torch.") + " " if named else ""
+    name = dtype_name(dtype) + " " if named else ""
     text = (
         f"Per {name}element, abs(y - y64) <= "
         f"max({multiple * factor:g} x the reference's largest error, "
@@ -105,24 +111,12 @@ def _tolerance_of(case: Case, dtype: torch.dtype, named: bool) -> str:
         )
     if case.precision != "ieee":
         return text
-    many, least = (
-        (budgets.RMS_MULTIPLE, budgets.RMS_ULPS)
-        if kind in budgets.REFERENCE_MULTIPLE
-        else (budgets.LOW_RMS_MULTIPLE, budgets.LOW_RMS_ULPS)
-    )
+    many, least = budgets.rms_allowance(kind)
     return (
         f"{text} Over {budgets.MANY} or more elements, RMS error <= max({many * factor:g} x the "
         f"reference's RMS error, {least * factor:g} eps x std(output))."
     )
 
 
-def _name(names: list[str], index: int) -> str:
-    return names[index] if index < len(names) else f"input {index}"
-
-
 def _label(tensor: torch.Tensor) -> str:
-    return f"{_dtype(tensor)}{list(tensor.shape)}"
-
-
-def _dtype(tensor: torch.Tensor) -> str:
-    return str(tensor.dtype).removeprefix("torch.")
+    return f"{dtype_name(tensor.dtype)}{list(tensor.shape)}"

@@ -6,6 +6,7 @@ the same inputs.
 
 import copy
 import hashlib
+import inspect
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -155,6 +156,11 @@ class Case:
         """The names in `state` that are parameters, in the same order; the others are buffers."""
         own = {name for name, _ in self.model.named_parameters()}
         return [name for name in self._names if name in own]
+
+    def argument_name(self, index: int) -> str:
+        """The parameter of `forward` that takes an input."""
+        names = list(inspect.signature(self.module.Model.forward).parameters)[1:]
+        return names[index] if index < len(names) else f"input {index}"
 
     def draw_inputs(self, distribution: str, seed: int) -> tuple[tree.Skeleton, list[torch.Tensor]]:
         """One input set on the device: its structure and its tensors."""

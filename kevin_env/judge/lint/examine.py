@@ -24,6 +24,7 @@ from kevin_env.judge.lint.answers import (
 from kevin_env.judge.lint.influence import find_inert, input_names
 from kevin_env.judge.lint.report import Check, Cost, Finding, Limits, LintReport
 from kevin_env.judge.lint.target import SECRET, InputSet
+from kevin_env.judge.roofline.ceilings import clocked
 from kevin_env.judge.roofline.roofline import Counting
 from kevin_env.judge.submission_run import SubmissionRun
 from kevin_env.judge.verdict import verdict
@@ -104,9 +105,10 @@ def measure(case: Case, drawn: InputSet, peak: int) -> Cost:
     with Counting(case.precision) as counted:
         call()
     with case.process_state:
-        seconds = (
-            event_seconds(call, GPU_CALLS) if case.device.type == "cuda" else _seconds_cpu(call)
-        )
+        if case.device.type == "cuda":
+            seconds = event_seconds(call, GPU_CALLS)
+        else:  # the shortest: what disturbs on a CPU only ever lengthens
+            seconds = min(clocked(call) for _ in range(CALLS))
     weights = list(case.model.state_dict().values())
     return Cost(
         seconds=seconds,
@@ -129,16 +131,6 @@ def draw_watched(case: Case) -> tuple[InputSet, int]:
     torch.cuda.reset_peak_memory_stats(case.device)
     drawn = InputSet.draw(case, "own", 0)
     return drawn, torch.cuda.max_memory_allocated(case.device)
-
-
-def _seconds_cpu(call: Callable[[], Any]) -> float:
-    """The shortest of some calls: what disturbs on a CPU only ever lengthens."""
-    seconds: list[float] = []
-    for _ in range(CALLS):
-        start = time.perf_counter()
-        call()
-        seconds.append(time.perf_counter() - start)
-    return min(seconds)
 
 
 def _bytes(tensors: list[torch.Tensor]) -> int:

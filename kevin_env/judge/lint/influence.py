@@ -1,7 +1,5 @@
 """Which inputs and weights do not matter: each is changed alone, and the output must follow."""
 
-import inspect
-
 import torch
 
 from kevin_env.candidate import tree
@@ -101,10 +99,9 @@ def _noisy(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
 
 def input_names(case: Case, drawn: InputSet) -> list[str]:
     """The name of each input tensor: the parameter of `forward`, and the place within it."""
-    parameters = list(inspect.signature(case.module.Model.forward).parameters)[1:]
     names: list[str] = []
     for i, argument in enumerate(drawn.skeleton["list"]):  # get_inputs gives a list
-        name = parameters[i] if i < len(parameters) else f"input {i}"
+        name = case.argument_name(i)
         names += [f"{name}{path}" for path, leaf in tree.leaves(argument) if "t" in leaf]
     return names
 

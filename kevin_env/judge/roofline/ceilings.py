@@ -161,9 +161,7 @@ def product_rate(device: torch.device, kind: Arithmetic) -> float:
 
 def _seconds(device: torch.device, call: Callable[[], object]) -> float:
     """The shortest call of those that begin within `SECONDS`."""
-    one = (
-        (lambda: event_seconds(call, TRIES)) if device.type == "cuda" else (lambda: _clocked(call))
-    )
+    one = (lambda: event_seconds(call, TRIES)) if device.type == "cuda" else (lambda: clocked(call))
     began = time.perf_counter()
     best = one()
     while time.perf_counter() - began < SECONDS:
@@ -171,7 +169,8 @@ def _seconds(device: torch.device, call: Callable[[], object]) -> float:
     return best
 
 
-def _clocked(call: Callable[[], object]) -> float:
+def clocked(call: Callable[[], object]) -> float:
+    """Seconds of one call on a CPU."""
     start = time.perf_counter()
     call()
     return time.perf_counter() - start
