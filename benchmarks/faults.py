@@ -49,10 +49,10 @@ KNOWN = {
     "compile": "import torch\nimport no_such_module\nclass ModelNew: pass\n",
 }
 """Submissions by expected category."""
-VICTIMS = ("candidate", "supervisor", "judge", "fork server", "client")
-SETTLE = 65.0
+ROLES = ("candidate", "supervisor", "judge", "fork server", "client")
+CLEANUP_SECONDS = 65.0
 """Seconds after which a judge removes an unlocked folder, with a margin."""
-PATIENCE = 60.0
+MAX_WAIT = 60.0
 """A kill follows a few answers, or this many seconds without one."""
 WORKERS = 4
 PR_SET_CHILD_SUBREAPER = 36
@@ -62,17 +62,17 @@ def descendants(pid: int) -> dict[int, str]:
     """All descendants with their roles, from their position in the process tree."""
     parents = children()
     roles: dict[int, str] = {}
-    waiting = [(child, "client") for child in parents.get(pid, [])]
-    below = {
+    pending = [(child, "client") for child in parents.get(pid, [])]
+    child_roles = {
         "client": "judge",
         "judge": "fork server",
         "fork server": "supervisor",
         "supervisor": "candidate",
     }
-    while waiting:
-        child, role = waiting.pop()
+    while pending:
+        child, role = pending.pop()
         roles[child] = role
-        waiting += [(each, below.get(role, "candidate")) for each in parents.get(child, [])]
+        pending += [(each, child_roles.get(role, "candidate")) for each in parents.get(child, [])]
     return roles
 
 
@@ -80,7 +80,8 @@ def client(device: str, file: Path) -> None:
     """Plays episodes until killed, and prints how each judgement ended."""
     with LocalPool() as pool:
         threads = [
-            threading.Thread(target=play_on, args=(pool, device, file)) for _ in range(WORKERS)
+            threading.Thread(target=play_episodes, args=(pool, device, file))
+            for _ in range(WORKERS)
         ]
         for thread in threads:
             thread.start()
@@ -88,7 +89,7 @@ def client(device: str, file: Path) -> None:
             thread.join()
 
 
-def play_on(pool: LocalPool, device: str, file: Path) -> None:
+def play_episodes(pool: LocalPool, device: str, file: Path) -> None:
     """One episode after the other, of all known submissions in random order."""
     while True:
         order = random.sample(list(KNOWN.items()), len(KNOWN))
@@ -124,27 +125,27 @@ def kills(device: str, count: int) -> list[dict[str, Any]]:
         PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0
     )  # orphans become our children, so that they are noticed
     folders = set(Path(tempfile.gettempdir()).glob("kevin-*"))
-    killed = dict.fromkeys(VICTIMS, 0)
+    killed = dict.fromkeys(ROLES, 0)
     answers: list[str] = []
     with (
         tempfile.TemporaryDirectory() as place,
         Progress(*Progress.get_default_columns(), "{task.fields[text]}") as bar,
     ):
         file = Path(place) / "run.jsonl"
-        task = bar.add_task("judgements under fire", total=count, text="")
+        task = bar.add_task("judgements", total=count, text="")
         while answers.count("right") < count:
             process = start(device, file)
-            threading.Thread(target=listen, args=(process, answers), daemon=True).start()
+            threading.Thread(target=collect_output, args=(process, answers), daemon=True).start()
             while process.poll() is None and answers.count("right") < count:
                 await_answers(answers, process)
-                strike(killed)
+                kill_one(killed)
                 bar.update(
                     task, completed=answers.count("right"), text=f"{sum(killed.values())} killed"
                 )
             process.kill()
             process.wait()
         lines = list(read_trajectories(file))
-    time.sleep(SETTLE)
+    time.sleep(CLEANUP_SECONDS)
     with LocalPool() as pool:  # the next judge removes leftovers of killed ones
         pool.device(device)
     turns = sum(len(each.turns) for each in lines if isinstance(each, Trajectory))
@@ -163,7 +164,7 @@ def kills(device: str, count: int) -> list[dict[str, Any]]:
     return [plain_row(name, value) for name, value in values.items()]
 
 
-def listen(process: subprocess.Popen[str], answers: list[str]) -> None:
+def collect_output(process: subprocess.Popen[str], answers: list[str]) -> None:
     """Collects the output of a client."""
     assert process.stdout
     answers.extend(line.strip() for line in process.stdout)
@@ -171,7 +172,7 @@ def listen(process: subprocess.Popen[str], answers: list[str]) -> None:
 
 def await_answers(answers: list[str], process: subprocess.Popen[str]) -> None:
     """Waits for a few more answers."""
-    enough, deadline = len(answers) + random.randint(1, 5), time.monotonic() + PATIENCE
+    enough, deadline = len(answers) + random.randint(1, 5), time.monotonic() + MAX_WAIT
     while len(answers) < enough and time.monotonic() < deadline and process.poll() is None:
         time.sleep(0.02)
 
@@ -182,9 +183,9 @@ def start(device: str, file: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 
 
-def strike(killed: dict[str, int]) -> None:
+def kill_one(killed: dict[str, int]) -> None:
     """Kills one process of a random kind, clients and judges less often than candidates."""
-    role = random.choices(VICTIMS, weights=(8, 4, 2, 2, 1))[0]
+    role = random.choices(ROLES, weights=(8, 4, 2, 2, 1))[0]
     targets = [pid for pid, kind in descendants(os.getpid()).items() if kind == role and alive(pid)]
     if targets:
         with contextlib.suppress(ProcessLookupError):

@@ -114,7 +114,7 @@ def standing_rows(device: str, info: DeviceInfo, rounds: int) -> Iterator[Row]:
         with tempfile.TemporaryDirectory() as folder:
             os.environ["XDG_CACHE_HOME"] = folder
             start = time.perf_counter()
-            found = CeilingStore(place, info, lease).of(work)
+            ceilings = CeilingStore(place, info, lease).of(work)
             if number:
                 figures["ceilings"].append(time.perf_counter() - start)
     for name in PROBLEMS:
@@ -130,10 +130,10 @@ def standing_rows(device: str, info: DeviceInfo, rounds: int) -> Iterator[Row]:
             if number:
                 figures.setdefault(f"counting {name}", []).append(time.perf_counter() - start)
     yield from (median_row(name, seconds) for name, seconds in figures.items())
-    rates = {"reading": found.reading, "copying": found.copying}
+    rates = {"reading": ceilings.reading, "copying": ceilings.copying}
     yield from (median_row(f"ceiling: {name}", [rate], "B/s") for name, rate in rates.items())
     yield from (
-        median_row(f"ceiling: {kind}", [rate], "FLOP/s") for kind, rate in found.rates.items()
+        median_row(f"ceiling: {kind}", [rate], "FLOP/s") for kind, rate in ceilings.rates.items()
     )
 
 

@@ -99,14 +99,16 @@ def megabytes(value: float) -> str:
 
 def largest(result: Result) -> dict[str, str]:
     """The largest difference of each metric of `profiles`, with its unit."""
-    found: dict[str, tuple[float, str]] = {}
+    differences: dict[str, tuple[float, str]] = {}
     for name, row in result.rows.items():
         if (unit := row.get("difference_in")) in ("relative", "points"):
             metric = name.split(": ", 1)[1]
-            found[metric] = max((abs(row["difference"]), unit), found.get(metric, (0, "")))
+            differences[metric] = max(
+                (abs(row["difference"]), unit), differences.get(metric, (0, ""))
+            )
     return {
         metric: percent(value, 1) if unit == "relative" else f"{value:.1f} points"
-        for metric, (value, unit) in found.items()
+        for metric, (value, unit) in differences.items()
         if value
     }
 
@@ -151,8 +153,8 @@ def readme(text: str) -> str:
     blocks = re.split(r"^## (\w+)\n", render("readme_figures.md.j2"), flags=re.MULTILINE)[1:]
     for name, block in zip(blocks[::2], blocks[1::2], strict=True):
         mark, end = f"<!-- figures: {name} -->\n", "<!-- end -->"
-        before, found, rest = text.partition(mark)
-        if not found:
+        before, marked, rest = text.partition(mark)
+        if not marked:
             raise SystemExit(f"README.md has no {mark.strip()}")
         text = before + mark + block.strip() + "\n" + end + rest.partition(end)[2]
     return text

@@ -74,8 +74,8 @@ class Plan:
 
 SMOKE = Plan(
     Sizes(
-        width=32, layers=1, vocabulary=1500, kernels=3, rehearsals=1, batch=2, learning_rate=3e-2,
-        steps=100, whole_replies=True,
+        width=32, layers=1, vocabulary=1500, kernels=3, prompt_episodes=1, batch=2,
+        learning_rate=3e-2, steps=100, whole_replies=True,
     ),
     problems=("Swish", "Row_Sum"), held_out=("Bell",), episodes=2, together=1, micro_batch=2,
     reply_tokens=3,

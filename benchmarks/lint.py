@@ -21,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from resultfile import Row, alike, device_name, known_rows, plain_row, write_result
+from resultfile import Row, common_device, device_name, known_rows, plain_row, write_result
 
 from kevin_env.app.catalogue import named_problems
 from kevin_env.app.linting import Linted, lint
@@ -95,7 +95,7 @@ def ready(pool: LocalPool, choice: str) -> DeviceInfo:
     """What the judges report of the chosen devices. They start concurrently."""
     names = device_names(choice)
     with ThreadPoolExecutor(len(names)) as threads:
-        return alike(list(threads.map(pool.device, names)))
+        return common_device(list(threads.map(pool.device, names)))
 
 
 def read_options() -> argparse.Namespace:

@@ -30,7 +30,7 @@ import torch
 from evaluators import Answer, Evaluation, Peer, evaluate, read_peers
 from gpu_processes import start_processes
 from honest import sample
-from resultfile import Row, alike, device_name, known_rows, plain_row, write_result
+from resultfile import Row, common_device, device_name, known_rows, plain_row, write_result
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from corpus import Entry, judged, read_corpus
@@ -266,7 +266,7 @@ def main() -> None:
             processes = start_processes(stack, options.device, at_once)
             for process in processes:
                 stack.callback(lambda one=process: one.submit(close, device).result())
-            info = alike(
+            info = common_device(
                 [future.result() for future in [each.submit(inspect, device) for each in processes]]
             )
             if not rows and options.seconds is not None:

@@ -55,7 +55,7 @@ SCALE_SECONDS = 40.0
 """Each number of devices but the last gets as many submissions as they can judge in this time."""
 
 
-class Noted(LocalPool):
+class LoggedPool(LocalPool):
     """Appends the ID of each request that it begins to a file."""
 
     def __init__(self, file: Path) -> None:
@@ -128,7 +128,7 @@ def kills(count: int, results: Results) -> bool:
     with tempfile.TemporaryDirectory() as folder, cluster(NODES, 1) as nodes:
         file, start = Path(folder) / "begun", time.monotonic()
         settings = RaySettings(judges=NODES, at_once=AT_ONCE)
-        with RayPool(settings, functools.partial(noted, file)) as pool:
+        with RayPool(settings, functools.partial(logged_pool, file)) as pool:
             submitted = [
                 pool.submit(
                     PROBLEM, Submission(code=f"print('submission {n}')\n{KNOWN[name]}"), CPU
@@ -168,8 +168,8 @@ def report_ends(results: Results, names: list[str], ended: list[Future[Judgement
     return ends["with its verdict"] == len(names)
 
 
-def noted(file: Path, device: str) -> RequestPool:
-    return Noted(file)
+def logged_pool(file: Path, device: str) -> RequestPool:
+    return LoggedPool(file)
 
 
 def quick(device: str) -> RequestPool:
@@ -183,10 +183,10 @@ def stub(seconds: float, device: str) -> RequestPool:
 def overhead(count: int, results: Results) -> None:
     """Time outside the judge, of the same submissions in both pools."""
     with (
-        cluster(1, 1), RayPool(RaySettings(judges=1), quick) as far, LocalPool(QUICK) as near
+        cluster(1, 1), RayPool(RaySettings(judges=1), quick) as ray_pool, LocalPool(QUICK) as local
     ):  # fmt: skip
-        beyond = {"local": list[float](), "ray": list[float]()}
-        pools = {"local": near, "ray": far}
+        outside = {"local": list[float](), "ray": list[float]()}
+        pools = {"local": local, "ray": ray_pool}
         for pool in pools.values():
             pool.submit(PROBLEM, Submission(code=KNOWN["correct"]), CPU).result()
         for number in track(range(count), "overhead"):
@@ -194,10 +194,10 @@ def overhead(count: int, results: Results) -> None:
             for name, pool in pools.items():
                 start = time.perf_counter()
                 judgement = pool.submit(PROBLEM, Submission(code=code), CPU).result()
-                beyond[name].append(time.perf_counter() - start - judgement.seconds.total)
-        for name, seconds in beyond.items():
+                outside[name].append(time.perf_counter() - start - judgement.seconds.total)
+        for name, seconds in outside.items():
             results.report(median_row(f"overhead: {name}", seconds) | load())
-        extra = statistics.median(beyond["ray"]) - statistics.median(beyond["local"])
+        extra = statistics.median(outside["ray"]) - statistics.median(outside["local"])
         results.report(row_of("overhead: added by Ray", extra, "s", count))
 
 

@@ -44,7 +44,7 @@ def device_name(info: DeviceInfo, count: int = 1) -> str:
     return name if count == 1 else f"{name}x{count}"
 
 
-def alike(infos: Sequence[DeviceInfo]) -> DeviceInfo:
+def common_device(infos: Sequence[DeviceInfo]) -> DeviceInfo:
     """The first of some devices, which must be of one kind, as a file is.
 
     Raises:

@@ -36,7 +36,7 @@ class ModelNew(_Right):
     def forward(self, *inputs):
         return torch.zeros_like(super().forward(*inputs))
 """
-OF_THE_CLOCK = frozenset(
+CLOCK_FIELDS = frozenset(
     {
         "speed",
         "best_speed",
@@ -63,16 +63,16 @@ def main() -> int:
     planned = options.problems * options.samples * options.turns
     begun = time.monotonic()
     whole = finish(eval_command(str(config), "--out", str(folder / "whole")), folder / "whole")
-    unbroken, begun = time.monotonic() - begun, time.monotonic()
+    uninterrupted, begun = time.monotonic() - begun, time.monotonic()
     run = folder / "killed"
     kept = kill_after(eval_command(str(config), "--out", str(run)), run, planned // 3)
     kept |= kill_after(eval_command("--resume", str(run)), run, planned // 3)
-    taken_up = finish(eval_command("--resume", str(run)), run)
-    broken = time.monotonic() - begun
-    rows = list(compared(folder, whole, taken_up, kept, planned))
+    resumed = finish(eval_command("--resume", str(run)), run)
+    interrupted = time.monotonic() - begun
+    rows = list(compared(folder, whole, resumed, kept, planned))
     rows += [
-        plain_row("unbroken", unbroken, "s"),
-        plain_row("killed twice and taken up", broken, "s"),
+        plain_row("uninterrupted", uninterrupted, "s"),
+        plain_row("killed twice and resumed", interrupted, "s"),
     ]
     for row in rows:
         print(f"{row['name']}: {row['value']}")
@@ -85,7 +85,7 @@ def main() -> int:
 def compared(
     folder: Path,
     whole: dict[str, Any],
-    taken_up: dict[str, Any],
+    resumed: dict[str, Any],
     kept: set[tuple[str, int, str]],
     planned: int,
 ) -> Iterator[Row]:
@@ -99,19 +99,21 @@ def compared(
         "wrong",
     )
     yield plain_row(
-        "figures that differ", len(list(differences(timeless(whole), timeless(taken_up)))), "wrong"
+        "figures that differ",
+        len(list(differences(without_times(whole), without_times(resumed)))),
+        "wrong",
     )
-    for difference in differences(timeless(whole), timeless(taken_up)):
+    for difference in differences(without_times(whole), without_times(resumed)):
         print("differs:", difference)
 
 
-def timeless(value: Any) -> Any:
+def without_times(value: Any) -> Any:
     """Figures without those that depend on the clock."""
     if isinstance(value, list):
-        return [timeless(each) for each in value]
+        return [without_times(each) for each in value]
     if not isinstance(value, dict):
         return value
-    kept = {key: timeless(each) for key, each in value.items() if key not in OF_THE_CLOCK}
+    kept = {key: without_times(each) for key, each in value.items() if key not in CLOCK_FIELDS}
     if "kinds" in kept:  # whether a time is too noisy depends on the clock
         kinds = kept["kinds"]
         right = sum(count for kind, count in kinds.items() if kind.startswith("correct/"))

@@ -30,13 +30,14 @@ import json, sys, time
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from kevin_env.rules import check_rules
-found = []
+verdicts = []
 for name in json.load(sys.stdin):
     code, start = Path(name).read_text(encoding="utf-8"), time.process_time()
     verdict = check_rules(code, sys.argv[2])
     seconds = time.process_time() - start
-    found.append(["accepted" if verdict is None else f"{verdict.category}/{verdict.kind}", seconds])
-print(json.dumps(found))
+    name = "accepted" if verdict is None else f"{verdict.category}/{verdict.kind}"
+    verdicts.append([name, seconds])
+print(json.dumps(verdicts))
 """
 Verdicts = dict[Path, str]
 
@@ -48,25 +49,25 @@ def verdicts_of(root: Path, mode: str, files: Sequence[Path]) -> tuple[Verdicts,
     """
     command = [sys.executable, "-c", READ, str(root.resolve()), mode]
     names = json.dumps([str(file) for file in files])
-    found = json.loads(
+    results = json.loads(
         subprocess.run(command, input=names, capture_output=True, text=True, check=True).stdout
     )
-    return {file: verdict for file, (verdict, _) in zip(files, found, strict=True)}, [
-        seconds for _, seconds in found
+    return {file: verdict for file, (verdict, _) in zip(files, results, strict=True)}, [
+        seconds for _, seconds in results
     ]
 
 
 def correct_in(run: Path) -> set[str]:
     """The files of a run that are correct by KernelBench's results, if there are any."""
-    results = run / "eval_results.json"
-    found = json.loads(results.read_text(encoding="utf-8")) if results.exists() else {}
+    file = run / "eval_results.json"
+    results = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     samples = {
-        problem: given if isinstance(given, list) else [given] for problem, given in found.items()
+        problem: each if isinstance(each, list) else [each] for problem, each in results.items()
     }
     return {
         f"problem_{problem}_sample_{sample['sample_id']}_kernel.py"
-        for problem, given in samples.items()
-        for sample in given
+        for problem, each in samples.items()
+        for sample in each
         if sample.get("correctness")
     }
 

@@ -38,7 +38,7 @@ WORDS = {4: "four"}
 PROBLEMS = 10
 """Least number of problems among a small number of submissions, if the corpus has them."""
 BROKEN = "import no_module_of_this_name\n"
-SPOILED = """
+ALTERED = """
 right, calls = ModelNew.forward, []
 def forward(self, *given):
     {instead}
@@ -56,12 +56,12 @@ MIX = {
     "compile error": (0.25, BROKEN, "compile/import"),
     "exception": (
         0.10,
-        SPOILED.format(instead="raise RuntimeError('spoiled')"),
+        ALTERED.format(instead="raise RuntimeError('failed')"),
         "runtime/exception",
     ),
-    "wrong values": (0.25, SPOILED.format(instead=WRONG), "not correct"),
-    "slower than a tenth of the reference": (0.05, SPOILED.format(instead=SLOW), "correct"),
-    "hang": (0.01, SPOILED.format(instead=HANG), "runtime/timeout"),
+    "wrong values": (0.25, ALTERED.format(instead=WRONG), "not correct"),
+    "slower than a tenth of the reference": (0.05, ALTERED.format(instead=SLOW), "correct"),
+    "hang": (0.01, ALTERED.format(instead=HANG), "runtime/timeout"),
 }
 """The incorrect submissions of a mix: share, code added to an honest kernel, and expected ending.
 """
@@ -100,13 +100,13 @@ def mix_of(entries: list[Entry], count: int) -> list[Entry]:
     """
     honest, mix = iter(mixed(entries, count)), list[Entry]()
     for share, added, expect in MIX.values():
-        mix += [spoiled(next(honest), added, expect) for _ in range(max(1, round(share * count)))]
+        mix += [altered(next(honest), added, expect) for _ in range(max(1, round(share * count)))]
     mix += list(honest)
     random.shuffle(mix)
     return mix
 
 
-def spoiled(entry: Entry, added: str, expect: str) -> Entry:
+def altered(entry: Entry, added: str, expect: str) -> Entry:
     """A submission with added code that changes how it ends; a reply without code if `added` is
     empty.
     """

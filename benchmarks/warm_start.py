@@ -38,7 +38,7 @@ class Sizes:
     vocabulary: int = 4096
     kernels: int = 400
     """Kernels of each problem."""
-    rehearsals: int = 16
+    prompt_episodes: int = 16
     """Episodes of each problem whose prompts are used."""
     batch: int = 32
     learning_rate: float = 6e-4
@@ -73,7 +73,7 @@ class WarmStart:
         episodes = [
             (name, Episode(problem, rehearsal, settings))
             for name, problem in problems.items()
-            for _ in range(sizes.rehearsals)
+            for _ in range(sizes.prompt_episodes)
         ]
         self._chats: defaultdict[str, list[list[Any]]] = defaultdict(list)
         for name, episode in episodes:
