@@ -21,7 +21,7 @@ from kevin_env.outcome import FormatError, held_roofline, interval_of, printable
 from kevin_env.problem import Problem, ProblemError, load_problem
 from kevin_env.record import ProblemRef, Trajectory, Turn
 from kevin_env.recorder import BadLine, read_trajectories
-from kevin_env.score import SCORES, Bound, Noisy, Scored, kevin, score_of
+from kevin_env.score import SCORES, Scored, kevin, score_of
 from kevin_env.settings import Settings
 from kevin_env.turn import Verdict, as_scored, begin_verdict
 
@@ -42,10 +42,9 @@ class Request:
     problem: Problem
     submission: Submission | FormatError
     options: Options
+    settings: Settings
+    """How its score is computed."""
     score: str = "kevin"
-    bound: Bound = "median"
-    noisy: Noisy = "lower"
-    tokenizer: str = ""
     turn: Turn | None = None
     """The recorded turn, if this judges one again."""
 
@@ -87,11 +86,12 @@ class Judged:
         asked, outcome = self.request, self.verdict.outcome
         submission = asked.submission if isinstance(asked.submission, Submission) else None
         if asked.turn is not None:
-            scored = as_scored(outcome, submission, asked.turn.as_reply(), asked.tokenizer)
+            scored = as_scored(outcome, submission, asked.turn.as_reply(), asked.settings.tokenizer)
         else:
             size = count_characters(submission.code) if submission else None
             scored = Scored(outcome, code_tokens=size)
-        return score_of(scored, SCORES.get(asked.score, kevin), asked.bound, asked.noisy)
+        score = SCORES.get(asked.score, kevin)
+        return score_of(scored, score, asked.settings.bound, asked.settings.noisy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,9 +198,7 @@ def read_requests(
         elif answered is None:
             raise BadInput(f"pass --problem ID for {file}; `kevin-env problems` lists them")
         else:
-            requests.append(
-                Request(str(file), answered, _read(file), options, noisy=settings.noisy)
-            )
+            requests.append(Request(str(file), answered, _read(file), options, settings))
     return requests
 
 
@@ -272,10 +270,7 @@ def _recorded(
     given |= {"device"} if options.device != "auto" else set()
     options = settings.options(turn.secret).model_copy(update=options.model_dump(include=given))
     score = str(trajectory.config.get("score", "kevin"))
-    return Request(
-        str(path), problem, _submitted(turn), options, score,
-        settings.bound, settings.noisy, settings.tokenizer, turn,
-    )  # fmt: skip
+    return Request(str(path), problem, _submitted(turn), options, settings, score, turn)
 
 
 def _problem_of(recorded: ProblemRef, given: Problem | None) -> Problem:
