@@ -109,6 +109,10 @@ class RequestPool(ABC):
         future: Future[Any] = Future()
         if do == "describe":  # several callers may share it, so none may cancel it
             future.set_running_or_notify_cancel()
+        # until then `concurrent.futures.wait` does not take a cancelled future for done
+        future.add_done_callback(
+            lambda done: done.cancelled() and done.set_running_or_notify_cancel()
+        )
         self._send({"id": uuid.uuid4().hex, "do": do, **known, **more}, future, on_stage)
         return future
 
@@ -123,7 +127,7 @@ class RequestPool(ABC):
             try:
                 found = value()
                 with self._settling:
-                    if not future.done() and wanted(future):
+                    if wanted(future):
                         future.set_result(found)
             except (JudgeError, ProblemError) as error:
                 self._fail(future, error)
@@ -200,4 +204,4 @@ def fail(future: Future[Any], error: BaseException) -> None:
 
 def wanted(future: Future[Any]) -> bool:
     """Whether a result may be set; the future cannot be cancelled afterwards. Call once."""
-    return future.running() or future.set_running_or_notify_cancel()
+    return future.running() or (not future.done() and future.set_running_or_notify_cancel())

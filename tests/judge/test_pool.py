@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import wait
 from functools import partial
 from pathlib import Path
 from typing import get_args
@@ -84,6 +85,7 @@ def test_cancelling_ends_what_is_judged(pool: LocalPool) -> None:
     busy = wait_for("kevin-busy")
     processes = {each for each in descendants(os.getpid()) if each.pid == busy}
     assert judging.cancel() and judging.cancelled()
+    assert wait([judging], timeout=5).done
     assert processes and not outlived(processes)
     assert judged(pool, RIGHT).outcome.category == "correct"
 
