@@ -46,7 +46,7 @@ KNOWN = {
     "correct": f"{HEAD}        return torch.tanh(x) * 2\n",
     "correctness": f"{HEAD}        return torch.tanh(x)\n",
     "runtime": f"{HEAD}        raise ValueError('no')\n",
-    "compile": "import torch\nimport no_such_module\nclass ModelNew: pass\n",
+    "compile": f"import no_such_module\n{HEAD}        return x\n",
 }
 """Submissions by expected category."""
 ROLES = ("candidate", "supervisor", "judge", "fork server", "client")
