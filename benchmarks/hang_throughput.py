@@ -26,13 +26,13 @@ COUNTS, REPEATS = {"cpu": 4, "cuda": 10}, {"cpu": 1, "cuda": 2}
 CALLS = {"in the first call": 1, "in a later call": 2}
 HANGS = """
 right, calls = ModelNew.forward, []
-def forward(self, *given):
-    calls.append(given)
+def forward(self, *inputs):
+    calls.append(inputs)
     while len(calls) == {at}:
         if torch.cuda.is_available():
             torch.cuda._sleep(1 << 40)
             break
-    return right(self, *given)
+    return right(self, *inputs)
 ModelNew.forward = forward
 """
 

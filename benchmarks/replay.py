@@ -31,7 +31,7 @@ ROWS, COLUMNS = 40, 120
 
 
 def write_episodes(path: Path, many: int, turns: int = 2) -> None:
-    """Episodes of some problems and models, with speedups of their own, so that sorting and filters
+    """Episodes of some problems and models, with different speedups, so that sorting and filters
     have work.
     """
     whole = json.loads(EXAMPLE.read_text().splitlines()[0])

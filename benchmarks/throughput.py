@@ -40,13 +40,13 @@ PROBLEMS = 10
 BROKEN = "import no_module_of_this_name\n"
 ALTERED = """
 right, calls = ModelNew.forward, []
-def forward(self, *given):
+def forward(self, *inputs):
     {instead}
-    return right(self, *given)
+    return right(self, *inputs)
 ModelNew.forward = forward
 """
 WRONG = """spoil = lambda each: ~each if each.dtype == torch.bool else each + 1
-    return torch.utils._pytree.tree_map_only(torch.Tensor, spoil, right(self, *given))"""
+    return torch.utils._pytree.tree_map_only(torch.Tensor, spoil, right(self, *inputs))"""
 SLOW = (
     "torch.cuda._sleep(200_000_000) if torch.cuda.is_available() else __import__('time').sleep(0.1)"
 )

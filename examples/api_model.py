@@ -27,13 +27,13 @@ def main() -> None:
     parser.add_argument("--problem", default="L1_36_RMSNorm_")
     parser.add_argument("--turns", type=int, default=4)
     parser.add_argument("--out", type=Path, default=Path("trajectories.jsonl"))
-    given = parser.parse_args()
-    problem, settings = load_problem(given.problem), Settings(max_turns=given.turns)
+    args = parser.parse_args()
+    problem, settings = load_problem(args.problem), Settings(max_turns=args.turns)
     try:
-        policy = OpenAIPolicy(given.model, given.base_url)
+        policy = OpenAIPolicy(args.model, args.base_url)
         with LocalPool() as pool:
             episode = Episode(
-                problem, pool, settings, recorder=Recorder(given.out), model=policy.name
+                problem, pool, settings, recorder=Recorder(args.out), model=policy.name
             )
             play(episode, policy)
     except PolicyError as error:

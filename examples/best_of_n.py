@@ -24,15 +24,15 @@ def main() -> None:
     parser.add_argument("--problem", default="L1_36_RMSNorm_")
     parser.add_argument("--turns", type=int, default=4)
     parser.add_argument("--n", type=int, default=4)
-    given = parser.parse_args()
-    policy = OpenAIPolicy(given.model, given.base_url)
+    args = parser.parse_args()
+    policy = OpenAIPolicy(args.model, args.base_url)
     with LocalPool() as pool:
         episode = Episode(
-            load_problem(given.problem), pool, Settings(max_turns=given.turns), model=policy.name
+            load_problem(args.problem), pool, Settings(max_turns=args.turns), model=policy.name
         )
         episode.start()
         while not episode.done:
-            episode = best_of(episode, policy, given.n)
+            episode = best_of(episode, policy, args.n)
     print("returns", [round(value, 2) for value in episode.returns])
 
 

@@ -70,18 +70,18 @@ def main() -> None:
     parser.add_argument("--base-url")
     parser.add_argument("--server", default="http://localhost:8000")
     parser.add_argument("--tools", action="store_true")
-    given = parser.parse_args()
-    chat = OpenAI(base_url=given.base_url).chat.completions
+    args = parser.parse_args()
+    chat = OpenAI(base_url=args.base_url).chat.completions
 
     def complete(**request: Any) -> Any:
-        return chat.create(model=given.model, **request).choices[0].message
+        return chat.create(model=args.model, **request).choices[0].message
 
-    if given.tools:
-        with MCPToolClient(base_url=given.server, message_timeout_s=960).sync() as env:
+    if args.tools:
+        with MCPToolClient(base_url=args.server, message_timeout_s=960).sync() as env:
             for turn in play_by_tools(env, complete, seed=0):
                 print(f"turn {turn['turn']}: {turn['category']}, reward {turn['reward']:.2f}")
     else:
-        with KernelEnv(base_url=given.server) as env:
+        with KernelEnv(base_url=args.server) as env:
             turns = samples(env, lambda messages: complete(messages=messages).content, seed=0)
             for number, (_, _, value) in enumerate(turns, 1):
                 print(f"turn {number}: return {value:.2f}")

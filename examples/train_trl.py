@@ -9,7 +9,7 @@ episodes in a group), and how it samples replies, hold for training, too. With s
 retrieved.toml give --turns 1.
 
 On several GPUs: accelerate launch --num_processes 4 examples/train_trl.py ... The kernels are
-judged on `--judge`; give them a GPU of their own that the trainer does not see
+judged on `--judge`; give them a separate GPU that the trainer does not see
 (CUDA_VISIBLE_DEVICES holds for both), or they share one with it, and the judge repeats what the
 trainer disturbs. Needs pip install '.[trl]' 'trl[vllm]'
 """

@@ -136,7 +136,7 @@ def render_history(
         turns: those that are shown, in order.
         dropped: how many earlier turns are not.
         turn: the number of the turn to come, from 1.
-        max_turns: how many there are.
+        max_turns: the number of turns.
         templates: as in `Settings`.
     """
     name = _template("history.j2", templates)

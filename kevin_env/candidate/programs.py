@@ -117,7 +117,7 @@ def hold(folder: Path, point: str) -> None:
 
 
 class Program:
-    """A command in a session of its own.
+    """A command in its own session.
 
     Args:
         command: The program and its arguments.

@@ -1,6 +1,6 @@
 """Memory shared by judge and candidate, tensors in it, and a pattern for unwritten memory.
 
-A region is one allocation: a sealed memfd on a CPU, a CUDA allocation of its own on a GPU. Offsets
+A region is one allocation: a sealed memfd on a CPU, a separate CUDA allocation on a GPU. Offsets
 and sizes in bytes.
 """
 

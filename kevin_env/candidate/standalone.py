@@ -43,7 +43,7 @@ def run_job(
         channel: To the judge, in a fork of the candidate.
         holding: Whether to wait at `loaded` and `warm`.
     """
-    runtime = LoadedModel(channel)  # type: ignore[arg-type]  # None in a program of its own
+    runtime = LoadedModel(channel)  # type: ignore[arg-type]  # None in a separate program
     runtime.load(**job["load"])
     if job["step"] == "load":
         return 0

@@ -77,7 +77,7 @@ class Seeded(Protocol):
     """A policy that can have a seed."""
 
     def for_sample(self, sample: int) -> Self:
-        """The policy for one of several samples, from 0, with a seed of its own if it has one."""
+        """The policy for one of several samples, from 0, with its own seed if it has one."""
         ...
 
 

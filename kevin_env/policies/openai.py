@@ -263,9 +263,7 @@ def _key(key: str, url: SplitResult) -> str:
             "no key for api.openai.com: set OPENAI_API_KEY, or give another --base-url"
         )
     if not (key.isascii() and key.isprintable()) or " " in key:
-        raise PolicyError(
-            "the key has characters that no key has: copy it into OPENAI_API_KEY anew"
-        )
+        raise PolicyError("the key has invalid characters: copy it into OPENAI_API_KEY again")
     return key or _NO_KEY
 
 

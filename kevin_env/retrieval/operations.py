@@ -121,7 +121,7 @@ def operations(source: str, entry: str = "Model") -> tuple[str, ...]:
             reader.read(root)
     except UNREADABLE as error:
         raise RetrievalError(f"a reference cannot be read: {type(error).__name__}") from error
-    return tuple(reader.found[:_MOST])
+    return tuple(reader.operations[:_MOST])
 
 
 def near_copies(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
@@ -140,7 +140,7 @@ class _Reader(ast.NodeVisitor):
     """Walks what a class's `forward` reaches and notes the operations."""
 
     def __init__(self, tree: ast.Module) -> None:
-        self.found: list[str] = []
+        self.operations: list[str] = []
         self.classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
         self._functions = {
             node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)
@@ -164,7 +164,7 @@ class _Reader(ast.NodeVisitor):
                 self.read(method, definition)
             return
         self._read += 1
-        if definition in self._open or len(self.found) >= _MOST or self._read > _MOST:
+        if definition in self._open or len(self.operations) >= _MOST or self._read > _MOST:
             return
         with self._inside(definition, owner):
             for statement in definition.body:
@@ -298,18 +298,18 @@ class _Reader(ast.NodeVisitor):
         constructor = self._owner and self._method(self._owner, "__init__")
         if constructor is None or not constructor.args.args:
             return None
-        own, found = constructor.args.args[0].arg, None
+        own, value = constructor.args.args[0].arg, None
         for node in ast.walk(constructor):
             if not isinstance(node, ast.Assign | ast.AnnAssign):
                 continue
             for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
                 if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
-                    found = node.value if (target.value.id, target.attr) == (own, name) else found
-        return found
+                    value = node.value if (target.value.id, target.attr) == (own, name) else value
+        return value
 
     def _is_self(self, node: ast.expr) -> bool:
         return isinstance(node, ast.Name) and node.id == self._self
 
     def _note(self, word: str) -> None:
         if word:
-            self.found.append(word)
+            self.operations.append(word)

@@ -85,13 +85,13 @@ def _check(tree: ast.Module, mode: Rules, glue: bool) -> RulesViolation | None:
 
 
 def _in_cpp(tree: ast.Module, glue: bool) -> list[Finding]:
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for node in nodes_of(tree, ast.Constant):
         if isinstance(node.value, str):
             for line, what in cpp_operations(node.value, glue):
                 place = min(node.lineno + line, node.end_lineno or node.lineno)
-                found.append(Finding(place, "torch_compute", f"{what} in C++"))
-    return found
+                findings.append(Finding(place, "torch_compute", f"{what} in C++"))
+    return findings
 
 
 def _reference(tree: ast.Module, reader: Reader) -> tuple[str, int] | None:

@@ -30,8 +30,10 @@ class Reader(Calls):
                     name = "__call__" if self._has(owner, "__call__") else "forward"
                     for each in self._attribute(v.callee(owner), name).callees:
                         known = isinstance(each, v.Function)
-                        given = _forward_arguments(each.node) if known else v.Arguments((v.LARGE,))
-                        self._call(v.callee(each), given, owner.node)
+                        arguments = (
+                            _forward_arguments(each.node) if known else v.Arguments((v.LARGE,))
+                        )
+                        self._call(v.callee(each), passed, owner.node)
         except RecursionError:
             self.effects.launches = True  # the rest is unknown
 
