@@ -30,9 +30,7 @@ class Reader(Calls):
                     name = "__call__" if self._has(owner, "__call__") else "forward"
                     for each in self._attribute(v.callee(owner), name).callees:
                         known = isinstance(each, v.Function)
-                        arguments = (
-                            _forward_arguments(each.node) if known else v.Arguments((v.LARGE,))
-                        )
+                        passed = _forward_arguments(each.node) if known else v.Arguments((v.LARGE,))
                         self._call(v.callee(each), passed, owner.node)
         except RecursionError:
             self.effects.launches = True  # the rest is unknown
