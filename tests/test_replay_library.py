@@ -156,7 +156,7 @@ def test_problems_are_sorted_by_number() -> None:
         row_of(trajectory(id=name, model=name))
         for name in ("L10_1", "L2_10", "L2_9", "a1", "1a", "")
     )
-    numbers = in_order(many, read_query(""), "model", False, None)
+    numbers = in_order(many, read_query(""), "model", False, frozenset())
     assert [many[n].model for n in numbers] == ["", "1a", "a1", "L2_9", "L2_10", "L10_1"]
 
 
@@ -205,7 +205,7 @@ def rows() -> tuple[Row, ...]:
 def test_filters(words: str, found: str) -> None:
     query = read_query(words)
     assert (
-        "".join(rows()[n].episode_id for n in in_order(rows(), query, "file", False, None)) == found
+        "".join(rows()[n].episode_id for n in in_order(rows(), query, "file", False, frozenset())) == found
     )
     assert query.trouble == ""
 
@@ -239,4 +239,4 @@ def test_half_typed_filters_do_not_fail(words: str) -> None:
 @pytest.mark.timeout(60)
 def test_many_rows_are_filtered_and_sorted_soon() -> None:
     many = rows() * 30_000
-    assert len(in_order(many, read_query("qwen speedup>1"), "best", False, None)) == 60_000
+    assert len(in_order(many, read_query("qwen speedup>1"), "best", False, frozenset())) == 60_000

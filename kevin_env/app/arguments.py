@@ -21,16 +21,16 @@ from kevin_env.settings import Settings
 
 
 @contextmanager
-def open_pool(device: str) -> Iterator[RequestPool]:
-    """The pool that `KEVIN_ENV_POOL` names, or the judges of this machine, for the block.
+def open_pool(device: str, pool: str | None = None) -> Iterator[RequestPool]:
+    """A pool by its name, see `named_pool`, closed at the end of the block.
 
     Raises:
         BadInput: if there is no such pool, or it does not have a GPU that `device` names.
     """
     try:
-        opened = named_pool(None)
+        opened = named_pool(pool)
     except ValueError as error:
-        raise BadInput(f"{POOL}: {error}") from error
+        raise BadInput(f"{'--pool' if pool else POOL}: {error}") from error
     with opened as judges:
         if device.startswith("cuda"):
             try:
