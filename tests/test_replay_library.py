@@ -205,7 +205,8 @@ def rows() -> tuple[Row, ...]:
 def test_filters(words: str, found: str) -> None:
     query = read_query(words)
     assert (
-        "".join(rows()[n].episode_id for n in in_order(rows(), query, "file", False, frozenset())) == found
+        "".join(rows()[n].episode_id for n in in_order(rows(), query, "file", False, frozenset()))
+        == found
     )
     assert query.trouble == ""
 
