@@ -109,7 +109,7 @@ class RequestPool(ABC):
         future: Future[Any] = Future()
         if do == "describe":  # several callers may share it, so none may cancel it
             future.set_running_or_notify_cancel()
-        # until then `concurrent.futures.wait` does not take a cancelled future for done
+        # otherwise `concurrent.futures.wait` never takes a cancelled future for done
         future.add_done_callback(
             lambda done: done.cancelled() and done.set_running_or_notify_cancel()
         )
@@ -143,8 +143,7 @@ class RequestPool(ABC):
     def _fail(self, future: Future[Any], error: Exception) -> None:
         """Fails a future, unless it has ended."""
         with self._settling:
-            if not future.done():
-                fail(future, error)
+            fail(future, error)
 
 
 def perform(pool: JudgePool, request: Request, on_stage: OnStage | None) -> Future[Any]:
@@ -197,11 +196,11 @@ def value_of(answer: Answer) -> Any:
 
 
 def fail(future: Future[Any], error: BaseException) -> None:
-    """Fails a future, unless it was cancelled."""
+    """Fails a future, unless it has ended."""
     if wanted(future):
         future.set_exception(error)
 
 
 def wanted(future: Future[Any]) -> bool:
-    """Whether a result may be set; the future cannot be cancelled afterwards. Call once."""
+    """Whether a result may be set; the future cannot be cancelled afterwards."""
     return future.running() or (not future.done() and future.set_running_or_notify_cancel())

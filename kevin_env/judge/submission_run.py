@@ -16,7 +16,7 @@ from kevin_env.judge.compare.check import Allowed, check_answer, unwritten
 from kevin_env.judge.device import finish, kept_memory
 from kevin_env.judge.handshake.claims import read_paired
 from kevin_env.judge.handshake.handshake import Answer, CpuHandshake, Drawn, Handshake, Player
-from kevin_env.judge.handshake.memory import Image, SharedRegion, image_size, shared_regions
+from kevin_env.judge.handshake.memory import Image, SharedRegion, image_size, with_regions
 from kevin_env.judge.inputs.cases import (
     CaseProperties,
     construction,
@@ -300,11 +300,10 @@ class SubmissionRun:
 
     def open_handshake(self, inbox: int, outbox: int) -> Handshake:
         """A handshake for so many bytes of inputs and outputs; closed with the run."""
-        device, kind = self.bench.device, CpuHandshake
-        if device.type == "cuda":
-            kind = GpuHandshake
-        regions = shared_regions([inbox, outbox], device)
-        self._handshakes.append(kind(device, regions[0], regions[1], self.bench.info.l2, outbox))
+        device, l2 = self.bench.device, self.bench.info.l2
+        kind = GpuHandshake if device.type == "cuda" else CpuHandshake
+        make = partial(kind, device, l2=l2, answer_bytes=outbox)
+        self._handshakes.append(with_regions([inbox, outbox], device, make))
         return self._handshakes[-1]
 
     def close(self, keep: float = 0.0) -> None:

@@ -19,6 +19,7 @@ from kevin_env.judge.handshake.memory import (
     ProcessMemory,
     SharedRegion,
     image_size,
+    with_regions,
 )
 from kevin_env.judge.workers import worker as worker_module
 from kevin_env.judge.workers.errors import Broken
@@ -75,6 +76,18 @@ def test_a_closed_region_leaves_no_descriptor() -> None:
     region.close()
     del region
     gc.collect()
+    assert regions_open() == before
+
+
+def test_regions_are_freed_if_nothing_can_be_made_of_them() -> None:
+    before = regions_open()
+
+    def fails(inbox: SharedRegion, outbox: SharedRegion) -> None:
+        assert regions_open() > before
+        raise torch.OutOfMemoryError
+
+    with pytest.raises(torch.OutOfMemoryError):
+        with_regions([4096, 4096], CPU, fails)
     assert regions_open() == before
 
 

@@ -5,19 +5,21 @@ CPU the judge reads outputs directly from the candidate's process: they are not 
 clock runs, and nothing of the candidate's decides what is seen.
 """
 
-import contextlib
 import fcntl
 import mmap
 import os
+from collections.abc import Callable
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
 from kevin_env.candidate import cuda
 from kevin_env.candidate.region import POISON, Region, Spec, spec_of
 from kevin_env.judge.workers.errors import Broken
+
+T = TypeVar("T")
 
 ALIGNMENT = 512
 SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
@@ -63,8 +65,11 @@ SLACK = 1 << 20, 256 << 20
 """Bounds in bytes of what a region has beyond the size asked for, a quarter of it: inputs vary."""
 
 
-def shared_regions(sizes: list[int], device: torch.device) -> list[SharedRegion]:
-    """Regions of at least these sizes; none stays allocated if one cannot be."""
+def with_regions(sizes: list[int], device: torch.device, make: Callable[..., T]) -> T:
+    """What `make` returns for regions of at least these sizes.
+
+    They are freed if it fails, or if one of them cannot be allocated.
+    """
     with ExitStack() as undone:
         regions = [
             undone.enter_context(
@@ -72,13 +77,14 @@ def shared_regions(sizes: list[int], device: torch.device) -> list[SharedRegion]
             )
             for size in sizes
         ]
+        made = make(*regions)
         undone.pop_all()
-    return regions
+    return made
 
 
 def _allocated(size: int) -> int:
     """Device memory; torch's cache is emptied if that is needed."""
-    with contextlib.suppress(torch.OutOfMemoryError):
+    with suppress(torch.OutOfMemoryError):
         return cuda.allocate(size)
     torch.cuda.empty_cache()
     return cuda.allocate(size)
