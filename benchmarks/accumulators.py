@@ -98,7 +98,8 @@ def wrong(answer: Any, expected: Expected, case: Case) -> str | None:
 def judged(problem: Problem, device: torch.device) -> dict[str, dict[str, str | None]] | None:
     """The fault of each variant on each input set; None for a problem without float32 sums."""
     faults: dict[str, dict[str, str | None]] = {}
-    for case in open_cases(problem, device):
+    cases = list(open_cases(problem, device))
+    for case in cases:
         case.draw_weights(seed_from(SECRET, case.name, "weights"))
         skeleton, tensors = case.draw_inputs("own", 0)
         case.find_randomness(skeleton, tensors)
@@ -112,9 +113,8 @@ def judged(problem: Problem, device: torch.device) -> dict[str, dict[str, str | 
             return None
         del tensors
         usable = usable_distributions(case, seed_from(problem.sha256, case.name, "probe"))
-        for distribution in dict.fromkeys(
-            plan(usable, True, SECRET, case.name, PACES[device.type])
-        ):
+        planned = plan(usable, True, SECRET, case.name, PACES[device.type], len(cases) == 1)
+        for distribution in dict.fromkeys(planned):
             exposed = {
                 name for name, sets in faults.items() if name != PLAIN and any(sets.values())
             }

@@ -96,6 +96,12 @@ def test_every_distribution_keeps_it(name: str, distribution: str) -> None:
     assert again.high <= max(high, 0) and again.low >= min(low, 0) and (low < 0 or again.low >= 0)
 
 
+def test_an_offset_in_a_range_admits_a_variance_as_a_difference_of_squares() -> None:
+    own = torch.rand(1 << 16)
+    drawn = redraw(own, "offset", look(own), 5)
+    assert 10 < float(drawn.square().mean() / drawn.var()) < 100
+
+
 def test_equal_entries_stay_equal_wherever_they_lie() -> None:
     own = torch.randn(8, 8).repeat_interleave(4, 0).repeat_interleave(4, 1)
     drawn = redraw(own, "wide", look(own), 5)
