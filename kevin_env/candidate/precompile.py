@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -110,6 +111,10 @@ class Compilations:
         """Runs `work` in a process once there is room, unless another fork claimed the name."""
         if not self._claim(name):
             return
+        if threading.active_count() > 1:  # a fork would inherit locks that other threads hold
+            with suppress(Exception):
+                work()
+            return
         self._reap(os.WNOHANG)  # tuning starts hundreds, and zombies count as processes
         os.read(self._reader, 1)
         pid = os.fork()
@@ -183,7 +188,7 @@ def _build_launcher(source: Any, metadata: Any) -> None:
     """Compiles the C launcher of a kernel, in versions of Triton that have one per signature.
 
     Only launchers for tensor descriptors depend on `metadata`; others compile beside the kernel.
-    This process does nothing else afterwards.
+    Changes how this process starts compilers from then on.
     """
     from triton.runtime import driver
 

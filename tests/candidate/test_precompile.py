@@ -9,12 +9,15 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import threading
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 import rehearsal
+
+from kevin_env.candidate.precompile import Compilations as Compiler
 
 pytest.importorskip("triton")
 KERNELS = {"plain": 4, "shifted": 2, "tuned": 4, "guessed": 2}
@@ -131,6 +134,16 @@ print(os.waitstatus_to_exitcode(os.wait()[1]))
 
 
 @pytest.mark.full
+def test_a_process_with_several_threads_compiles_without_a_fork(tmp_path: Path) -> None:
+    compilations, ran = Compiler(tmp_path, *os.pipe()), list[int]()
+    thread = threading.Thread(
+        target=compilations.begin, args=("a", lambda: ran.append(os.getpid()))
+    )
+    thread.start()
+    thread.join(20)
+    assert ran == [os.getpid()]
+
+
 def test_no_times_of_configurations_that_never_ran_are_left(rehearsed: Rehearsed) -> None:
     assert not rehearsed.named("*.autotune.json")
 
