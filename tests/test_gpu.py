@@ -11,6 +11,7 @@ import torch
 from corpus import FOLDER, read_entry
 
 from kevin_env.judge import JudgeError, Judgement, Options, Submission
+from kevin_env.judge.judge import Judge
 from kevin_env.judge.pool import LocalPool
 from kevin_env.outcome import CompileError, Correct, Incorrect, Outcome
 from kevin_env.parsing import as_submission
@@ -335,6 +336,29 @@ def test_a_neighbour_that_fills_the_memory_is_nobodys_verdict() -> None:
             judged(pool, "honest/softmax_triton", problem="L1_23_Softmax").outcome.category
             == "correct"
         )
+
+
+def test_a_busy_judge_creates_contexts_for_what_was_built() -> None:
+    code, right = read_entry(FOLDER / "honest/softmax_triton.py").code, ("correct", "timed")
+    with contextlib.closing(Judge("cuda:0")) as judge:
+        candidates = judge.bench.candidates
+        taken = [candidates.take() for _ in range(judge.bench.capacity.on_device)]
+
+        def ending(code: str) -> tuple[str, str]:
+            while True:  # first those that were kept ready
+                worker = candidates.take()
+                candidates.retire(worker)
+                if not worker.has_context:
+                    break
+            found = judge.judge(SOFTMAX, Submission(code=code), CUDA, lambda stage: None).outcome
+            return found.category, found.kind
+
+        assert ending(code) == right
+        spoilt = "import torch\ntorch.cuda.set_device = None\n" + code
+        assert ending(spoilt) == ("runtime", "exception")
+        assert ending(code) == right
+        for worker in taken:
+            candidates.retire(worker)
 
 
 def test_several_devices_share_the_work(pool: LocalPool) -> None:

@@ -52,15 +52,18 @@ class LoadedModel:
         self.kernels: dict[str, None] = {}
 
     def prepare(self, device: str, threads: int, readable: bool = False) -> Message:
-        """Creates the CUDA context, or sets the number of threads on a CPU."""
+        """Sets the device, and the number of threads on a CPU."""
         self.device, self.readable = torch.device(device), readable
-        if self.device.type == "cuda":
-            torch.cuda.set_device(self.device)
-            torch.zeros(1, device=self.device)
-            torch.cuda.synchronize()
-            self.context = True
-        else:
+        if self.device.type == "cpu":
             torch.set_num_threads(threads)
+        return {}
+
+    def create_context(self) -> Message:
+        """Creates the CUDA context."""
+        torch.cuda.set_device(self.device)
+        torch.zeros(1, device=self.device)
+        torch.cuda.synchronize()
+        self.context = True
         return {}
 
     def load(self, path: str, code: str, entry: str, headers: str = "short") -> Message:

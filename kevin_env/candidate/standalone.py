@@ -66,6 +66,8 @@ def run_job(
 
 def _construct(runtime: LoadedModel, job: dict[str, Any], call: dict[str, Any]) -> None:
     runtime.prepare(job["device"], job["threads"])
+    if runtime.device.type == "cuda":
+        runtime.create_context()
     for name, path in call["regions"].items():  # a private mapping
         data = torch.from_file(path, size=Path(path).stat().st_size, dtype=torch.uint8)
         runtime.regions[name] = Region(data.to(runtime.device))

@@ -148,8 +148,9 @@ class Bench:
         self.sessions = threading.BoundedSemaphore(self.capacity.sessions)
         self._least_constant = math.inf
         self.candidates = WarmPool(
-            device, info, self.memory, self.device_memory, self.capacity.spares, self.lease, server
-        )
+            device, info, self.memory, self.device_memory, self.capacity.spares,
+            self.capacity.on_device, self.lease, server,
+        )  # fmt: skip
         self.baselines = Baselines(
             self.candidates.take_trusted, self.capacity.baselines, self.lease
         )

@@ -1,7 +1,12 @@
-"""The pool of warm candidates: processes that have run nothing yet and wait for a submission."""
+"""The pool of warm candidates: processes that have run nothing yet and wait for a submission.
+
+On a GPU they have CUDA contexts, unless the judge is busy: then a submission waits for the device
+anyway, and gets its context once it is built. The driver creates and ends one context at a time, so
+one for each submission that fails to compile would delay the others.
+"""
 
 import threading
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 
 import torch
 
@@ -22,6 +27,7 @@ class WarmPool:
         memory: Bytes of host memory that a candidate may use.
         device_memory: Bytes of the GPU that are free before the first candidate; None on a CPU.
         spares: Number of candidates to keep ready.
+        busy: From so many submissions on, candidates have no contexts before they are built.
         lease: Lease of the device.
         server: A fork server that is already running; the pool takes ownership of it.
     """
@@ -33,6 +39,7 @@ class WarmPool:
         memory: int,
         device_memory: int | None,
         spares: int,
+        busy: int,
         lease: Lease,
         server: ForkServer | None = None,
     ) -> None:
@@ -40,9 +47,11 @@ class WarmPool:
         self._info = info
         self._bytes = memory
         self._size = spares
+        self._busy = busy
         self._lease = lease
         self._server = self._warmed(server or ForkServer(device.type))
         self._spares: list[Worker] = []
+        self._taken = set[Worker]()
         self._starting = 0
         self._lock = threading.Lock()
         self._closed = False
@@ -50,19 +59,22 @@ class WarmPool:
         if device_memory is not None and (usage := nvml_usage(device)):
             self._memory = DeviceMemory(usage, limit_of(device_memory), lease.wanted)
         with suppress(JudgeError, OSError):
-            self._start_spare()
+            self._add_spare(self._new_worker())
         self._refill_later()
 
     def take(self) -> Worker:
-        """A warm candidate. Call without holding the lease."""
-        return self.watched(self.take_trusted())
-
-    def take_trusted(self) -> Worker:
-        """As `take`, for trusted code: without a limit of device memory.
+        """A warm candidate, perhaps without a context. Call without holding the lease.
 
         The pool is refilled when a submission ends; starting another process now would disturb.
         """
-        return self._take_spare() or self._new_worker()
+        worker = self.watched(self._take_spare() or self._new_worker())
+        with self._lock:
+            self._taken.add(worker)
+        return worker
+
+    def take_trusted(self) -> Worker:
+        """As `take`, for trusted code: with a context, and without a limit of device memory."""
+        return self._with_context(self._take_spare() or self._new_worker())
 
     def take_for_tools(self) -> Worker:
         """A candidate that has not touched the device, in which NVIDIA's tools start programs."""
@@ -79,6 +91,8 @@ class WarmPool:
         On a GPU it is killed at once, which does not disturb other timings. On a CPU it is stopped,
         and killed when nothing is being timed.
         """
+        with self._lock:
+            self._taken.discard(worker)
         if self._memory is not None:
             self._memory.forget(worker)
         if self._device.type == "cuda":
@@ -116,6 +130,7 @@ class WarmPool:
     def _take_spare(self) -> Worker | None:
         while True:
             with self._lock:
+                self._spares.sort(key=lambda each: each.has_context)
                 worker = self._spares.pop() if self._spares else None
             if worker is None or worker.waiting:
                 return worker
@@ -136,27 +151,37 @@ class WarmPool:
     def _refill_later(self) -> None:
         """Starts all missing spares at once: the driver needs less time than for one by one."""
         with self._lock:
+            if self._closed:
+                return
             missing = max(0, self._size - len(self._spares) - self._starting)
-            missing = 0 if self._closed else missing
-            self._starting += missing
-        for left in range(missing, 0, -1):
+            bare = [each for each in self._spares if not each.has_context and not self._is_busy()]
+            self._spares = [each for each in self._spares if each not in bare]
+            due: list[Worker | None] = [*bare, *[None] * missing]
+            self._starting += len(due)
+        while due:
             try:
-                threading.Thread(target=self._refill, daemon=True).start()
+                threading.Thread(target=self._refill, args=(due[-1],), daemon=True).start()
             except RuntimeError:  # no more threads; the next `take` starts a candidate
                 with self._lock:
-                    self._starting -= left
+                    self._starting -= len(due)
+                    self._spares += filter(None, due)
                 return
+            due.pop()
 
-    def _refill(self) -> None:
+    def _is_busy(self) -> bool:
+        return len(self._taken) >= self._busy
+
+    def _refill(self, bare: Worker | None) -> None:
         try:
             with suppress(Exception):  # the next `take` meets the error, where it can be raised
-                self._start_spare()
+                self._add_spare(bare or self._new_worker())
         finally:
             with self._lock:
                 self._starting -= 1
 
-    def _start_spare(self) -> None:
-        worker = self._new_worker()
+    def _add_spare(self, worker: Worker) -> None:
+        if not self._is_busy():
+            self._with_context(worker)
         with self._lock:
             kept = not self._closed
             if kept:
@@ -173,11 +198,21 @@ class WarmPool:
         except JudgeError:  # the fork server may have been ending
             worker = self._forked()
         try:
-            # while a context is created, calls on the GPU take 0.15 ms longer
-            on_gpu = self._device.type == "cuda"
-            with as_judge_error(), self._lease.shared() if on_gpu else nullcontext():
+            with as_judge_error():
                 worker.prepare(self._info.processors)
         except BaseException:
             worker.close()
             raise
+        return worker
+
+    def _with_context(self, worker: Worker) -> Worker:
+        """A candidate that has run nothing, with its context."""
+        if not worker.has_context:
+            try:
+                # while a context is created, calls on the GPU take 0.15 ms longer
+                with as_judge_error(), self._lease.shared():
+                    worker.create_context()
+            except BaseException:
+                worker.close()
+                raise
         return worker

@@ -192,6 +192,9 @@ class Judge:
         try:
             with watch("build"):
                 run.build(job.submission.code)
+            if not run.worker.has_context:
+                with leased(run, watch):
+                    run.create_context()
             self._enter_device(run, watch, alone, places)
             return self._screened(run, watch, alone) or self._time(run, watch)
         except CandidateError as error:

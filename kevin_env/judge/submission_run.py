@@ -94,11 +94,10 @@ class SubmissionRun:
         self._properties: CaseProperties
         self._allowed: Allowed
         self._needs_oracle = needs_oracle
-        self._draws = 0
+        self._draws = self._largest = 0
         self._spent = self._paused = 0.0
-        self._called = False
+        self._called = self._recorded = False
         self._pause: Callable[[], None] = lambda: None
-        self._recorded, self._largest = False, 0
         self._record: Record | None = None
         self._paired: tuple[tuple[str, str], ...] = ()
         self._passed: dict[str, None] = {}
@@ -115,19 +114,17 @@ class SubmissionRun:
         self.worker.ask("load", patience, path=path, code=code, entry="ModelNew", headers=headers)
 
     def build(self, code: str) -> None:
-        """Imports the submission and compiles its Triton kernels for all cases. Errors as `load`.
-
-        Call without holding the lease, which a problem's first submission takes.
-        """
+        """Imports it and compiles its Triton kernels for all cases, as `load`. Hold no lease."""
         start = time.monotonic()
         self.load(code)
         left = self.options.build_timeout - (time.monotonic() - start)
         if self.bench.device.type == "cuda":
             precompile(self.worker, self.bench.problems.shapes.of(self.problem), left)
 
-    def screen(self) -> Fault | None:
-        """The first fault that `screening` finds. Hold the lease; errors as there."""
-        return next((wrong for wrong in self.screening() if wrong is not None), None)
+    def create_context(self) -> None:
+        """Creates its CUDA context if it has none. Hold the lease; errors as `load`."""
+        self.place = Place("construct")
+        self.worker.create_context()
 
     def screening(
         self, verifying: Callable[[], AbstractContextManager[None]] = nullcontext,
@@ -175,6 +172,14 @@ class SubmissionRun:
     def reference_seconds(self) -> float:
         """Approximate duration of a call of the reference, at least its true one."""
         return self._properties.seconds
+
+    @property
+    def memory(self) -> tuple[int, int]:
+        """Bytes that the current case maps for it on a device, and of its outputs and weights."""
+        if not self._handshakes:
+            return 0, 0
+        weights = sum(tensor.nbytes for tensor in self.case.model.state_dict().values())
+        return self.handshake.mapped_bytes, self.handshake.answer_bytes + weights
 
     def much_slower(self) -> bool:
         """Whether even the shortest such call was much slower than the reference."""
@@ -329,6 +334,7 @@ class SubmissionRun:
 
         Hold the lease; errors as `screening`. With `recorded`, its next call is recorded.
         """
+        self.create_context()
         self.trim()
         self.case, case.needs_oracle = case, self._needs_oracle
         self.distributions = []  # no outliers until they are known for this case

@@ -88,7 +88,7 @@ def screen(bench: Bench, problem: Problem, code: str, options: Options) -> Outco
     try:
         run.build(code)
         with bench.lease.shared():
-            return run.screen()
+            return next(filter(None, run.screening()), None)
     except CandidateError as error:
         return verdict(error, run.place, str(worker.folder), worker.fault_line)
     finally:

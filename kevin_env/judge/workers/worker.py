@@ -32,6 +32,8 @@ REPORT_LIMIT = 1 << 16
 """Bytes read of such reports: the capacity of a pipe."""
 LOOK = 0.5
 """Seconds without an answer between checks that the candidate runs. Shorter calls cost nothing."""
+CONTEXT_SECONDS = 20.0
+"""For creating a CUDA context, which takes 0.1 s, and 0.4 s where others create theirs too."""
 BUSY = 0.01
 """A process on a CPU that runs for a smaller share of the time than this is only waiting."""
 _FRAME = re.compile(r'File "([^"]*)", line (\d{1,7}) in ')
@@ -150,6 +152,7 @@ class Worker:
         level: The sandbox level.
         pid: Its supervisor, of which it is a descendant.
         memory: The memory of its process, on a CPU and where the judge may read it.
+        has_context: Whether it has a CUDA context, or is for a CPU.
 
     Raises:
         JudgeError: if it does not start.
@@ -162,6 +165,7 @@ class Worker:
         self.path = str(self.folder / "submission.py")
         self._faults = Faults(self.path)
         self.memory: ProcessMemory | None = None
+        self.has_context = device == "cpu"
         order = {
             "folder": str(self.folder), "environment": self._folder.environment,
             "memory": memory, "device": device, "tools": tools,
@@ -188,9 +192,15 @@ class Worker:
             raise
 
     def prepare(self, threads: int) -> None:
-        """Makes the CUDA context, or sets the number of CPU threads."""
+        """Sets the device and the number of CPU threads."""
         readable = self.memory is not None
         self.ask("prepare", START_SECONDS, device=self.device, threads=threads, readable=readable)
+
+    def create_context(self) -> None:
+        """Creates the CUDA context if there is none. Hold the lease; errors as `answer`."""
+        if not self.has_context:
+            self.ask("create_context", CONTEXT_SECONDS)
+            self.has_context = True
 
     def ask(
         self, order: str, timeout: float | Patience, fds: tuple[int, ...] = (), **fields: Any
