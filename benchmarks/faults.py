@@ -211,16 +211,9 @@ def soak(device: str, count: int) -> list[dict[str, Any]]:
             category = list(KNOWN)[i % len(KNOWN)]
             judgement = pool.submit(PROBLEM, Submission(code=KNOWN[category]), options).result()
             wrong += judgement.outcome.category != category
-            if i % 20 == 19:
-                rows.append(
-                    usage(
-                        next(
-                            pid
-                            for pid, role in descendants(os.getpid()).items()
-                            if role == "client"
-                        )
-                    )
-                )
+            if i % 20 == 19 or i == count - 1:
+                roles = descendants(os.getpid()).items()
+                rows.append(usage(next(pid for pid, role in roles if role == "client")))
     settled = rows[len(rows) // 4 :]
     growth = settled[-1][0] - settled[0][0]
     values = {
