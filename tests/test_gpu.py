@@ -338,25 +338,16 @@ def test_a_neighbour_that_fills_the_memory_is_nobodys_verdict() -> None:
         )
 
 
-def test_a_busy_judge_creates_contexts_for_what_was_built() -> None:
-    code, right = read_entry(FOLDER / "honest/softmax_triton.py").code, ("correct", "timed")
+def test_a_busy_judge_creates_a_context_for_what_was_built() -> None:
+    code = read_entry(FOLDER / "honest/softmax_triton.py").code
     with contextlib.closing(Judge("cuda:0")) as judge:
         candidates = judge.bench.candidates
-        taken = [candidates.take() for _ in range(judge.bench.capacity.on_device)]
-
-        def ending(code: str) -> tuple[str, str]:
-            while True:  # first those that were kept ready
-                worker = candidates.take()
-                candidates.retire(worker)
-                if not worker.has_context:
-                    break
-            found = judge.judge(SOFTMAX, Submission(code=code), CUDA, lambda stage: None).outcome
-            return found.category, found.kind
-
-        assert ending(code) == right
-        spoilt = "import torch\ntorch.cuda.set_device = None\n" + code
-        assert ending(spoilt) == ("runtime", "exception")
-        assert ending(code) == right
+        taken = [candidates.take(False) for _ in range(judge.bench.capacity.on_device)]
+        while (worker := candidates.take(False)).has_context:  # first those that were kept ready
+            candidates.retire(worker)
+        candidates.retire(worker)
+        judgement = judge.judge(SOFTMAX, Submission(code=code), CUDA, lambda stage: None)
+        assert (judgement.outcome.category, judgement.outcome.kind) == ("correct", "timed")
         for worker in taken:
             candidates.retire(worker)
 

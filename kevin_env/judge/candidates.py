@@ -62,19 +62,20 @@ class WarmPool:
             self._add_spare(self._new_worker())
         self._refill_later()
 
-    def take(self) -> Worker:
-        """A warm candidate, perhaps without a context. Call without holding the lease.
-
-        The pool is refilled when a submission ends; starting another process now would disturb.
-        """
-        worker = self.watched(self._take_spare() or self._new_worker())
+    def take(self, context: bool = True) -> Worker:
+        """A warm candidate, with or perhaps without a context. Call without holding the lease."""
+        worker = self.watched(self.take_trusted(context))
         with self._lock:
             self._taken.add(worker)
         return worker
 
-    def take_trusted(self) -> Worker:
-        """As `take`, for trusted code: with a context, and without a limit of device memory."""
-        return self._with_context(self._take_spare() or self._new_worker())
+    def take_trusted(self, context: bool = True) -> Worker:
+        """As `take`, for trusted code: without a limit of device memory.
+
+        The pool is refilled when a submission ends; starting another process now would disturb.
+        """
+        worker = self._take_spare() or self._new_worker()
+        return self._with_context(worker) if context else worker
 
     def take_for_tools(self) -> Worker:
         """A candidate that has not touched the device, in which NVIDIA's tools start programs."""

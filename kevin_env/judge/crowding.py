@@ -76,7 +76,7 @@ def lacks_fair_share(run: SubmissionRun) -> bool:
     """
     if run.bench.device.type == "cpu":
         return False
-    mapped, needed = run.memory
-    own = max(run.bench.candidates.held(run.worker), mapped)
-    fair = CONTEXT + FAIR * needed
+    own = max(run.bench.candidates.held(run.worker), run.handshake.mapped_bytes)
+    weights = sum(tensor.nbytes for tensor in run.case.model.state_dict().values())
+    fair = CONTEXT + FAIR * (run.handshake.answer_bytes + weights)
     return torch.cuda.mem_get_info(run.bench.device)[0] + own < fair

@@ -50,6 +50,11 @@ from kevin_env.problem import Problem
 Clock = Callable[[SubmissionRun, UnverifiedAnswers, Stopwatch], Correct]
 """Times a screened submission and adds its answers to those to be compared. Errors as `measure`."""
 
+
+class NoContext(JudgeError):
+    """A submission that was built got no CUDA context."""
+
+
 RETRIES = 2
 """How often a noisy time is measured again."""
 YIELD = 0.02
@@ -146,7 +151,7 @@ class Judge:
 
     def _attempt(self, job: Job, alone: bool) -> "_Attempt":
         """Judges once. Its models are freed on return, which makes room for another attempt."""
-        worker, lease = self._take_worker(job), self.bench.lease
+        worker, lease = self._take_worker(job, alone), self.bench.lease
         secret = job.options.secret or secrets.token_hex(16)
         run = SubmissionRun(self.bench, job.problem, job.options, secret, worker, not alone)
         outcome, shot, beside = None, False, not lease.idle()
@@ -155,7 +160,7 @@ class Judge:
                 job.require_protection_by(worker)
                 outcome = self._outcome(run, job, alone, places)
                 shot = worker.shot  # afterwards it is stopped, and may be gone
-            except (torch.OutOfMemoryError, BaselineOutOfMemory, ShortOfMemory):
+            except (torch.OutOfMemoryError, BaselineOutOfMemory, ShortOfMemory, NoContext):
                 if alone:  # otherwise others may hold what was lacking
                     raise
             finally:
@@ -165,12 +170,12 @@ class Judge:
         again = outcome is None or may_be_environmental(outcome, shot, beside or not lease.idle())
         return _Attempt(outcome, worker, secret, again)
 
-    def _take_worker(self, job: Job) -> Worker:
+    def _take_worker(self, job: Job, alone: bool) -> Worker:
         """A candidate that has run nothing; tried again alone on the device if none starts."""
         job.cancellation.require_wanted()
         with job.watch("queue"), ExitStack() as held:
             try:
-                worker = self.bench.candidates.take()
+                worker = self.bench.candidates.take(context=alone)
             except JudgeError:
                 self._take_places(held, job.watch, self.bench.capacity.on_device)
                 worker = self.bench.candidates.take()
@@ -192,9 +197,7 @@ class Judge:
         try:
             with watch("build"):
                 run.build(job.submission.code)
-            if not run.worker.has_context:
-                with leased(run, watch):
-                    run.create_context()
+            self._give_context(run, watch)
             self._enter_device(run, watch, alone, places)
             return self._screened(run, watch, alone) or self._time(run, watch)
         except CandidateError as error:
@@ -204,6 +207,24 @@ class Judge:
             if alone and self.bench.hoards(run.worker):
                 return hoarding(run.place.input_set)
             raise
+
+    def _give_context(self, run: SubmissionRun, watch: Stopwatch) -> None:
+        """Creates the CUDA context of a submission that has none.
+
+        Raises:
+            NoContext: if that fails, whatever the cause. Judged alone, it gets one before its code.
+        """
+        with ExitStack() as held:
+            if run.worker.has_context:
+                return
+            with watch("queue"), asleep(run.worker, wait=False):
+                held.enter_context(self.bench.lease.shared())
+            try:
+                with watch("load"):
+                    run.worker.create_context()
+            except CandidateError as error:
+                run.worker.close()
+                raise NoContext("no CUDA context was created after the build") from error
 
     def _enter_device(
         self, run: SubmissionRun, watch: Stopwatch, alone: bool, places: ExitStack
@@ -311,7 +332,7 @@ class _Attempt:
     """How one attempt to judge a submission ended.
 
     Attributes:
-        outcome: None if device memory was lacking that others may have held.
+        outcome: None without a context, or if device memory was lacking that others may have held.
         secret: What its inputs were drawn from.
         environmental: Whether that, or the outcome, may have been caused by others on the machine.
     """

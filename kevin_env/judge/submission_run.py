@@ -121,11 +121,6 @@ class SubmissionRun:
         if self.bench.device.type == "cuda":
             precompile(self.worker, self.bench.problems.shapes.of(self.problem), left)
 
-    def create_context(self) -> None:
-        """Creates its CUDA context if it has none. Hold the lease; errors as `load`."""
-        self.place = Place("construct")
-        self.worker.create_context()
-
     def screening(
         self, verifying: Callable[[], AbstractContextManager[None]] = nullcontext,
         pause: Callable[[], None] = lambda: None,
@@ -172,14 +167,6 @@ class SubmissionRun:
     def reference_seconds(self) -> float:
         """Approximate duration of a call of the reference, at least its true one."""
         return self._properties.seconds
-
-    @property
-    def memory(self) -> tuple[int, int]:
-        """Bytes that the current case maps for it on a device, and of its outputs and weights."""
-        if not self._handshakes:
-            return 0, 0
-        weights = sum(tensor.nbytes for tensor in self.case.model.state_dict().values())
-        return self.handshake.mapped_bytes, self.handshake.answer_bytes + weights
 
     def much_slower(self) -> bool:
         """Whether even the shortest such call was much slower than the reference."""
@@ -334,7 +321,6 @@ class SubmissionRun:
 
         Hold the lease; errors as `screening`. With `recorded`, its next call is recorded.
         """
-        self.create_context()
         self.trim()
         self.case, case.needs_oracle = case, self._needs_oracle
         self.distributions = []  # no outliers until they are known for this case

@@ -275,13 +275,13 @@ def test_a_candidate_that_does_not_start_is_tried_again_alone(
 ) -> None:
     take, others = judge.bench.candidates.take, list[bool]()
 
-    def full() -> Worker:
+    def full(context: bool = True) -> Worker:
         others.append(judge._on_device.acquire(blocking=False))
         if others[-1]:
             judge._on_device.release()
         if len(others) <= failures:
             raise JudgeError("no room for a context")
-        return take()
+        return take(context)
 
     monkeypatch.setattr(judge.bench.candidates, "take", full)
     if failures == 1:
@@ -290,6 +290,20 @@ def test_a_candidate_that_does_not_start_is_tried_again_alone(
         with pytest.raises(JudgeError, match="no room for a context"):
             judged(judge, RIGHT)
     assert others == [True, False]
+
+
+def test_a_context_that_is_not_created_is_no_verdict(judge: Judge, monkeypatch) -> None:
+    take, contexts = judge.bench.candidates.take, list[bool]()
+
+    def without(context: bool = True) -> Worker:
+        worker = take(context)
+        worker.has_context = context  # there is no GPU here, so creating one fails
+        contexts.append(context)
+        return worker
+
+    monkeypatch.setattr(judge.bench.candidates, "take", without)
+    judgement, attempts = judged(judge, RIGHT)
+    assert (judgement.outcome.category, attempts, contexts) == ("correct", 2, [False, True])
 
 
 @pytest.mark.parametrize("stage", ["queue", "build", "verify", "time"])

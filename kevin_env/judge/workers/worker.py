@@ -32,7 +32,7 @@ REPORT_LIMIT = 1 << 16
 """Bytes read of such reports: the capacity of a pipe."""
 LOOK = 0.5
 """Seconds without an answer between checks that the candidate runs. Shorter calls cost nothing."""
-CONTEXT_SECONDS = 20.0
+CONTEXT_SECONDS = 10.0
 """For creating a CUDA context, which takes 0.1 s, and 0.4 s where others create theirs too."""
 BUSY = 0.01
 """A process on a CPU that runs for a smaller share of the time than this is only waiting."""
