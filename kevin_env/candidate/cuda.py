@@ -20,10 +20,8 @@ STICKY = {
     718: "illegal_access",
 }
 """CUresult codes that an invalid memory access, instruction or address leaves in a context."""
-
 _BUFFER_ID = 7
 """CU_POINTER_ATTRIBUTE_BUFFER_ID."""
-
 _AT_LEAST = 0
 """CU_STREAM_WAIT_VALUE_GEQ."""
 _PLAIN_WRITE = 0

@@ -15,11 +15,8 @@ from kevin_env.candidate import cuda
 
 Spec = dict[str, Any]
 """A tensor in a region, as JSON: `offset`, `dtype`, `shape`, `stride`."""
-
-
 DONE = 128
 """In the region `words`: the offset from the judge's word to the candidate's."""
-
 POISON = 0xFF
 """NaN in every floating-point type, of a kind that no GPU computes; -1 in signed integers."""
 _PERTURB = -6

@@ -15,11 +15,7 @@ from kevin_env.rules import Rules
 
 Stage = Literal["queue", "build", "load", "verify", "time", "profile"]
 """The stages of a judgement in order, each reported when it begins; `profile` on request only."""
-
-
 Level = Literal["enforced", "missing"]
-
-
 OnStage = Callable[[Stage], None]
 
 
@@ -37,8 +33,6 @@ class Submission(Frozen):
 
 CALL_SECONDS, CALL_MULTIPLE = 2.0, 200.0
 """A call may take this many seconds, or this multiple of the reference's time if that is longer."""
-
-
 FIRST_SECONDS = 30.0
 """Additional seconds for constructing `ModelNew` and for the first call in each case.
 
@@ -305,8 +299,6 @@ PACES = {
     "cuda": Pace(pairs=(1, 8), seconds=0.25, sets=2),
 }
 """By kind of device."""
-
-
 DEVICES = r"auto|cpu|cuda(:\d+(,\d+)*)?"
 """A choice of devices, as a regular expression."""
 

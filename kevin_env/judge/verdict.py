@@ -14,8 +14,6 @@ from kevin_env.outcome import CompileError, Correct, Outcome, RuntimeFailure
 
 Step = Literal["build", "construct", "call"]
 """The order that the candidate had been given."""
-
-
 _RUNTIME_KINDS = set(get_args(RuntimeFailure.model_fields["kind"].annotation))
 
 
@@ -136,42 +134,22 @@ def _signal(number: int) -> str:
 
 
 LIMIT = 4_000
-
-
 MAX_DIAGNOSTICS = 12
-
-
 _GCC = re.compile(
     r"^(?P<file>[^\s:()]+):(?P<line>\d+):(?:\d+:)? (?P<level>fatal error|error|warning|note): "
 )
-
-
 _NVCC = re.compile(
     r"^(?P<file>[^\s:()]+)\((?P<line>\d+)\): (?P<level>error|warning|catastrophic error)"
 )
-
-
 _LINKER = re.compile(
     r"([Uu]ndefined reference to|undefined symbol|cannot find -l|multiple definition of"
     r"|ld returned|^nvlink error)"
 )
-
-
 _PTXAS = re.compile(r"^ptxas (?P<level>error|fatal)\s*:")
-
-
 _MARKER = re.compile(r"[\s|~]*\^[\s~^]*")
-
-
 _INSTANTIATION = re.compile(r"\s+(detected during|instantiation of) ?")
-
-
 _NOISE = re.compile(r"^(\[\d+/\d+\] |ninja: |FAILED: |In file included from|\s+from )")
-
-
 _PART = r"[^\s:;,'\"`()\[\]<>/]+"
-
-
 _DIRECTORIES = re.compile(
     rf"(?<![\w.:/])/(?:{_PART}/+)*(?={_PART}\.(?:c|cc|cpp|cu|cuh|h|hpp|inc|inl|ipp|o|py|so)\b)"
 )

@@ -37,37 +37,28 @@ REFERENCE_MULTIPLE = {torch.float64: 64.0, torch.float32: 64.0}
 """Multiple of the reference's own error that is allowed, by dtype; `LOW_MULTIPLE` for fp16, bf16,
 fp8.
 """
-
 LOW_MULTIPLE = 4.0
-
 SCALE_ULPS = {torch.float64: 128.0, torch.float32: 128.0}
 """Least error allowed, in ulps of the scale; `LOW_ULPS` for fp16, bf16 and fp8."""
-
 LOW_ULPS = 2.0
-
 RMS_MULTIPLE = 48.0
 """`REFERENCE_MULTIPLE` for the root mean square.
 
 Measured for running float32 sums: 8 times the reference's own error over 1024 elements, 26 over
 8192, 50 over 32768; for a LayerNorm without its epsilon of 1e-5: 85 and more.
 """
-
 RMS_ULPS = 32.0
 """`SCALE_ULPS` for the root mean square."""
-
 LOW_RMS_MULTIPLE, LOW_RMS_ULPS = 4.0, 1.0
 """The same for 16-bit and 8-bit floats.
 
 Measured for products in bf16: 1.9 times the reference's own error with partial sums in bf16, 6.4
 with operands in int8, which no single element shows.
 """
-
 MANY = 1024
 """Number of elements from which the root mean square is compared."""
-
 TF32_MULTIPLE = 4.0
 """`REFERENCE_MULTIPLE` if float32 may be TF32: the reference's own error is one of TF32 already."""
-
 TF32_SHARE = 2.0**-9
 """Least error allowed if float32 may be TF32, as a share of the scale.
 
@@ -75,23 +66,18 @@ Rounding both operands of a dot product to ten bits moves it by 2.9e-4 of its sc
 square), and by six times that in the worst of many elements; rounding them to bf16 by eight times
 as much.
 """
-
 PLAIN_MULTIPLE = 6.0
 """Multiple of the error of plain accumulators that is allowed.
 
 That error is one standard deviation per sum; of millions of normal errors the largest is 5.5.
 """
-
 PLAIN_RMS_MULTIPLE = 4.0
 """`PLAIN_MULTIPLE` for the root mean square: elements may have an error in common."""
-
 PLAIN_SHARE = 0.99
 """Share of elements whose error counts: a few may be unrelated where a choice such as a top-k
 changed.
 """
-
 PLAIN_SAMPLE = 1 << 16
-
 FEW = 16
 
 
@@ -111,7 +97,6 @@ class Tolerance:
 
 
 Plain = Callable[[], torch.Tensor | None]
-
 EXACT = Tolerance(0.0, math.inf, True)
 """For outputs that are not floating-point, or empty."""
 

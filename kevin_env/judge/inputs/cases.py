@@ -188,14 +188,12 @@ SECONDS = 20.0
 
 A submission with hundreds of configurations blocks nobody for long; the calls compile the rest.
 """
-
 SLACK = 10.0
 """Least number of additional seconds for the answer.
 
 The candidate stops late compilers itself. On a busy machine that takes a while, so that it may use
 all that is left of the build time.
 """
-
 _META = torch.device("meta")
 
 

@@ -28,14 +28,12 @@ Each reveals other faults. Narrow arithmetic shows where rounding float32 sums h
 their partial sums are small, since signs cancel or, for inputs of one sign, since few entries are
 not zero.
 """
-
 APART, WIDTH = 100.0, 4.0
 """Distance and width of the clusters of `wide`.
 
 The largest numbers of a row share a cluster, so that more than one term of a softmax counts, and
 those of most other rows lie in other clusters.
 """
-
 TERMS = 32
 """Terms that are not zero in a product of two sparse inputs, as long as their longest dimension."""
 
@@ -116,13 +114,10 @@ def _hashed(values: torch.Tensor, key: int) -> torch.Tensor:
 
 
 ENTRIES = 64
-
 SHARE = 64
 """At most one entry in so many becomes an outlier."""
-
 NEEDS = "signed"
 """The distribution of outliers; a problem that does not admit it has none."""
-
 TOLD = (
     DISTRIBUTIONS["own"]
     + f", with up to {ENTRIES} entries replaced by normal values of the same RMS"

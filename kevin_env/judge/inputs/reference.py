@@ -41,25 +41,19 @@ from kevin_env.problem import Problem, ProblemError
 
 FURTHER_CALLS = 4
 """Calls of a reference whose first two outputs differ by rounding, to see if it draws at random."""
-
 PRECISIONS = ("ieee", "tf32")
 """Precision of float32 matrix products and convolutions of a reference."""
-
 DRAWS = 3
 """Input sets that structures are found from; `MANY_DRAWS` if they are small."""
-
 MANY_DRAWS = 32
-
 SMALL = 1 << 14
 """Most elements of a small input set."""
-
 LEANING = 0x9000
 """The highest bits that bfloat16, and TF32 and float16, lack.
 
 They are set in positive weights and cleared in negative ones, so that rounding to any of these
 formats raises every weight. Errors of random sign average out in long sums, these do not.
 """
-
 NARROWED = 0xFFFF
 """The bits that bfloat16 lacks. A weight with none of them set is not changed."""
 

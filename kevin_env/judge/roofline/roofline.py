@@ -34,38 +34,31 @@ from kevin_env.roofline import Arithmetic, Roofline, Work, roofline_of
 
 SECTOR = 32
 """Least number of bytes that a GPU reads."""
-
 SPECIAL = 16
 """FLOPs of a transcendental function.
 
 A streaming multiprocessor computes 16 of them per cycle next to 128 multiply-adds (CUDA C++
 Programming Guide, "Arithmetic Instructions"); a vectorised polynomial on a CPU has as many.
 """
-
 _ARITHMETIC: dict[torch.dtype, Arithmetic] = {
     torch.float16: "fp16",
     torch.bfloat16: "bf16",
     torch.float64: "fp64",
     torch.complex128: "fp64",
 }
-
 _MOVING = re.compile(
     "new_.*|empty.*|.*_like|.*copy_?|_copy_from|clone|.*_pad(_nd|[123]d)|fill_?|zero_|zeros|ones|full|scalar_tensor|"
     "arange|one_hot|cat|stack|repeat|roll|flip|embedding|gather|take|index|index_put_?|index_select|.*scatter"
 )
 """Names of operators that only move or create elements."""
-
 _TRANSCENDENTAL = re.compile(
     "a?(sin|cos|tan)h?|atan2|exp[2]?|expm1|log(2|10|1p|it|addexp2?|sumexp|cumsumexp|_sigmoid_forward)?|_(log_)?softmax|"
     "erf(c|inv)?|lgamma|digamma|sigmoid|softplus|gelu|silu|mish|elu|celu|selu"
 )
 """Names of operators with one transcendental function per element; in place with an underscore."""
-
 _UNREAD = re.compile("new_.*|empty.*|.*_like")
 """Names of operators that use the shape of a tensor and not its elements."""
-
 _OVERWRITING = re.compile("copy_|fill_|zero_")
-
 _LOOKED_UP = re.compile("embedding|gather|index|index_select|take")
 """Names of operators that read no more of their first argument than they return."""
 

@@ -72,12 +72,8 @@ from kevin_env.judge.workers.worker import Patience
 
 STILL = 0.25
 """Seconds a link may take before the candidate's process runs again and is checked."""
-
-
 LOOK = 50e-6
 """Seconds between two polls of a link's event."""
-
-
 WARM_SECONDS = 60.0
 """Timeout for orders to the judge's own processes, which have been called before."""
 

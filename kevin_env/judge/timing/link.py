@@ -108,14 +108,8 @@ def flags_of(player: Player) -> LaunchFlags:
 
 
 ROWS = 64
-
-
 ROW_BYTES = 1024
-
-
 _HOST, _DEVICE = 1, 2
-
-
 _SIDE = (
     *(
         ("x", ctypes.c_size_t),
