@@ -1,6 +1,6 @@
 """The trusted side: inputs, expected outputs, clock and verdict.
 
-What runs where, who trusts whom, and what is an error of whom is written in `docs/threat-model.md`.
+`docs/threat-model.md` describes the processes, what each trusts, and how errors are attributed.
 Importing this package takes no torch: the client talks to judge processes through
 `kevin_env.judge.pool`.
 """

@@ -258,12 +258,6 @@ class JudgePool(Describer, Protocol):
         ...
 
 
-STUDY = 8
-"""How many times as many pairs, and as many seconds, there are at most where a precision was asked
-for.
-"""
-
-
 class Pace(Frozen):
     """How thoroughly a judge screens and times; `PACES` has the defaults for each kind of device.
 
@@ -274,8 +268,7 @@ class Pace(Frozen):
     pairs: tuple[int, int]
     """The fewest and the most pairs of measurements: calls on a CPU, chains of calls on a GPU."""
     seconds: float
-    """After so long no further pair begins; after eight times as long if a precision was asked for.
-    """
+    """No further pair begins after this time, eight times as long if a precision is requested."""
     precision: float = 0.02
     """No further pair is needed once the speedup's interval is this narrow on either side."""
     warm_ups: int = 2

@@ -67,7 +67,7 @@ class LocalPool(RequestPool):
             JudgeError: if the judge fails or the device does not exist.
         """
         limits = limits or Limits()
-        return self._asked("lint", problem, options, limits=limits.model_dump())
+        return self._request("lint", problem, options, limits=limits.model_dump())
 
     def device(self, name: str = "auto") -> DeviceInfo:
         """What the judge knows about a device; of the first that starts if `name` means several.

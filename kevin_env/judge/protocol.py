@@ -1,8 +1,8 @@
-"""Requests to judges and their answers, whatever carries them. Imports no torch.
+"""Requests to judges and their answers, for any transport. Imports no torch.
 
 A request and its answer are JSON objects. A connector carries them: to a judge process
-(`LocalPool`), to a judge server (`HttpPool`) or to Ray actors (`RayPool`). The ID of a request
-decides: sent again, it has the same one, and at most one answer counts.
+(`LocalPool`), to a judge server (`HttpPool`) or to Ray actors (`RayPool`). A request that is
+sent again keeps its ID, and at most one answer per ID counts.
 """
 
 import asyncio
@@ -55,7 +55,7 @@ class RequestPool(ABC):
     ) -> Future[Judgement]:
         """See `JudgePool.submit`."""
         more = {"submission": submission.model_dump()}
-        return self._asked("judge", problem, options, on_stage, **more)
+        return self._request("judge", problem, options, on_stage, **more)
 
     def describe(self, problem: Problem, options: Options) -> Future[Facts]:
         """See `Describer.describe`. Cached by problem and choice of devices."""
@@ -63,7 +63,7 @@ class RequestPool(ABC):
         with self._facts_lock:
             known = self._facts.get(key)
             if known is None or (known.done() and known.exception() is not None):
-                known = self._facts[key] = self._asked("describe", problem, options)
+                known = self._facts[key] = self._request("describe", problem, options)
         return known
 
     async def judge(self, problem: Problem, submission: Submission, options: Options) -> Judgement:
@@ -97,7 +97,7 @@ class RequestPool(ABC):
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def _asked(
+    def _request(
         self,
         do: str,
         problem: Problem,
@@ -125,10 +125,10 @@ class RequestPool(ABC):
 
         def run() -> None:
             try:
-                found = value()
+                result = value()
                 with self._settling:
                     if wanted(future):
-                        future.set_result(found)
+                        future.set_result(result)
             except (JudgeError, ProblemError) as error:
                 self._fail(future, error)
             except Exception as error:  # the boundary of a request, which must be answered
@@ -138,7 +138,7 @@ class RequestPool(ABC):
         try:
             threading.Thread(target=run, daemon=True).start()
         except RuntimeError as error:  # no more threads on this machine
-            self._fail(future, JudgeError(f"the judge could not be asked: {error}"))
+            self._fail(future, JudgeError(f"the request could not be sent to the judge: {error}"))
 
     def _fail(self, future: Future[Any], error: Exception) -> None:
         """Fails a future, unless it has ended."""
@@ -162,7 +162,7 @@ def perform(pool: JudgePool, request: Request, on_stage: OnStage | None) -> Futu
 def answer_of(value: Callable[[], Facts | LintReport | Judgement]) -> Answer:
     """The answer with a value, or with the error that it raises."""
     try:
-        found = value()
+        result = value()
     except ProblemError as error:
         return {"problem_error": str(error)}
     except JudgeError as error:
@@ -170,8 +170,8 @@ def answer_of(value: Callable[[], Facts | LintReport | Judgement]) -> Answer:
     except BaseException as error:  # the boundary of a judgement: a failure of the judge
         text = "".join(traceback.format_exception(error))
         return {"judge_error": f"{type(error).__name__}: {error}", "trace": text}
-    key = next(key for key, kind in _VALUES.items() if isinstance(found, kind))
-    return {key: found.model_dump(mode="json")}
+    key = next(key for key, kind in _VALUES.items() if isinstance(result, kind))
+    return {key: result.model_dump(mode="json")}
 
 
 def value_of(answer: Answer) -> Any:

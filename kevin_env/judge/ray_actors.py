@@ -109,7 +109,7 @@ class Dispatcher:
                 return {"judge_error": str(error)}
             failed = False
             try:
-                answer = await asked(judge.actor, report, request)
+                answer = await answer_from(judge.actor, report, request)
                 failed = "judge_error" in answer
                 self._metrics.count(answer)
                 return answer
@@ -295,13 +295,13 @@ class _Metrics:
                 self._seconds.observe(seconds, {"device": device, "stage": stage})
 
 
-async def asked(actor: Any, report: OnStage | None, *given: Any) -> Answer:
+async def answer_from(actor: Any, report: OnStage | None, *arguments: Any) -> Answer:
     """The answer of an actor; cancelling it cancels the call.
 
     Raises:
         RayError: if the actor is lost.
     """
-    call = (actor.watch if report else actor.ask).remote(*given)
+    call = (actor.watch if report else actor.ask).remote(*arguments)
     try:
         if report is None:
             return await call

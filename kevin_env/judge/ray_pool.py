@@ -32,7 +32,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from kevin_env.judge.api import DeviceInfo, JudgeError, OnStage
 from kevin_env.judge.pool import TRIES, LocalPool
 from kevin_env.judge.protocol import Answer, Request, RequestPool, fail, value_of, wanted
-from kevin_env.judge.ray_actors import Dispatcher, JudgeActor, asked
+from kevin_env.judge.ray_actors import Dispatcher, JudgeActor, answer_from
 from kevin_env.outcome import Frozen
 from kevin_env.problem import ProblemError
 
@@ -114,7 +114,7 @@ class RayPool(RequestPool):
         except RayTaskError as error:
             raise JudgeError(str(error.cause)) from error
         except RayError as error:
-            raise JudgeError(f"the Ray cluster could not be asked: {error}") from error
+            raise JudgeError(f"a request to the Ray cluster failed: {error}") from error
 
     def devices(self, choice: str) -> tuple[DeviceInfo, ...]:
         """The one type of device that all judges have."""
@@ -146,7 +146,7 @@ class RayPool(RequestPool):
         except asyncio.CancelledError:
             fail(future, JudgeError("the pool is closed"))
         except Exception as error:  # the boundary of a request, which must be answered
-            text = f"the Ray cluster could not be asked: {type(error).__name__}: {error}"
+            text = f"a request to the Ray cluster failed: {type(error).__name__}: {error}"
             fail(future, JudgeError(text))
         else:
             if wanted(future):
@@ -163,7 +163,7 @@ class RayPool(RequestPool):
             dispatcher = await self._dispatcher(request["options"]["device"], dispatcher)
             try:
                 priority = self._settings.priority
-                return await asked(dispatcher, on_stage and report, request, priority)
+                return await answer_from(dispatcher, on_stage and report, request, priority)
             except RayActorError as error:
                 lost = str(error)  # the error itself would keep the actor alive
         raise JudgeError(f"{TRIES} dispatchers were lost while they had this: {lost}")

@@ -51,16 +51,16 @@ class Remote:
         patience: float = START_SECONDS,
         beat: float = BEAT_SECONDS,
     ) -> None:
-        ours, theirs = socket.socketpair()
+        parent, child = socket.socketpair()
         server = [sys.executable, "-P", "-m", "kevin_env.judge.server"]
         self._process = subprocess.Popen(
-            [*server, str(theirs.fileno()), str(os.getpid())],
-            pass_fds=(theirs.fileno(),),
+            [*server, str(child.fileno()), str(os.getpid())],
+            pass_fds=(child.fileno(),),
             stdin=subprocess.DEVNULL,
             env=os.environ | STEADY,
         )
-        theirs.close()
-        self._channel = Channel(ours)
+        child.close()
+        self._channel = Channel(parent)
         self._waiting: dict[str, tuple[Future[Answer], OnStage | None]] = {}
         self._lock = threading.Lock()
         self._ready: Future[DeviceInfo] = Future()

@@ -44,11 +44,13 @@ SCRIPTED_GPU = DeviceInfo(
 
 
 class ScriptedPool:
-    """A `JudgePool` whose verdicts are given in advance. Nothing is compiled or run.
+    """A `JudgePool` with predefined verdicts. Nothing is compiled or run.
 
-    Args: script: Answers in the order in which submissions arrive, or a function that returns the
-    answer to one. The function runs in a thread per submission, up to `workers` at once. device:
-    The device that it claims to have. workers: How many submissions are judged at once.
+    Args:
+        script: Answers in the order in which submissions arrive, or a function that returns the
+            answer to one, called in a thread per submission.
+        device: The device that it claims to have.
+        workers: How many submissions are judged at once.
     """
 
     def __init__(

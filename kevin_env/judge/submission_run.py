@@ -59,7 +59,7 @@ class SubmissionRun:
         needs_oracle: As in `Case`, for each of its cases.
 
     Attributes:
-        place: The last order that the submission was given.
+        place: The last order sent to the submission.
         case: The current case; after screening, the timed one.
         outputs: Meta tensors of the shapes and dtypes of a right answer.
         handshake: The handshake of the current case.
@@ -381,7 +381,7 @@ class SubmissionRun:
         try:  # only after a wrong answer, as a submission could recognize this call
             self._within_limits(partial(self.worker.ask, "poison"), first=False)
             second, again = self.checked(distribution)
-        except (Failed, Ended, TimedOut):  # such as a kernel that reads an index nobody wrote
+        except (Failed, Ended, TimedOut):  # such as a kernel that reads an uninitialized index
             return wrong
         if again is not None:
             return unwritten(answer, second, again) or wrong

@@ -13,7 +13,7 @@ from kevin_env.judge.workers.errors import Broken, CandidateError, Ended, Failed
 from kevin_env.outcome import CompileError, Correct, Outcome, RuntimeFailure
 
 Step = Literal["build", "construct", "call"]
-"""The order that the candidate had been given."""
+"""The last order sent to the candidate."""
 _RUNTIME_KINDS = set(get_args(RuntimeFailure.model_fields["kind"].annotation))
 
 
@@ -33,7 +33,7 @@ def verdict(
 
     Args:
         error: What happened.
-        place: The order it had been given.
+        place: Its last order.
         folder: The candidate's folder, which is removed from messages.
         line: The submission's line at which its process claims to have crashed or hung.
     """
@@ -97,8 +97,8 @@ def _failed(failure: Failure, place: Place, folder: str) -> CompileError | Runti
     message = first_line(f"{failure.type}: {said}")
     if failure.kind == "compiler":
         kind = "link" if is_link_error(failure.output) else "compiler"
-        found = diagnostics(failure.output, folder)
-        return CompileError(kind=kind, message=first_line(found) or message, details=found or trace)
+        text = diagnostics(failure.output, folder)
+        return CompileError(kind=kind, message=first_line(text) or message, details=text or trace)
     if failure.kind in ("jit", "link"):
         return CompileError(kind=failure.kind, message=message, details=trace, line=line)
     if place.step == "build":

@@ -120,7 +120,7 @@ LIES: dict[str, tuple[str, str]] = {
     "huge strides": ("lie(claims(tensor(stride=[1 << 50, 1])))", PROTOCOL),
     "a place of its own": ("lie(claims(tensor(**{'in': 'weights'})))", PROTOCOL),
     "a GPU's memory": ("lie(claims(tensor(**{'in': 'ab' * 64})))", PROTOCOL),
-    "too large to be told": ("lie(claims(tensor(**{'in': None})))", PROTOCOL),
+    "too large to copy": ("lie(claims(tensor(**{'in': None})))", PROTOCOL),
     "a skeleton without its tensors": ("lie(claims(skeleton={'t': 7}))", PROTOCOL),
     "more calls than asked for": ("lie({'claims': claims()['claims'] * 2})", PROTOCOL),
     "no claims": ("lie({})", PROTOCOL),

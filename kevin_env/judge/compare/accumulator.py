@@ -131,8 +131,8 @@ def _convolution(
 
 def _terms(x: torch.Tensor, dim: Any) -> torch.Tensor:
     """The terms of a sum over some dimensions, one row per sum of a sample."""
-    given = range(x.dim()) if dim is None or dim == [] else [dim] if isinstance(dim, int) else dim
-    axes = [axis % x.dim() for axis in given]
+    dims = range(x.dim()) if dim is None or dim == [] else [dim] if isinstance(dim, int) else dim
+    axes = [axis % x.dim() for axis in dims]
     kept = [axis for axis in range(x.dim()) if axis not in axes]
     sample = x.permute(*kept, *axes)[_places([x.shape[axis] for axis in kept], x.device)]
     return sample.reshape(-1, math.prod(x.shape[axis] for axis in axes)).float()
@@ -189,7 +189,7 @@ def _var_mean(
     func: Any, x: torch.Tensor, dim: Any = None, *args: Any, **kwargs: Any
 ) -> tuple[torch.Tensor, ...]:
     """The rule of a variance or standard deviation together with a mean."""
-    spread = _var(1)(lambda *given, **named: func(*given, **named)[0], x, dim, *args, **kwargs)
+    spread = _var(1)(lambda *rest, **named: func(*rest, **named)[0], x, dim, *args, **kwargs)
     return spread, _mean(func, x, dim, spread.dim() == x.dim())
 
 

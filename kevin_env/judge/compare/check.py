@@ -44,21 +44,21 @@ def check_answer(
         return _incorrect(Mismatch("type", answer.claim.unsupported), input_set)
     skeleton, references = tree.flatten(expected.output)
     claimed = in_order_of(skeleton, answer.claim.skeleton)
-    theirs, ours = tree.leaves(claimed), tree.leaves(skeleton)
-    if len(theirs) != len(ours):
+    got, wanted = tree.leaves(claimed), tree.leaves(skeleton)
+    if len(got) != len(wanted):
         return _incorrect(
-            Mismatch("arity", f"expected {count_of(ours)}, got {count_of(theirs)}"), input_set
+            Mismatch("arity", f"expected {count_of(wanted)}, got {count_of(got)}"), input_set
         )
     if shape_of(claimed) != shape_of(skeleton):
         text = f"expected {described(skeleton)}, got {described(claimed)}"
         return _incorrect(Mismatch("type", text), input_set)
-    for (path, leaf), (_, given) in zip(ours, theirs, strict=True):
+    for (path, leaf), (_, value) in zip(wanted, got, strict=True):
         wrong = None
         if "t" in leaf:
             target = _Target(expected, references, leaf["t"], case, (input_set, leaf["t"]))
-            wrong = _tensor_wrong(answer.outputs[given["t"]], target, allowed)
-        elif repr(leaf) != repr(given):  # True is not 1
-            wrong = Mismatch("values", f"expected {described(leaf)}, got {described(given)}")
+            wrong = _tensor_wrong(answer.outputs[value["t"]], target, allowed)
+        elif repr(leaf) != repr(value):  # True is not 1
+            wrong = Mismatch("values", f"expected {described(leaf)}, got {described(value)}")
         if wrong is not None:
             return _incorrect(wrong, input_set, path)
     return None
@@ -79,7 +79,7 @@ class _Target:
         return self.references[self.place]
 
     def plainly_right(self, tensor: torch.Tensor, allowed: Allowed) -> bool:
-        """Whether the tensor is right without asking the oracle."""
+        """Whether the tensor is right without computing the oracle."""
         known = allowed.get(self.name)
         return known is not None and near(
             tensor, self.reference, CLOSE * known.worst, CLOSE * known.rms
@@ -110,7 +110,7 @@ def _tensor_wrong(output: Output, target: _Target, allowed: Allowed) -> Mismatch
         return wrong
     tensor = output.tensor()
     if tensor is None:
-        raise Broken("an output of the right size was said to be too large to be told")
+        raise Broken("an output of the right size was reported as too large to copy")
     return None if target.plainly_right(tensor, allowed) else target.compare(tensor, allowed)
 
 
@@ -185,10 +185,10 @@ def oracles_of(expected: Expected, references: list[torch.Tensor]) -> list[torch
 
 def alike(output: Any | None, references: list[torch.Tensor]) -> list[torch.Tensor | None]:
     """The tensors of another output of the reference; None for each that has another shape."""
-    found = [] if output is None else tree.flatten(output)[1]
-    if len(found) != len(references):
+    tensors = [] if output is None else tree.flatten(output)[1]
+    if len(tensors) != len(references):
         return [None] * len(references)
-    return [o if o.shape == r.shape else None for o, r in zip(found, references, strict=True)]
+    return [o if o.shape == r.shape else None for o, r in zip(tensors, references, strict=True)]
 
 
 def _incorrect(wrong: Mismatch, input_set: str, path: str = "") -> Incorrect:
@@ -208,17 +208,17 @@ SHOWN = 300
 """Longest structure or value that is shown, in characters; a claim may have megabytes."""
 
 
-def in_order_of(ours: tree.Skeleton, theirs: tree.Skeleton) -> tree.Skeleton:
-    """`theirs` with dict entries in the order of `ours`: dicts are equal in any order."""
-    (tag, expected), (kind, given) = next(iter(ours.items())), next(iter(theirs.items()))
+def in_order_of(wanted: tree.Skeleton, got: tree.Skeleton) -> tree.Skeleton:
+    """`got` with dict entries in the order of `wanted`: dicts are equal in any order."""
+    (tag, expected), (kind, value) = next(iter(wanted.items())), next(iter(got.items()))
     sequences = {tag, kind} <= {"list", "tuple"}
-    if not (sequences or tag == kind == "dict") or len(expected) != len(given):
-        return theirs
+    if not (sequences or tag == kind == "dict") or len(expected) != len(value):
+        return got
     if sequences:
-        return {kind: [in_order_of(a, b) for a, b in zip(expected, given, strict=True)]}
-    entries = dict(given)
+        return {kind: [in_order_of(a, b) for a, b in zip(expected, value, strict=True)]}
+    entries = dict(value)
     if entries.keys() != dict(expected).keys():
-        return theirs
+        return got
     return {tag: [[key, in_order_of(child, entries[key])] for key, child in expected]}
 
 

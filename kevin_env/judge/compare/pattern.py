@@ -160,9 +160,9 @@ def _content(
         """Whether every wrong element is `factor * expected + offset`."""
 
         def off(value: torch.Tensor, _: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-            told = factor * right.double() + offset
-            near = allowed * max(1.0, abs(factor)) + 2 * eps * told.abs()
-            return ~((value.double() - told).abs() <= near)
+            fit = factor * right.double() + offset
+            near = allowed * max(1.0, abs(factor)) + 2 * eps * fit.abs()
+            return ~((value.double() - fit).abs() <= near)
 
         left = (got - (factor * exact + offset)).square().sum()
         if bool(off(got, got, exact).any()) or bool(left > EXPLAINED**2 * error.square().sum()):

@@ -158,7 +158,7 @@ def find_wrong(
 ) -> tuple[Mismatch | None, Tolerance]:
     """As `compare`, for a tensor of the right shape and dtype; also returns the deciding tolerance.
 
-    `plain` is only called if the given tolerance rejects by little.
+    `plain` is only called if the tolerance is exceeded by little.
     """
     wrong = compare_within(got, reference, oracle, tolerance)
     if wrong is None or not _may_be_plain(wrong, tolerance):

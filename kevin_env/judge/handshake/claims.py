@@ -238,7 +238,7 @@ class Mappings:
         region = self._fixed.get(claim.place) or self._open(claim.place)
         end = claim.offset + claim.span
         if end > region.size or claim.offset % DTYPES[claim.dtype].itemsize:
-            raise Broken("an output does not lie in the memory that it is said to be in")
+            raise Broken("an output does not lie in the memory that it names")
         return Output(claim, region.bytes[claim.offset : end])
 
     def next_pass(self) -> None:
@@ -262,7 +262,7 @@ class Mappings:
 
     def _open(self, handle: str) -> Region:
         if self._device.type != "cuda":
-            raise Broken("an output is said to be in memory that was never lent")
+            raise Broken("an output names memory that was never lent")
         if handle not in self._opened:
             try:
                 pointer = cuda.open_handle(handle)

@@ -8,9 +8,9 @@ On a CPU the candidate is stopped while the input is written, and the clock star
 continues. It is stopped again for the look, which stops the clock.
 
 On a GPU the candidate queues its calls behind a flag in device memory that the judge sets when the
-input is there. Its stream waits for the first of two flags before each call, and the judge's stream
-waits for the second, which the candidate's sets after it. Numbers only grow, so an earlier one
-never matches. See `kevin_env.judge.timing.chain`.
+input is there. Its stream waits for this flag before each call, and sets a second one after it, for
+which the judge's stream waits. Numbers only grow, so an earlier one never matches. See
+`kevin_env.judge.timing.chain`.
 """
 
 import itertools
@@ -212,7 +212,7 @@ class Drawn:
     Attributes:
         skeleton: Its structure.
         image: Its private bytes.
-        seed: Given to a random model with this input.
+        seed: For a random model with this input.
         input_set: Its name.
         draws: Whether the reference draws from that seed. It is then sent with the call,
             not before.
@@ -257,9 +257,7 @@ class Handshake(ABC):
         self.random = random.SystemRandom()
         self._scratch = torch.empty(FLUSH_FACTOR * l2, dtype=torch.uint8, device=device)
         self._used = True
-        """Whether the outbox may hold an answer. It hardly ever does: outputs are read where they
-        are.
-        """
+        """Whether the outbox may hold an answer. It rarely does: outputs are read in place."""
 
     def admit(self, worker: Worker, timeout: float | Patience, trusted: bool) -> Player:
         """Lends the regions to a worker until it is closed."""
@@ -362,7 +360,7 @@ class Handshake(ABC):
 
 
 class CpuHandshake(Handshake):
-    """The handshake on a CPU: a candidate is stopped while it is given inputs and read."""
+    """The handshake on a CPU: candidates are stopped while inputs are written and outputs read."""
 
     def call(self, player: Player, drawn: Drawn, timeout: float | Patience) -> Answer:
         """See `Handshake.call`."""

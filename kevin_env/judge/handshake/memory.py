@@ -62,7 +62,7 @@ class SharedRegion(Region):
 
 
 SLACK = 1 << 20, 256 << 20
-"""Bounds in bytes of what a region has beyond the size asked for, a quarter of it: inputs vary."""
+"""Bounds in bytes of the slack of a region, a quarter of the requested size: inputs vary."""
 
 
 def with_regions(sizes: list[int], device: torch.device, make: Callable[..., T]) -> T:

@@ -111,14 +111,14 @@ def find_properties(
 
 def seconds_of(case: Case, skeleton: tree.Skeleton, tensors: list[torch.Tensor]) -> float:
     """Seconds of one call of a reference that has been called before: the shorter of two."""
-    found: list[float] = []
+    durations: list[float] = []
     for _ in range(2):
         finish(case.device)
         start = time.perf_counter()
         case.answer(skeleton, tensors, seed=0)
         finish(case.device)
-        found.append(time.perf_counter() - start)
-    return min(found)
+        durations.append(time.perf_counter() - start)
+    return min(durations)
 
 
 def plan(
@@ -186,7 +186,7 @@ def _fits_cpu(problem: Problem, name: str) -> bool:
 SECONDS = 20.0
 """Limit for compiling a submission's Triton kernels ahead: several times what one kernel takes.
 
-A submission with hundreds of configurations blocks nobody for long; the calls compile the rest.
+A submission with hundreds of configurations blocks no other for long; its calls compile the rest.
 """
 SLACK = 10.0
 """Least number of additional seconds for the answer.

@@ -36,7 +36,7 @@ def find_facts(problem: Problem, device: torch.device, info: DeviceInfo, options
     return Facts(
         device=info,
         cases=tuple(reversed(cases)),
-        distributions=tuple(f"{name}: {_told(name, usable, timed.structures)}" for name in usable),
+        distributions=tuple(f"{name}: {_text(name, usable, timed.structures)}" for name in usable),
         tolerance=_tolerance(timed, output),
         precision=timed.precision,
         weights=tuple(f"{name}: {_label(tensor)}" for name, tensor in timed.state().items()),
@@ -44,7 +44,7 @@ def find_facts(problem: Problem, device: torch.device, info: DeviceInfo, options
     )
 
 
-def _told(distribution: str, usable: list[str], structures: tuple[Structure, ...]) -> str:
+def _text(distribution: str, usable: list[str], structures: tuple[Structure, ...]) -> str:
     return TOLD if has_outliers(distribution, usable) else described(distribution, structures)
 
 
@@ -54,14 +54,13 @@ def _case_facts(
 ) -> CaseFacts:  # fmt: skip
     skeleton, tensors = drawn
     stated = [structure.stated() for structure in case.structures]
-    told = [
-        _input_facts(case.argument_name(i), value, tensors, stated)
-        for i, value in enumerate(tree.unflatten(skeleton, tensors))
-    ]
     return CaseFacts(
         name=case.name,
         overrides=overrides,
-        inputs=tuple(told),
+        inputs=tuple(
+            _input_facts(case.argument_name(i), value, tensors, stated)
+            for i, value in enumerate(tree.unflatten(skeleton, tensors))
+        ),
         outputs=tuple(_label(tensor) for tensor in outputs),
     )
 

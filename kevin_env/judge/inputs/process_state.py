@@ -29,8 +29,9 @@ _NO_MEMORY = ("out of memory", "ALLOC_FAILED", "allocate memory", "not enough me
 
 def lacks_memory(error: BaseException | None) -> bool:
     """Whether an error means a lack of memory; not all libraries of torch have a class for it."""
-    told = isinstance(error, RuntimeError) and any(words in str(error) for words in _NO_MEMORY)
-    return told or isinstance(error, torch.OutOfMemoryError | MemoryError)
+    if isinstance(error, torch.OutOfMemoryError | MemoryError):
+        return True
+    return isinstance(error, RuntimeError) and any(words in str(error) for words in _NO_MEMORY)
 
 
 def let_go() -> None:

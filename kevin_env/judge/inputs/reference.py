@@ -174,12 +174,13 @@ class Case:
     @cached_property
     def structures(self) -> tuple[Structure, ...]:
         """What all draws of each input have in common, from the same draws each time."""
-        found = self._look(0)
-        small = sum(each.count for each in found) <= SMALL
+        structures = self._look(0)
+        small = sum(each.count for each in structures) <= SMALL
         with reference_code(self.problem, "get_inputs"):
             for i in range(1, MANY_DRAWS if small else DRAWS):
-                found = tuple(a.merged(b) for a, b in zip(found, self._look(i), strict=True))
-        return found
+                drawn = self._look(i)
+                structures = tuple(a.merged(b) for a, b in zip(structures, drawn, strict=True))
+        return structures
 
     def _look(self, number: int) -> tuple[Structure, ...]:
         _, tensors = self.draw_inputs(
@@ -192,9 +193,9 @@ class Case:
 
         The seed is for a reference that draws random numbers.
         """
-        given = skeleton, tensors, seed
-        oracle, plain = partial(self._oracle_output, *given), partial(self._plain_output, *given)
-        return Expected(self.answer(*given), oracle, plain)
+        call = skeleton, tensors, seed
+        oracle, plain = partial(self._oracle_output, *call), partial(self._plain_output, *call)
+        return Expected(self.answer(*call), oracle, plain)
 
     def answer(self, skeleton: tree.Skeleton, tensors: list[torch.Tensor], seed: int) -> Any:
         """The reference's output alone; arguments as for `expect`."""

@@ -35,7 +35,7 @@ def trivial_answers(
 
     Args:
         expected: The reference's output; not empty.
-        inputs: The tensors that it was given.
+        inputs: The tensors among its arguments.
         other: Its output for inputs from another seed.
         previous: Its output for the input set before.
     """
@@ -118,7 +118,7 @@ OWN_SETS = 4
 OTHER = 1000
 """What is added to an input set's number for the one from another seed."""
 Outputs = Callable[[], list[torch.Tensor]]
-"""The outputs of an input set, found when they are first asked for."""
+"""The outputs of an input set, computed on the first call."""
 
 
 @dataclass(frozen=True)

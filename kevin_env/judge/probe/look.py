@@ -64,9 +64,9 @@ class Look:
             ) or (None, ())
             ncu = counted.result() if counted else None
         sanitizer = self._tried(lambda: outside.sanitizer(outcome), notes) if cause else None
-        told = (*self.notes, *notes)
-        found = Profile(kernels=kernels, ncu=ncu, sanitizer=sanitizer, code=code, notes=told)
-        return None if found == Profile() else found
+        every = (*self.notes, *notes)
+        result = Profile(kernels=kernels, ncu=ncu, sanitizer=sanitizer, code=code, notes=every)
+        return None if result == Profile() else result
 
     def _tried(self, part: Callable[[], Found], notes: list[str]) -> Found | None:
         """The result of one part, in any thread; None, and a note, if it fails."""

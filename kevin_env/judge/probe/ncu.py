@@ -139,7 +139,7 @@ def command(
     """The command that profiles the target into a report; kernels between the target's marks alone.
 
     Clocks are left as they are: locking them takes privileges and would disturb others on the
-    device. Metrics that are `missing` on the device are not asked for: with one of those Nsight
+    device. Metrics that are `missing` on the device are left out: with one of those, Nsight
     Compute measures nothing.
     """
     names = (DURATION, *(name for name, _ in METRICS.values()), SAMPLES)

@@ -189,10 +189,7 @@ def _prepare(bench: Bench, tool: str, options: Options) -> None:
                     bench.candidates.retire(worker)
                 return
         bench.candidates.retire(worker)
-    except (
-        JudgeError,
-        CandidateError,
-    ):  # whoever needs one next meets the error where it can be raised
+    except (JudgeError, CandidateError):  # the judgement that needs one next raises it
         return
     finally:
         bench.profiler.beginning.release()

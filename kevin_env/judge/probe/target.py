@@ -116,8 +116,8 @@ class Target:
             Its exit code; None when it was stopped.
         """
         job, folder = self._job | {"step": step}, str(self.worker.folder)
-        asked = {"job": job, "folder": folder, "seconds": seconds, "environment": LINES}
-        return _code(self.worker.ask("rehearse", seconds + _SLACK, **asked).get("code"))
+        fields = {"job": job, "folder": folder, "seconds": seconds, "environment": LINES}
+        return _code(self.worker.ask("rehearse", seconds + _SLACK, **fields).get("code"))
 
     def begin(self, name: str, command: Sequence[str], environment: Mapping[str, str]) -> None:
         """See `Runner.begin`."""
@@ -152,8 +152,8 @@ class Target:
         )
 
     def _followed(self, name: str, seconds: float, past: str, to: str) -> dict[str, Any]:
-        asked = {"name": name, "seconds": seconds, "limit": OUTPUT_LIMIT, "past": past, "to": to}
-        return self.worker.ask("follow", seconds + _SLACK, **asked)
+        fields = {"name": name, "seconds": seconds, "limit": OUTPUT_LIMIT, "past": past, "to": to}
+        return self.worker.ask("follow", seconds + _SLACK, **fields)
 
     def _write(self, name: str, content: dict[str, Any]) -> None:
         self.worker.ask("write", _FILES_SECONDS, path=self._path(name), text=json.dumps(content))

@@ -9,7 +9,7 @@ Torch's dispatcher counts the operations of one call, and the bytes it reads:
 - An input or a weight counts with the bytes that operators read of it, in sectors: a slice counts
   as a slice, rows that are looked up as rows, and what is never read not at all.
 
-Both the work and the ceilings are the judge's own figures; the submission is not asked.
+The judge determines both the work and the ceilings; claims of the submission are not used.
 """
 
 import re
@@ -142,10 +142,10 @@ class Reading(Light):
         name: str = func._opname
         if func.is_view or _UNREAD.fullmatch(name):
             return result
-        given = _tensors([args, kwargs or {}])
+        inputs = _tensors([args, kwargs or {}])
         if _OVERWRITING.fullmatch(name):
-            given = given[1:]
-        for place, tensor in enumerate(given):
+            inputs = inputs[1:]
+        for place, tensor in enumerate(inputs):
             read = (
                 self._read.get(tensor.untyped_storage().data_ptr())
                 if tensor.layout == torch.strided
@@ -178,9 +178,9 @@ class _Read:
             marked = int(padded.view(-1, SECTOR).amax(1).sum()) * SECTOR
         return min(self._size, marked + self._looked_up)
 
-    def look_up(self, tensor: torch.Tensor, found: torch.Tensor) -> None:
+    def look_up(self, tensor: torch.Tensor, result: torch.Tensor) -> None:
         """Marks as many elements as the result has."""
-        self._looked_up += min(tensor.nbytes, found.nbytes)
+        self._looked_up += min(tensor.nbytes, result.nbytes)
 
     def mark(self, tensor: torch.Tensor) -> None:
         """Marks all elements of a tensor in this block."""
@@ -203,9 +203,9 @@ def find_work(case: Case, skeleton: tree.Skeleton, tensors: list[torch.Tensor]) 
         ProblemError: if the reference fails while it is observed.
         torch.OutOfMemoryError: if the device has too little memory.
     """
-    given = [tensor.clone() for tensor in tensors]
-    call = case.runner(skeleton, given)
-    reading = Reading([*given, *case.model.parameters(), *case.model.buffers()])
+    inputs = [tensor.clone() for tensor in tensors]
+    call = case.runner(skeleton, inputs)
+    reading = Reading([*inputs, *case.model.parameters(), *case.model.buffers()])
     with Counting(case.precision) as counted, reading:
         output = call()
     return Work(
@@ -256,10 +256,10 @@ class Rooflines:
             work = self._work[key, case.name]
             if work is None:
                 return None
-            found = roofline_of(work, self._ceilings.of(work), seconds)
-            if found.above:
-                found = roofline_of(work, self._ceilings.of(work, again=True), seconds)
-            return found
+            roofline = roofline_of(work, self._ceilings.of(work), seconds)
+            if roofline.above:
+                roofline = roofline_of(work, self._ceilings.of(work, again=True), seconds)
+            return roofline
         except torch.OutOfMemoryError:  # others may hold the memory
             return None
 

@@ -17,8 +17,8 @@ from kevin_env.judge.workers.worker import Worker
 BYTES = 64 << 20
 """Bytes that are read, and as many written.
 
-Memory is streamed because a kernel that spins meets no cold TLB after a context switch: with one,
-links of kernels that read memory came out 3 to 7 us too long.
+A kernel that spins instead has no TLB misses after a context switch: with such a null model, links
+of kernels that read memory came out 3 to 7 us too long.
 """
 CALLS = 15
 

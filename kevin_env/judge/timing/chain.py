@@ -177,7 +177,7 @@ class GpuHandshake(Handshake):
                     with trusted(row.player):
                         self._through(row.player, row.links, timeout)
             else:
-                for row in rows:  # what others have queued is not to wait for ever
+                for row in rows:  # so that what others have queued does not wait forever
                     row.links[-1].open()
             for row in rows:
                 self._finish(row.player, timeout)
@@ -225,7 +225,7 @@ class GpuHandshake(Handshake):
         player, links = row.player, row.links
         with trusted(player):
             if not player.worker.answers_within(QUEUE_SECONDS):
-                links[-1].open()  # its number does for all
+                links[-1].open()  # its number releases all of them
             answer = player.worker.answer(_limit_of(player, timeout))
             player.late = player.late + 1 if links[-1].opened else 0
             if player.late:
@@ -266,14 +266,14 @@ class GpuHandshake(Handshake):
 
     def _through(self, player: Player, links: Sequence[Link], timeout: float | Patience) -> None:
         """Waits until all links are through; resumes a stopped process if one takes long."""
-        asked = False
+        resumed = False
         for link in links:
-            if asked or _is_through(link):
+            if resumed or _is_through(link):
                 continue
             self._finish(player, timeout)
-            asked = True
-        if asked and not all(map(_is_through, links)):
-            raise Broken("its calls were said to be through before they were")
+            resumed = True
+        if resumed and not all(map(_is_through, links)):
+            raise Broken("it reported its calls as finished before they were")
 
     @contextmanager
     def _released(self, players: Sequence[Player]) -> Iterator[None]:

@@ -191,10 +191,7 @@ def speedup_of_chains(
     Raises:
         ValueError: without chains.
     """
-    pairs = [
-        Pair(call_of(ours), call_of(theirs))
-        for ours, theirs in zip(reference, submission, strict=True)
-    ]
+    pairs = [Pair(*map(call_of, chains)) for chains in zip(reference, submission, strict=True)]
     if not pairs:
         raise ValueError("no chains")
     sides = (
@@ -244,8 +241,8 @@ def _deviation(chain: Sequence[float]) -> float:
     Disturbed links do not affect it.
     """
     links = sorted(counted(chain))
-    told = lower_quartile(links)
-    return statistics.mean(abs(link - told) for link in links[: (len(links) + 1) // 2])
+    quartile = lower_quartile(links)
+    return statistics.mean(abs(link - quartile) for link in links[: (len(links) + 1) // 2])
 
 
 def _speedup(pairs: Sequence[Pair], low: float, high: float) -> Speedup:

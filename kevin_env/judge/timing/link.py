@@ -21,12 +21,8 @@ class Link:
     """
 
     def __init__(self, handshake: Handshake, player: Player, drawn: Drawn, number: int) -> None:
-        self._handshake, self._ours, self._drawn, self._number = (
-            handshake,
-            player.trusted,
-            drawn,
-            number,
-        )
+        self._handshake, self._drawn, self._number = handshake, drawn, number
+        self._trusted = player.trusted
         self._words = flags_of(player)
         self._written, self._began, self.ended = (
             torch.cuda.Event(enable_timing=True) for _ in range(3)
@@ -43,7 +39,7 @@ class Link:
         """Sets where the outputs will be, allocates copies, and draws the snapshot's places."""
         there = [output for output in placed if output.has_bytes]
         self._placed = placed
-        if not self._ours:  # outputs of trusted code are not taken
+        if not self._trusted:  # outputs of trusted code are not taken
             self._rooms = [output.room() for output in self._handshake.takeable(placed)]
         if there:
             self._snapshot = Snapshot(there[self._handshake.random.randrange(len(there))].bytes)
@@ -76,7 +72,7 @@ class Link:
 
     def take(self) -> None:
         """Queues the checks and copies after the call; none for trusted code."""
-        if self._ours:
+        if self._trusted:
             return
         if self._snapshot is not None:
             self._snapshot.take_again()
@@ -111,12 +107,8 @@ ROWS = 64
 ROW_BYTES = 1024
 _HOST, _DEVICE = 1, 2
 _SIDE = (
-    *(
-        ("x", ctypes.c_size_t),
-        ("y", ctypes.c_size_t),
-        ("type", ctypes.c_uint),
-        ("host", ctypes.c_void_p),
-    ),
+    *(("x", ctypes.c_size_t), ("y", ctypes.c_size_t)),
+    *(("type", ctypes.c_uint), ("host", ctypes.c_void_p)),
     *(("device", ctypes.c_uint64), ("array", ctypes.c_void_p), ("pitch", ctypes.c_size_t)),
 )
 

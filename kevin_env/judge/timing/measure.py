@@ -1,7 +1,6 @@
 """Times a session: chains of calls on a GPU, alternating calls on a CPU.
 
-Both take pairs of measurements, one of each side, until the interval of the speedup is as narrow as
-was asked for.
+Both take pairs of measurements, one of each side, until the speedup's interval is narrow enough.
 """
 
 import statistics
@@ -21,7 +20,7 @@ from kevin_env.judge.workers.worker import awake
 from kevin_env.outcome import Correct, Incorrect, Threads
 
 STUDY = 8
-"""Factor on the most pairs and seconds where a precision was asked for."""
+"""Factor on the most pairs and seconds if a precision is requested."""
 LINKS = 12
 """Links of a chain, of which the first does not count."""
 SINGLE_LINKS = 5
@@ -59,8 +58,8 @@ DISTURBED = 1e-3
 the queue of its chain disturbs itself. Otherwise it is some 0.29 ms.
 """
 NEARLY, STUDY_NEARLY = 1.5, 1.25
-"""More chains hardly help once the spread is within this factor of the least possible one: without
-and with a precision that was asked for.
+"""More chains hardly help once the spread is within this factor of the least possible one: by
+default, and if a precision is requested.
 """
 SLOW = 10
 """A submission that is certainly slower by this factor is not measured more precisely."""
@@ -93,14 +92,14 @@ def measure(session: TimingSession) -> Correct:
 
 def enough(session: TimingSession, speedup: Speedup, pairs: int, began: float) -> bool:
     """Whether no further pair is needed; `began` is when the first one did (`time.monotonic`)."""
-    pace, asked_for = session.run.bench.pace, session.run.options.precision
-    times = STUDY if asked_for else 1
+    pace, requested = session.run.bench.pace, session.run.options.precision
+    times = STUDY if requested else 1
     least, most = pace.pairs[0], times * pace.pairs[1]
     if pairs >= most or speedup.high < 1 / SLOW:
         return pairs >= min(least, 2)
-    wanted = asked_for or pace.precision
+    wanted = requested or pace.precision
     if session.run.bench.device.type == "cuda":
-        nearly = STUDY_NEARLY if asked_for else NEARLY
+        nearly = STUDY_NEARLY if requested else NEARLY
         wanted = max(wanted, nearly * estimates.least_spread(speedup.reference, speedup.submission))
     precise = pairs >= least and speedup.spread <= wanted
     late = time.monotonic() - began > times * pace.seconds
@@ -245,8 +244,8 @@ class Chains:
         Where calls were not queued in time, the submission has seen an input: each try has others.
         """
         for _ in range(TRIES):
-            if (found := self._tried(side, min(count, self._fitting(side)))) is not None:
-                return found
+            if (links := self._tried(side, min(count, self._fitting(side)))) is not None:
+                return links
         raise JudgeError(BUSY)
 
     def _tried(self, side: Side, count: int) -> tuple[list[Answer], list[float]] | None:
@@ -262,14 +261,14 @@ class Chains:
         chain = self._own_chain if own else self._chain_of_partners
         answers, null = list[Answer](), list[Answer]()
         for few in [sets] if mixed else [[drawn] for drawn in sets]:
-            found = chain(few, mixed)
-            if found is None:
+            links = chain(few, mixed)
+            if links is None:
                 if side.player.late:  # first its links are queued one by one, then host-driven
                     side.player.late = 0 if mixed else OFTEN
                     side.single = True
                 return None
-            answers += found[0]
-            null += found[1]
+            answers += links[0]
+            null += links[1]
         for answer, drawn in zip(answers, sets, strict=True) if own else ():
             session.unverified.add(answer, drawn)
         constants = [answer.seconds - self._known for answer in null]
@@ -291,8 +290,8 @@ class Chains:
                 drive = partial(self._handshake.host_driven, player)
                 limited = session.run.within_limits
                 return [limited([each], partial(drive, each)) for each in sets], []
-            found = session.run.within_limits(sets, partial(self._handshake.chain, rows))
-        return (found[0], found[1] if mixed else []) if found else None
+            links = session.run.within_limits(sets, partial(self._handshake.chain, rows))
+        return (links[0], links[1] if mixed else []) if links else None
 
     def _chain_of_partners(
         self, sets: list[Drawn], mixed: bool
@@ -305,7 +304,7 @@ class Chains:
         """
         session, player, null = self._session, self._reference.player, self._session.null
         other = null, session.sets_of(null, max(len(sets), NULL_LINKS) if mixed else 1)
-        found: dict[int, list[Answer]] = {}
+        links: dict[int, list[Answer]] = {}
         with as_judge_error(), awake(player.worker), awake(null.worker):
             for rows in (
                 [[(player, sets), other]]
@@ -314,16 +313,16 @@ class Chains:
             ):
                 if (answers := self._trusted(rows)) is None:
                     return None
-                found |= zip([id(each) for each, _ in rows], answers, strict=True)
-        return found[id(player)], found[id(null)]
+                links |= zip([id(each) for each, _ in rows], answers, strict=True)
+        return links[id(player)], links[id(null)]
 
     def _trusted(self, rows: list[tuple[Player, list[Drawn]]]) -> list[list[Answer]] | None:
         (player, sets), *others = rows
         for _ in range(TRIES):
             if player.host_driven and player is self._reference.player:
                 return [[self._handshake.host_driven(player, each, WARM_SECONDS) for each in sets]]
-            if found := self._handshake.chain(rows, WARM_SECONDS):
-                return found
+            if links := self._handshake.chain(rows, WARM_SECONDS):
+                return links
             if others and player.late:
                 return None
         raise JudgeError(BUSY)
@@ -351,8 +350,8 @@ def time_on_cpu(session: TimingSession) -> Correct:
         if enough(session, speedup, len(turns), began):
             break
     share = estimates.between(before, _scheduled(session))
-    found = outcome_of(estimates.widened_on_cpu(speedup, overhead, least, share))
-    return found.model_copy(update={"threads": busy_threads(session)})
+    outcome = outcome_of(estimates.widened_on_cpu(speedup, overhead, least, share))
+    return outcome.model_copy(update={"threads": busy_threads(session)})
 
 
 def outcome_of(speedup: Speedup, queued: bool = False) -> Correct:

@@ -282,7 +282,7 @@ class TimingSession:
         """One timed call on a CPU, inside `still`. The submission's is added to `unverified`.
 
         Args:
-            player: Who is called.
+            player: The process to call.
             drawn: Its inputs; by default timed ones.
 
         Raises:

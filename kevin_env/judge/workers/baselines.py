@@ -77,7 +77,7 @@ class Idle:
 
 BASELINE_SECONDS = 600.0
 IDLE_SECONDS = 10.0
-"""After this time cached memory is given back: up to 16 GB of a GPU that a policy may share."""
+"""Cached memory is freed after this time: up to 16 GB of a GPU that a policy may share."""
 
 
 class BaselineOutOfMemory(JudgeError):
@@ -150,7 +150,7 @@ class Baselines:
         self._closed = False
         self._lock = threading.Lock()
         self._resting = threading.Lock()
-        """Held while some of those that are free are asked to rest, and are not among the free."""
+        """Held while free processes drop what they hold; meanwhile they are not in `_free`."""
 
     @contextmanager
     def lent(self, key: str) -> Iterator[Baseline]:
@@ -196,17 +196,16 @@ class Baselines:
     def _taken(self, key: str) -> Baseline | None:
         """A free one; None if one has to be started."""
         with self._resting, self._lock:
-            dead = [
-                each for each in self._free if not each[1].waiting
-            ]  # ended by something outside
+            # ended by something outside
+            dead = [each for each in self._free if not each[1].waiting]
             self._free = [each for each in self._free if each not in dead]
             place = next((place for place, (name, _) in enumerate(self._free) if name == key), None)
             if place is None and self._free and self._idle.active + len(self._free) > self._most:
                 place = 0
-            name, found = (key, None) if place is None else self._free.pop(place)
-        for _, worker in dead:
-            worker.close()
-        return None if found is None else Baseline(found, loaded=name == key)
+            name, worker = (key, None) if place is None else self._free.pop(place)
+        for _, ended in dead:
+            ended.close()
+        return None if worker is None else Baseline(worker, loaded=name == key)
 
     def _keep(self, key: str, worker: Worker, tired: bool) -> None:
         with self._lock:

@@ -65,8 +65,8 @@ def sweep(young: float = YOUNG_SECONDS) -> None:
     """
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with suppress(OSError):
-            found = folder.lstat()
-            if found.st_uid == os.geteuid() and found.st_ctime < time.time() - young:
+            stat = folder.lstat()
+            if stat.st_uid == os.geteuid() and stat.st_ctime < time.time() - young:
                 _remove_if_unlocked(folder)
 
 
@@ -108,7 +108,7 @@ class ForkServer:
 
     def __init__(self, device: str, level: LevelName = "root") -> None:
         sweep()
-        ours, theirs = socket.socketpair()
+        parent, child = socket.socketpair()
         environment = {name: os.environ[name] for name in _PASSED if name in os.environ}
         # otherwise importing cpp_extension starts CUDA before the fork
         environment |= {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"} | QUEUES
@@ -116,14 +116,14 @@ class ForkServer:
             environment |= {"TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""}
         module = "kevin_env.judge.workers.forkserver"
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", module, str(theirs.fileno()), level],
-            pass_fds=(theirs.fileno(),), env=environment, stdin=subprocess.DEVNULL, cwd="/",
+            [sys.executable, "-P", "-m", module, str(child.fileno()), level],
+            pass_fds=(child.fileno(),), env=environment, stdin=subprocess.DEVNULL, cwd="/",
         )  # fmt: skip
-        theirs.close()
-        self._channel = Channel(ours)
+        child.close()
+        self._channel = Channel(parent)
         self._lock = threading.Lock()
         self._due = 1
-        """How often it has yet to say that it is ready."""
+        """Number of ready messages still to come."""
 
     @property
     def alive(self) -> bool:

@@ -175,7 +175,7 @@ STRIKES = 3
 STRIKE_SHARE = 0.02
 """How often, and in which share of all stops, a thread may have run after all were seen stopped.
 
-One inside the kernel (state D) meets the signal on its way out. None ran in 2000 stops on a busy
+A thread in the kernel (state D) stops only when it leaves it. None ran in 2000 stops on a busy
 machine.
 """
 
@@ -259,9 +259,9 @@ class Watch:
     def _freeze(self, frozen: bool) -> str | None:
         """Stops or continues everything. Returns the limit that was broken, if any.
 
-        A stopped process can have itself continued, for example by a kernel timer. No filter sees
-        all such ways, but a thread that ran was given a processor. Each thread is counted: a sum
-        would shrink when a thread ends.
+        A stopped process can arrange to be continued, for example by a kernel timer. No filter
+        catches every way, but a thread that ran was scheduled. Threads are counted one by one: a
+        sum would shrink when a thread ends.
         """
         if frozen:
             stopped = stop_all(self.isolated, before_last_look=self._count)

@@ -40,12 +40,12 @@ def starved(elapsed: float, before: Ran, after: Ran) -> float:
 
 def children() -> dict[int, list[int]]:
     """The children of every process."""
-    found: dict[int, list[int]] = {}
+    below: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with contextlib.suppress(OSError, ValueError):
-                found.setdefault(_parent(entry.name), []).append(int(entry.name))
-    return found
+                below.setdefault(_parent(entry.name), []).append(int(entry.name))
+    return below
 
 
 def descendants(of: int) -> Iterator[int]:
@@ -53,9 +53,9 @@ def descendants(of: int) -> Iterator[int]:
     below = children()
     todo = [of]
     while todo:
-        found = below.get(todo.pop(), [])
-        yield from found
-        todo += found
+        pids = below.get(todo.pop(), [])
+        yield from pids
+        todo += pids
 
 
 def ancestors(pid: int) -> Iterator[int]:
@@ -94,8 +94,8 @@ def run_time(processes: list[int]) -> int:
 
 def scheduled(processes: list[int]) -> Ran:
     """How long all their threads have run, and been ready without a processor."""
-    found = _scheduled(processes).values()
-    return Ran(sum(ran for ran, _, _ in found) / 1e9, sum(waited for _, waited, _ in found) / 1e9)
+    times = _scheduled(processes).values()
+    return Ran(sum(ran for ran, _, _ in times) / 1e9, sum(waited for _, waited, _ in times) / 1e9)
 
 
 def faults(processes: list[int]) -> tuple[int, int]:
@@ -112,7 +112,7 @@ def faults(processes: list[int]) -> tuple[int, int]:
 
 
 def arrivals(processes: list[int]) -> dict[str, int]:
-    """How often each thread has been given a processor, by its path in /proc."""
+    """How often each thread has been scheduled, by its path in /proc."""
     return {thread: count for thread, (_, _, count) in _scheduled(processes).items()}
 
 
@@ -120,8 +120,8 @@ def stored(place: Path, in_memory: bool) -> int:
     """Bytes in a file system in memory, or on disk in a folder."""
     if in_memory:
         with contextlib.suppress(OSError):
-            found = os.statvfs(place)
-            return (found.f_blocks - found.f_bfree) * found.f_frsize
+            stat = os.statvfs(place)
+            return (stat.f_blocks - stat.f_bfree) * stat.f_frsize
         return 0
     total = 0
     for count, (folder, _, files) in enumerate(os.walk(place)):
@@ -134,8 +134,8 @@ def stored(place: Path, in_memory: bool) -> int:
 
 
 def _scheduled(processes: list[int]) -> dict[str, tuple[int, int, int]]:
-    """By thread: nanoseconds run, nanoseconds ready without a processor, and times it got one."""
-    found: dict[str, tuple[int, int, int]] = {}
+    """By thread: nanoseconds run, nanoseconds ready without a processor, and times scheduled."""
+    times: dict[str, tuple[int, int, int]] = {}
     for pid in processes:
         with contextlib.suppress(OSError):
             for thread in os.scandir(f"/proc/{pid}/task"):
@@ -144,8 +144,8 @@ def _scheduled(processes: list[int]) -> dict[str, tuple[int, int, int]]:
                     open(f"{thread.path}/schedstat", "rb", buffering=0) as file,  # noqa: PTH123 (it has to be quick)
                 ):
                     ran, waited, count = map(int, file.read(64).split())
-                    found[thread.path] = ran, waited, count
-    return found
+                    times[thread.path] = ran, waited, count
+    return times
 
 
 def _parent(pid: int | str) -> int:
@@ -160,20 +160,19 @@ def _after_name(pid: int | str) -> list[bytes]:
 def _resident(pid: int) -> int:
     """Resident bytes that are in no file on disk. Pages shared after a fork count twice."""
     with contextlib.suppress(OSError, ValueError):
-        return sum(_told(pid, "status", b"RssAnon:", b"RssShmem:"))
+        return sum(_sizes(pid, "status", b"RssAnon:", b"RssShmem:"))
     return 0
 
 
 def _proportional(pid: int) -> int:
     """As `_resident`, each page divided by the number of processes that share it."""
     with contextlib.suppress(OSError, ValueError):
-        found = _told(pid, "smaps_rollup", b"Pss_Anon:", b"Pss_Shmem:")
-        if found:
-            return sum(found)
+        if sizes := _sizes(pid, "smaps_rollup", b"Pss_Anon:", b"Pss_Shmem:"):
+            return sum(sizes)
     return _resident(pid)
 
 
-def _told(pid: int, file: str, *names: bytes) -> list[int]:
+def _sizes(pid: int, file: str, *names: bytes) -> list[int]:
     """The sizes under these names. A process's chosen name can hold all but a newline."""
     lines = Path(f"/proc/{pid}/{file}").read_bytes().split(b"\n")
     return [int(line.split()[1]) << 10 for line in lines if line.startswith(names)]

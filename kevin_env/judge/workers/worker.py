@@ -33,7 +33,7 @@ REPORT_LIMIT = 1 << 16
 LOOK = 0.5
 """Seconds without an answer between checks that the candidate runs. Shorter calls cost nothing."""
 CONTEXT_SECONDS = 10.0
-"""For creating a CUDA context, which takes 0.1 s, and 0.4 s where others create theirs too."""
+"""For creating a CUDA context: it takes 0.1 s, or 0.4 s while other processes create one."""
 BUSY = 0.01
 """A process on a CPU that runs for a smaller share of the time than this is only waiting."""
 _FRAME = re.compile(r'File "([^"]*)", line (\d{1,7}) in ')
@@ -87,7 +87,7 @@ class Faults:
         if self._reader >= 0:
             poll.register(self._reader, select.POLLIN)
         while (
-            (found := self._found()) is None
+            (line := self._found()) is None
             and len(self._report) < REPORT_LIMIT
             and self._reader >= 0
         ):
@@ -95,10 +95,10 @@ class Faults:
             if not ready or not (chunk := os.read(self._reader, REPORT_LIMIT)):
                 break
             self._report += chunk.decode(errors="replace")
-        return found
+        return line
 
     def close(self) -> None:
-        """Stops reading; a line found before is still known. Idempotent."""
+        """Stops reading; `line` still returns what was reported before. Idempotent."""
         if self._reader >= 0:
             self.line()
             os.close(self._reader)
@@ -170,20 +170,21 @@ class Worker:
             "folder": str(self.folder), "environment": self._folder.environment,
             "memory": memory, "device": device, "tools": tools,
         }  # fmt: skip
-        channel, theirs = socket.socketpair()
-        supervisor, supervisors = socket.socketpair()
+        channel, candidate = socket.socketpair()
+        control, supervisor = socket.socketpair()
         reader, log = os.pipe()
         self._log = _Log(reader)
         self._channel = Channel(channel)
-        self._supervisor = SupervisorChannel(supervisor)
+        self._supervisor = SupervisorChannel(control)
         try:
             with (
-                theirs,
-                supervisors,
+                candidate,
+                supervisor,
                 os.fdopen(log, "wb") as pipe,
                 os.fdopen(self._faults.writer, "wb") as faults,
             ):
-                server.fork(order, tuple(f.fileno() for f in (theirs, supervisors, pipe, faults)))
+                ends = (candidate, supervisor, pipe, faults)
+                server.fork(order, tuple(end.fileno() for end in ends))
             self.sandbox, self.level, self.pid = self._greeted()
             if device == "cpu":
                 self.memory = memory_below(self.pid)
@@ -213,7 +214,7 @@ class Worker:
         """Sends an encoded order, with descriptors. Errors as `answer`."""
         if self._channel.pending():
             raise (self._channel.ended() and self._supervisor.why_ended()) or Broken(
-                "it spoke without being asked"
+                "it sent a message without an order"
             )
         try:
             self._channel.send_frame(frame, fds, _seconds(timeout))
@@ -328,13 +329,13 @@ class Worker:
                 return self._channel.receive(min(LOOK, left))
             except Late:
                 elapsed, processes = time.monotonic() - began, list(descendants(self.pid))
-                now, found = scheduled(processes), faults(processes)
+                now, faulted = scheduled(processes), faults(processes)
                 ran = now.ran - before.ran if before else elapsed
                 # waiting for a GPU may be spinning
-                waiting = found == seen and (self.device != "cpu" or ran < BUSY * elapsed)
+                waiting = faulted == seen and (self.device != "cpu" or ran < BUSY * elapsed)
                 elapsed -= starved(elapsed, before, now) if before else 0.0
                 left, waits = left - elapsed, waits + elapsed if waiting else 0.0
-                before, seen = now, found
+                before, seen = now, faulted
                 if left <= 0:
                     raise
                 if waits > patience.usual:
