@@ -1,8 +1,6 @@
 """`kevin-env replay` on a terminal: a list of episodes, and one or two of them turn by turn."""
 
-import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import ClassVar
 
 from rich.text import Text
@@ -12,7 +10,7 @@ from textual.widgets import Static
 
 from kevin_env.app.replay.library import Library
 from kevin_env.app.replay.panes import facts
-from kevin_env.app.replay.pieces import DIM, ends, join, paragraph, text
+from kevin_env.app.replay.pieces import DIM, ends, fit, join, paragraph, text
 from kevin_env.app.replay.query import HELP, SORTS, Listing
 from kevin_env.app.replay.rows import MARKS, NOISY, Row
 from kevin_env.app.replay.tables import list_cells, list_columns
@@ -24,13 +22,13 @@ from kevin_env.record import Trajectory
 from kevin_env.recorder import BadLine
 
 _SLICE, _PAUSE = 0.03, 0.01
-"""Seconds that reading goes on for, and that it then leaves for keys."""
+"""Seconds of reading at a time, and of the pause for key presses after it."""
 _FIRST = 0.05
-"""Seconds of reading before the first screen. A file of which a fifth was read is read whole."""
+"""Seconds of reading before the first screen; five times more if a fifth of the file was read."""
 _REDRAW = 0.2
-"""Seconds between two drawings of the list while it grows."""
+"""Seconds between updates of the list while it grows."""
 _FOLLOW = 0.5
-"""Seconds between two looks at files that are followed."""
+"""Seconds between checks of the files that are followed."""
 _MARKS: Pairs = (
     *((mark, name) for name, mark in MARKS.items()),
     (NOISY, "correct, time too noisy"),
@@ -47,13 +45,13 @@ class ListScreen(TableScreen):
         Binding("s", "sort(1)", "sort", tooltip="sort by the next column"),
         Binding("S", "sort(-1)", "sort by the previous column", show=False),
         Binding("r", "reverse", "reverse", tooltip="reverse the order"),
-        Binding("m", "mark", "mark", tooltip="mark to compare"),
-        Binding("c", "compare", "compare", tooltip="compare with the marked one"),
+        Binding("m", "app.mark", "mark", tooltip="mark to compare"),
+        Binding("c", "app.compare", "compare", tooltip="compare with the marked one"),
         Binding("f", "app.follow", "follow", tooltip="follow the file"),
         Binding("exclamation_mark", "bad", "unreadable lines", show=False),
         *SCROLLING,
         Binding("colon", "number", "go to a number", show=False),
-        Binding("escape", "clear", "clear the filter", show=False),
+        Binding("escape", "app.filter('')", "clear the filter", show=False),
     ]
     help_sections = (("Words of a filter", HELP), ("Marks of a turn", _MARKS))
     app: "ReplayApp"  # type: ignore[assignment]
@@ -63,9 +61,6 @@ class ListScreen(TableScreen):
         yield Rows(id="list")
         yield Static(classes="bar", id="summary")
         yield from self.foot()
-
-    def on_mount(self) -> None:
-        self.draw(0)
 
     def on_resize(self) -> None:
         self.draw(self.scrolled.cursor)
@@ -77,7 +72,8 @@ class ListScreen(TableScreen):
         return self.app.listing.rows[shown[at]] if at < len(shown) else None
 
     def draw(self, at: int) -> None:
-        listing, app = self.app.listing, self.app
+        listing = self.app.listing
+        marked = self.app.marked.key if self.app.marked else None
         columns = list_columns(listing.rows, listing.shown, self.size.width - 3)
         self.scrolled.cursor = at
 
@@ -86,9 +82,7 @@ class ListScreen(TableScreen):
             return list_cells(listing.rows[number], number, columns)
 
         def mark(row: int) -> str:
-            marked = app.marked
-            there = marked and listing.rows[listing.shown[row]].key == marked.key
-            return "●" if there else ""
+            return "●" * (listing.rows[listing.shown[row]].key == marked)
 
         self.scrolled.show(columns, len(listing.shown), cells, mark)
         self.query_one("#title", Static).update(self._title())
@@ -96,14 +90,14 @@ class ListScreen(TableScreen):
 
     def draw_summary(self) -> None:
         listing = self.app.listing
-        order = f"{listing.sort}{' reversed' * listing.reverse}"
-        left = join((" sorted by ", DIM), order)
+        left = join((" sorted by ", DIM), f"{listing.sort}{' reversed' * listing.reverse}")
         if listing.words:
             left = join(left, ("  filter ", DIM), listing.words)
-        if listing.query.trouble:
-            left = join(left, (f"  {listing.query.trouble}", "yellow"))
+        warnings = [listing.query.trouble]
         if not listing.shown:
-            left = join(left, (f"  {self._nothing()}", "yellow"))
+            empty = "reading ..." if self.app.library.progress < 1 else "no trajectory yet"
+            warnings.append("nothing passes the filter; esc clears it" if listing.words else empty)
+        left = join(left, *((f"  {each}", "yellow") for each in warnings if each))
         if self.app.marked:
             left = join(left, ("  marked ", DIM), self.app.marked.problem)
         place = f"{self.scrolled.cursor + 1:,}/{len(listing.shown):,} " if listing.shown else ""
@@ -111,10 +105,9 @@ class ListScreen(TableScreen):
 
     def _title(self) -> Text:
         listing, library = self.app.listing, self.app.library
-        many = f"{len(listing.rows):,}"
-        if listing.words:
-            many = f"{len(listing.shown):,} of {many}"
-        parts = [f"{many} trajectories" if len(listing.rows) != 1 else "1 trajectory"]
+        passing = f"{len(listing.shown):,} of " if listing.words else ""
+        total = f"{len(listing.rows):,} trajector{'y' if len(listing.rows) == 1 else 'ies'}"
+        parts = [passing + total]
         if library.progress < 1:
             parts.append(f"reading {library.progress:.0%}")
         elif listing.query.text and listing.searched < len(listing.rows):
@@ -125,11 +118,6 @@ class ListScreen(TableScreen):
             parts.append("following")
         left = join((" kevin-env replay  ", "bold"), (self.app.name_of_file, DIM))
         return ends(left, text("  ".join(parts) + " ", DIM), self.size.width)
-
-    def _nothing(self) -> str:
-        if self.app.listing.words:
-            return "nothing passes the filter; esc clears it"
-        return "reading ..." if self.app.library.progress < 1 else "no trajectory yet"
 
     def action_scroll(self, by: int) -> None:
         super().action_scroll(by)
@@ -149,10 +137,7 @@ class ListScreen(TableScreen):
             self.app.open(self.current)
 
     def action_filter(self) -> None:
-        self.ask("filter", self.app.listing.words, self.app.filter, self.app.filter)
-
-    def action_clear(self) -> None:
-        self.app.filter("")
+        self.ask("filter", self.app.listing.words, self.app.action_filter, self.app.action_filter)
 
     def action_sort(self, by: int) -> None:
         at = SORTS.index(self.app.listing.sort) + by
@@ -161,29 +146,19 @@ class ListScreen(TableScreen):
     def action_reverse(self) -> None:
         self.app.relist(self.app.listing.changed(reverse=not self.app.listing.reverse))
 
-    def action_mark(self) -> None:
-        self.app.mark(self.current)
-        self.draw(self.scrolled.cursor)
-
-    def action_compare(self) -> None:
-        self.app.compare(self.current)
-
     def action_bad(self) -> None:
         bad = self.app.library.bad
-
-        def lines(width: int) -> list[Text]:
-            words = [f"{each.path.name} line {each.line}: {each.reason}" for each in bad]
-            done = [line for each in words for line in paragraph(each, width)]
-            return done or [text("every line could be read", DIM)]
-
-        self.app.push_screen(TextScreen(f"unreadable lines: {len(bad)}", lines))
+        words = "\n".join(f"{each.path.name} line {each.line}: {each.reason}" for each in bad)
+        words = words or "every line could be read"
+        title, style = f"unreadable lines: {len(bad)}", "" if bad else DIM
+        self.app.push_screen(TextScreen(title, lambda width: paragraph(words, width, style)))
 
 
 class ViewScreen(EpisodeScreen):
     """One episode, or two side by side."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("q,backspace", "back", "back"),
+        Binding("q,backspace", "app.list", "back"),
         Binding("right,l", "turn(1)", "turn", key_display="←→", tooltip="next turn"),
         Binding("left,h", "turn(-1)", "previous turn", show=False),
         Binding("0,circumflex_accent", "turn(-1000000000)", "first turn", show=False),
@@ -197,8 +172,8 @@ class ViewScreen(EpisodeScreen):
         Binding("colon", "ask_turn", "go to a turn", show=False),
         Binding("L,right_square_bracket", "episode(1)", "next trajectory", show=False),
         Binding("H,left_square_bracket", "episode(-1)", "previous trajectory", show=False),
-        Binding("m", "mark", "mark this trajectory", show=False),
-        Binding("c", "compare", "compare with the marked one", show=False),
+        Binding("m", "app.mark", "mark this trajectory", show=False),
+        Binding("c", "app.compare", "compare with the marked one", show=False),
         Binding("o", "other_side", "other side of a comparison", show=False),
         Binding("f", "app.follow", "follow the file", show=False),
         Binding("escape", "escape", "clear the search, or back", show=False),
@@ -214,15 +189,16 @@ class ViewScreen(EpisodeScreen):
             for each in episodes
         ]
         self._focus = 0
+        if len(rows) == 2:
+            self.set(base="other")
 
     @property
     def view(self) -> EpisodeView:
         return self.views[self._focus]
 
-    def on_mount(self) -> None:
-        if len(self.views) == 2:
-            self.set(base="other")
-        self.draw()
+    @property
+    def current(self) -> Row:
+        return self.rows[self._focus]
 
     def on_episode_view_moved(self) -> None:
         """A diff from the other episode changes with either."""
@@ -234,43 +210,38 @@ class ViewScreen(EpisodeScreen):
         for view, other in zip(self.views, reversed(self.views), strict=True):
             if len(self.views) == 2 and view.look.other is not other.turn:
                 view.set(other=other.turn)
-        width, row = self.size.width, self.rows[self._focus]
-        listing = self.app.listing
-        place = f"{listing.place(row, 0) + 1:,}/{len(listing.shown):,} "
-        signs = ["following"] * self.app.following
-        right = text("  ".join([*signs, place * (len(listing.rows) > 1)]) or " ", DIM)
         if len(self.views) == 2:
-            names = [f"{each.problem}  {each.model}  {each.episode_id[:8]}" for each in self.rows]
-            parts = [
-                ends(text(f"{'▶' if n == self._focus else ' '} {name}", style), Text(), width // 2)
-                for n, name in enumerate(names)
-                for style in ["bold" if n == self._focus else DIM]
-            ]
-            self.query_one("#title", Static).update(join(*parts))
+            title = join(*(fit(self._heading(each), self.size.width // 2) for each in self.rows))
         else:
-            when = row.created[:16].replace("T", " ")
-            left = join((f" {row.problem}", "bold"), (f"  {self.app.name_of_file}  {when}", DIM))
-            self.query_one("#title", Static).update(ends(left, right, width))
-        self.query_one("#facts", Static).update(ends(*facts(self.view.episode), width))
+            title = self._title()
+        self.query_one("#title", Static).update(title)
+        self.query_one("#facts", Static).update(ends(*facts(self.view.episode), self.size.width))
 
-    def renew(self, rows: Sequence[Row], episodes: Sequence[Trajectory | BadLine]) -> None:
-        """The episodes have been read again."""
-        self.rows = list(rows)
-        for view, episode in zip(self.views, episodes, strict=True):
+    def _heading(self, row: Row) -> Text:
+        sign, style = ("▶", "bold") if row is self.current else (" ", DIM)
+        return text(f"{sign} {row.problem}  {row.model}  {row.episode_id[:8]}", style)
+
+    def _title(self) -> Text:
+        row, listing = self.current, self.app.listing
+        when = row.created[:16].replace("T", " ")
+        left = join((f" {row.problem}", "bold"), (f"  {self.app.name_of_file}  {when}", DIM))
+        place = f"{listing.place(row, 0) + 1:,}/{len(listing.shown):,} " * (len(listing.rows) > 1)
+        right = "following  " * self.app.following + place or " "
+        return ends(left, text(right, DIM), self.size.width)
+
+    def renew(self) -> None:
+        """Shows what has been recorded since."""
+        rows = {row.key: row for row in self.app.library.rows}
+        self.rows = [rows.get(row.key, row) for row in self.rows]
+        for view, row in zip(self.views, self.rows, strict=True):
+            episode = self.app.library.episode(row)
             if isinstance(episode, Trajectory) and episode != view.episode:
                 view.show(episode)
         self.draw()
 
-    def action_back(self) -> None:
-        """To the list, or out where there is nothing else."""
-        if len(self.app.listing.rows) == 1:
-            self.app.exit()
-        else:
-            self.app.to_list(self.rows[self._focus])
-
     def action_escape(self) -> None:
         if not self.forget():
-            self.action_back()
+            self.app.action_list()
 
     def action_next_error(self) -> None:
         later = enumerate(self.view.episode.turns[self.view.at + 1 :], self.view.at + 1)
@@ -281,21 +252,14 @@ class ViewScreen(EpisodeScreen):
         self.ask("go to turn", "", lambda words: self.with_turn(words, self.view.go_to))
 
     def action_episode(self, by: int) -> None:
+        listing = self.app.listing
+        at = listing.place(self.current, 0) + by
         if len(self.views) == 2:
             self.app.say("comparing; q goes back to the list")
-            return
-        listing = self.app.listing
-        at = listing.place(self.rows[0], 0) + by
-        if not 0 <= at < len(listing.shown):
+        elif not 0 <= at < len(listing.shown):
             self.app.say("there is no further trajectory")
-            return
-        self.app.open(listing.rows[listing.shown[at]], like=self.view)
-
-    def action_mark(self) -> None:
-        self.app.mark(self.rows[self._focus])
-
-    def action_compare(self) -> None:
-        self.app.compare(self.rows[self._focus])
+        else:
+            self.app.open(listing.rows[listing.shown[at]], like=self.view)
 
     def action_other_side(self) -> None:
         self._focus = (self._focus + 1) % len(self.views)
@@ -303,10 +267,7 @@ class ViewScreen(EpisodeScreen):
 
 
 class ReplayApp(KevinApp[None]):
-    """Shows a library, filtered by `words`.
-
-    It begins with the trajectory whose id starts with `episode`, if that is given.
-    """
+    """Shows a library, filtered by `words` and, if set, by the episode id `episode`."""
 
     TITLE = "kevin-env replay"
 
@@ -315,12 +276,11 @@ class ReplayApp(KevinApp[None]):
     ) -> None:
         super().__init__()
         self.library, self.following = library, follow
-        self.name_of_file = _title(library.path)
+        self.name_of_file = library.path.name + "/" * library.path.is_dir()
         words = f"{words} id:{episode}".strip() if episode else words
         self.listing = Listing().filtered(words)
         self.marked: Row | None = None
         self._list = ListScreen()
-        self._grew = self._looked = 0.0
 
     def on_load(self) -> None:
         """Reads a little before the first drawing."""
@@ -336,22 +296,22 @@ class ReplayApp(KevinApp[None]):
         self.begin()
 
     def begin(self) -> None:
-        """Opens the newest episode of a file that has been read whole."""
+        """Opens the newest episode if the file has been read completely."""
         whole = self.library.progress >= 1
         alone = len(self.listing.shown) == 1 or not self.listing.words
         if whole and self.listing.shown and alone and not self.listing.query.text:
             self.open(self.listing.rows[self.listing.shown[0]])
         self.screen.call_after_refresh(self._read_on)  # drawing comes first
+        self.set_interval(_REDRAW, self._grow)
+        self.set_interval(_FOLLOW, self._follow)
 
     def open(self, *rows: Row, like: EpisodeView | None = None) -> None:
         """Shows an episode, or two side by side, in place of what is open."""
-        episodes: list[Trajectory] = []
-        for row in rows:
-            read = self.library.episode(row)
-            if isinstance(read, BadLine):
-                self.say(str(read), wrong=True)
-                return
-            episodes.append(read)
+        read = [self.library.episode(row) for row in rows]
+        episodes = [each for each in read if isinstance(each, Trajectory)]
+        if bad := [each for each in read if isinstance(each, BadLine)]:
+            self.say(str(bad[0]), wrong=True)
+            return
         running = self.following and len(rows) == 1 and episodes[0].stop_reason is None
         at = max(len(episodes[0].turns) - 1, 0) if running else None
         screen = ViewScreen(rows, episodes, at)
@@ -362,8 +322,15 @@ class ReplayApp(KevinApp[None]):
         else:
             self.push_screen(screen)
 
-    def compare(self, row: Row | None) -> None:
-        """Shows the marked episode beside another one."""
+    @property
+    def current(self) -> Row | None:
+        """The trajectory that keys act on."""
+        screen = self.screen
+        return screen.current if isinstance(screen, ListScreen | ViewScreen) else None
+
+    def action_compare(self) -> None:
+        """Shows the marked episode beside the current one."""
+        row = self.current
         if row is None or self.marked is None:
             self.say("mark a trajectory with m first")
         elif row.key == self.marked.key:
@@ -371,20 +338,27 @@ class ReplayApp(KevinApp[None]):
         else:
             self.open(self.marked, row)
 
-    def to_list(self, row: Row) -> None:
-        self.pop_screen()
-        self._list.draw(self.listing.place(row, self._list.scrolled.cursor))
+    def action_list(self) -> None:
+        """Returns to the list; quits if there is only one trajectory."""
+        row = self.current
+        if len(self.listing.rows) == 1:
+            self.exit()
+        else:
+            self.pop_screen()
+            self._list.draw(self.listing.place(row, self._list.scrolled.cursor))
 
-    def mark(self, row: Row | None) -> None:
+    def action_mark(self) -> None:
+        row = self.current
         off = row is None or (self.marked is not None and self.marked.key == row.key)
         self.marked = None if off else row
+        self.relist(self.listing)
         self.say("no mark" if off else "marked; c on another trajectory compares the two")
 
-    def filter(self, words: str) -> None:
+    def action_filter(self, words: str) -> None:
         self.relist(self.listing.filtered(words))
 
     def relist(self, listing: Listing, at: int | None = None) -> None:
-        """Shows another list; the cursor stays on its row unless `at` is given."""
+        """Shows another list with the cursor on row `at`, by default on the same trajectory."""
         row, cursor = self._list.current, self._list.scrolled.cursor
         self.listing = listing
         if at is None:
@@ -397,17 +371,13 @@ class ReplayApp(KevinApp[None]):
         self.screen.draw() if isinstance(self.screen, ViewScreen) else self.relist(self.listing)
 
     def _read_on(self) -> None:
-        """Reads, searches and follows for a moment."""
+        """Reads and searches for a moment."""
         busy = self.library.advance(_SLICE) or self._search()
-        now = time.monotonic()
-        grown = len(self.listing.rows) != len(self.library.rows) if not busy else True
-        if grown and (not busy or now - self._grew > _REDRAW):
-            self._grew = now
-            self.relist(self.listing.grown(self.library.rows))
-        if self.following and now - self._looked > _FOLLOW:
-            self._looked = now
-            self._follow()
         self.set_timer(_PAUSE if busy else _REDRAW, self._read_on)
+
+    def _grow(self) -> None:
+        if self.library.progress < 1 or len(self.listing.rows) != len(self.library.rows):
+            self.relist(self.listing.grown(self.library.rows))
 
     def _search(self) -> bool:
         listing = self.listing
@@ -418,15 +388,9 @@ class ReplayApp(KevinApp[None]):
         return True
 
     def _follow(self) -> None:
-        if not self.library.refresh():
+        if not self.following or not self.library.refresh():
             return
         self.library.advance(_SLICE)
         self.relist(self.listing.grown(self.library.rows))
         if isinstance(self.screen, ViewScreen):
-            rows = {row.key: row for row in self.library.rows}
-            again = [rows.get(row.key, row) for row in self.screen.rows]
-            self.screen.renew(again, [self.library.episode(row) for row in again])
-
-
-def _title(path: Path) -> str:
-    return f"{path.name}/" if path.is_dir() else path.name
+            self.screen.renew()
