@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from episodes import another
 from piloting import Step, click, screens, until
+from pseudo_terminal import run_python
 from scripted_play import judge, session_of
 from textual.pilot import Pilot
 from textual.widgets import TextArea
@@ -251,3 +252,22 @@ def test_a_click_opens_a_sample(tmp_path: Path, pool: ScriptedPool) -> None:
     steps = (until("characters"), click(10, 5, times=2), until("the reply"))
     assert "class ModelNew" in screens(SamplesApp(batch), *steps)[-1]
     batch.finish()
+
+
+EDITOR = """
+from textual.app import App
+from kevin_env.app.tui.play import EditScreen
+
+app = App()
+app.call_later(app.push_screen, EditScreen("the kernel", "x = 1"), app.exit)
+app.run()
+"""
+
+
+def test_an_editor_that_fails_returns_to_the_screen() -> None:
+    with run_python("-c", EDITOR, EDITOR="no-such-editor") as screen:
+        screen.wait_for("x = 1")
+        screen.press("\x05")
+        screen.wait_for("the editor failed")
+        screen.press("\x13")
+        assert screen.end() == 0

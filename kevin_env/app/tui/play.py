@@ -33,10 +33,8 @@ from kevin_env.record import Trajectory
 
 _PERIOD = 0.1
 """Seconds between two looks at what has happened."""
-
-
 _HIDDEN = [replace(each, show=False) for each in EPISODE_KEYS if isinstance(each, Binding)]
-"""The keys of an episode; there is room at the foot for those of playing only."""
+"""The keys of an episode, not shown at the foot: there is room only for those of playing."""
 
 
 class EditScreen(ModalScreen[str | None]):
@@ -50,7 +48,7 @@ class EditScreen(ModalScreen[str | None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+s", "done", "submit", priority=True),
         Binding("ctrl+e", "editor", "open in $EDITOR", priority=True),
-        Binding("escape", "leave", "leave without submitting", priority=True),
+        Binding("escape", "dismiss", "leave without submitting", priority=True),
     ]
 
     def __init__(self, title: str, words: str, code: bool = True) -> None:
@@ -69,25 +67,19 @@ class EditScreen(ModalScreen[str | None]):
         yield area
         yield Footer(compact=True, show_command_palette=False)
 
-    def on_mount(self) -> None:
-        self.query_one(TextArea).focus()
-
     def action_done(self) -> None:
         self.dismiss(self.query_one(TextArea).text)
-
-    def action_leave(self) -> None:
-        self.dismiss(None)
 
     def action_editor(self) -> None:
         area = self.query_one(TextArea)
         try:
             with self.app.suspend():
-                words = edited(area.text)
-        except (OSError, SuspendNotSupported) as error:
-            area.border_subtitle = " ".join(str(error).split())
-        else:
-            area.load_text(words)
-        self.app.refresh()
+                try:
+                    area.load_text(edited(area.text))
+                except OSError as error:  # caught here, since Textual resumes only after no error
+                    area.border_subtitle = " ".join(str(error).split())
+        except SuspendNotSupported as error:
+            area.border_subtitle = str(error)
 
 
 class WatchScreen(EpisodeScreen):
@@ -166,10 +158,6 @@ class WatchScreen(EpisodeScreen):
             self.action_pane(2)
         else:
             super().action_base()
-
-    def action_toggle(self, name: str) -> None:
-        super().action_toggle(name)
-        self.draw()
 
     def _color(self) -> str:
         if self.live.trouble or self.live.again:
@@ -376,7 +364,7 @@ class PlayScreen(WatchScreen):
         self.ask("take again from turn", str(last), again)
 
     def action_leave(self) -> None:
-        """Leaves; a running turn is given up only at the second time."""
+        """Quits; a running turn is discarded only at the second press."""
         if self.live.running and not self._leaving:
             self._leaving = True
             self.app.say("q again stops: the running turn is lost, every finished one is kept")
