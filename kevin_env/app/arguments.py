@@ -68,7 +68,7 @@ def require_available(settings: Settings, pool: str | None = None) -> None:
     """Checks that there is what an episode needs, so that errors are reported at once.
 
     Raises:
-        BadInput: if CUDA kernels are asked for and would be judged on a CPU.
+        BadInput: if CUDA kernels are requested and would be judged on a CPU.
         RetrievalError: as `require_examples`.
     """
     elsewhere = bool(pool or os.environ.get(POOL))
@@ -134,7 +134,7 @@ def require_endpoint(policy: Policy) -> None:
 
 
 def is_remote(model: str) -> bool:
-    """Whether a model is asked at an endpoint."""
+    """Whether a model is at an endpoint."""
     return model != "human" and model.partition(":")[0] not in ("local", "transformers")
 
 
@@ -150,10 +150,10 @@ def _local_policy(
         said = "--base-url and --extra-body are for models at an endpoint"
         raise BadInput(f"{said}; local:{name} runs in this process")
     taken = ("temperature", "top_p", "seed", "device", "dtype")
-    given = {key: parameters[key] for key in taken if parameters.get(key) is not None}
+    chosen = {key: parameters[key] for key in taken if parameters.get(key) is not None}
     if parameters.get("max_tokens") is not None:
-        given["max_new_tokens"] = parameters["max_tokens"]
-    return TransformersPolicy(name, **given)
+        chosen["max_new_tokens"] = parameters["max_tokens"]
+    return TransformersPolicy(name, **chosen)
 
 
 def _read_object(text: str) -> dict[str, Any] | None:

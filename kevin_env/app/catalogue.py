@@ -14,7 +14,7 @@ from kevin_env.problem import Problem, list_problems
 from kevin_env.selection import SEED, Side, find_problems, our_problems, our_sides
 
 WIDE, TAGS = 120, 40
-"""Width of a terminal from which on tags are listed, and theirs with the gap before them."""
+"""Least width of a terminal in which tags are listed, and of their column with its gap."""
 _COLUMNS = (Column("split", 8), Column("difficulty", 10, "right"))
 
 
@@ -26,7 +26,7 @@ def choose_problems(
     order: str = "level",
     search: str = "",
 ) -> list[Problem]:
-    """The built-in problems, filtered by what is given.
+    """The built-in problems that match every filter.
 
     Args:
         level: 1 to 10.
@@ -60,7 +60,7 @@ def choose_problems(
 
 
 def named_problems(names: Sequence[str], level: int | None) -> list[Problem]:
-    """The distinct problems of these names, or all built-in ones; of one level if given.
+    """The distinct problems of these names, or all built-in ones, of one level if `level` is set.
 
     Args:
         names: ids, files or folders, levels such as `L1`, `train`, or `kernelbench:` names.

@@ -53,7 +53,7 @@ def episode_code(reason: StopReason | None) -> int:
 
 def one_line(error: Exception) -> str:
     """The error's message as one printable line."""
-    told = str(error)
+    message = str(error)
     if isinstance(error, OSError) and error.strerror:
-        told = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
-    return " ".join(visible(told).split())
+        message = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return " ".join(visible(message).split())

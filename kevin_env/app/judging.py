@@ -1,4 +1,4 @@
-"""Judges files and recorded turns, many at once, with results in the order given."""
+"""Judges files and recorded turns, many at once, with results in the order of the requests."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -83,15 +83,15 @@ class Judged:
     @property
     def score(self) -> float:
         """The verdict's score; that of `kevin` if a record names a custom one."""
-        asked, outcome = self.request, self.verdict.outcome
-        submission = asked.submission if isinstance(asked.submission, Submission) else None
-        if asked.turn is not None:
-            scored = as_scored(outcome, submission, asked.turn.as_reply(), asked.settings.tokenizer)
+        request, turn, outcome = self.request, self.request.turn, self.verdict.outcome
+        submission = request.submission if isinstance(request.submission, Submission) else None
+        if turn is not None:
+            scored = as_scored(outcome, submission, turn.as_reply(), request.settings.tokenizer)
         else:
             size = count_characters(submission.code) if submission else None
             scored = Scored(outcome, code_tokens=size)
-        score = SCORES.get(asked.score, kevin)
-        return score_of(scored, score, asked.settings.bound, asked.settings.noisy)
+        score = SCORES.get(request.score, kevin)
+        return score_of(scored, score, request.settings.bound, request.settings.noisy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,29 +266,29 @@ def _recorded(
         settings, problem = Settings.of(known), _problem_of(trajectory.problem, answered)
     except ValueError as error:
         raise BadInput(f"{path}: {error}") from error
-    given = {"profile", "sanitize", "require_sandbox"}
-    given |= {"device"} if options.device != "auto" else set()
-    options = settings.options(turn.secret).model_copy(update=options.model_dump(include=given))
+    chosen = {"profile", "sanitize", "require_sandbox"}
+    chosen |= {"device"} if options.device != "auto" else set()
+    options = settings.options(turn.secret).model_copy(update=options.model_dump(include=chosen))
     score = str(trajectory.config.get("score", "kevin"))
     return Request(str(path), problem, _submitted(turn), options, settings, score, turn)
 
 
-def _problem_of(recorded: ProblemRef, given: Problem | None) -> Problem:
-    """The recorded problem, or the given version of it.
+def _problem_of(recorded: ProblemRef, replacement: Problem | None) -> Problem:
+    """The recorded problem, or `replacement` if set, which must be a version of it.
 
     Recorded source is never run: it is untrusted, and references run outside the sandbox.
     """
-    if given is None:
+    if replacement is None:
         try:
             return recorded.load()
         except ProblemError as error:
             hint = "or pass --problem, an id or a path, to judge the turn against"
             raise ProblemError(f"{error}, {hint}") from error
-    if given.id != recorded.id and given.sha256 != recorded.sha256:
+    if replacement.id != recorded.id and replacement.sha256 != recorded.sha256:
         raise ProblemError(
-            f"its episode answers {recorded.id}, not {given.id}; leave out --problem"
+            f"its episode answers {recorded.id}, not {replacement.id}; leave out --problem"
         )
-    return given.model_copy(update={"id": recorded.id})  # the id of a file lacks its origin
+    return replacement.model_copy(update={"id": recorded.id})  # the id of a file lacks its origin
 
 
 def _submitted(turn: Turn) -> Submission | FormatError:

@@ -139,7 +139,9 @@ class Board:
             lane.turns[sample] = turn.turn
             lane.see(sample, (turn,))
             self.played += 1
-        self._tell(join(_who(problem, sample), f" turn {turn.turn}  ", turn_line(turn, why=True)))
+        self._tell(
+            join(_sample_text(problem, sample), f" turn {turn.turn}  ", turn_line(turn, why=True))
+        )
 
     def ended(self, problem: str, sample: int, turns: int, reason: StopReason, why: str) -> None:
         """A sample ended after `turns` turns. `why` is empty unless something failed."""
@@ -147,16 +149,16 @@ class Board:
             self._touch(problem).over.add(sample)
         if why:
             said = (f"ended after {turns} turns, {reason}: {why}", "red")
-            self._tell(join(_who(problem, sample), " ", said), keep=True)
+            self._tell(join(_sample_text(problem, sample), " ", said), keep=True)
 
     def compared(self, problem: str, compared: Compared) -> None:
         """torch.compile has been compared with eager."""
-        told = (
+        result = (
             f"takes {compared.ratio:.2f} of eager's time"
             if compared.ratio
             else f"could not be timed: {compared.why}"
         )
-        self._tell(join((problem, "bold"), f"  torch.compile {told}"))
+        self._tell(join((problem, "bold"), f"  torch.compile {result}"))
 
     def failed(self, problem: str, why: str) -> None:
         """A problem cannot be played at all."""
@@ -212,5 +214,5 @@ def best_text(board: Board) -> str:
     return f"{solved}, best {speedup_text(best)} on {lane.id}"
 
 
-def _who(problem: str, sample: int) -> Text:
+def _sample_text(problem: str, sample: int) -> Text:
     return join((problem, "bold"), f" sample {sample}")

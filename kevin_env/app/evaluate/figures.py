@@ -83,7 +83,7 @@ class AtTurn(Frozen):
     turn: int
     """From 1."""
     turns: int
-    """Turns with this number; forks share theirs."""
+    """Distinct turns with this number; forks share the turns before the fork."""
     rates: Rates
     score: Figure
     discounted_return: Figure | None

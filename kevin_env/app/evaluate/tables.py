@@ -198,7 +198,7 @@ def notes(group: GroupMetrics) -> Iterator[str]:
     )
     yield f"mean per turn: score {_plain(group.score)}, return {_plain(group.discounted_return)}"
     yield "[..]: 95 % bootstrap interval over problems; problems have equal weight"
-    told = {
+    counted = {
         "correct trajectories without a measured time (speedup 0)": counts.untimed,
         "replies that hit a token limit": counts.truncated,
         "turns played by a person": counts.by_person,
@@ -213,7 +213,7 @@ def notes(group: GroupMetrics) -> Iterator[str]:
             if why not in ("max_turns", "stop_on")
         },
     }
-    yield from (f"{what}: {number}" for what, number in told.items() if number)
+    yield from (f"{what}: {number}" for what, number in counted.items() if number)
 
 
 def _table(title: str, *headings: str) -> Table:

@@ -41,7 +41,7 @@ class Thought:
 
 @dataclass(frozen=True, slots=True)
 class Retrying:
-    """The endpoint failed, and is asked again at a time."""
+    """The endpoint failed; the request is repeated at time `at`."""
 
     why: str
     at: float
@@ -112,7 +112,7 @@ class Live:
     reasoning: str = ""
     """The running turn's, as far as it has come."""
     again: tuple[float, str] | None = None
-    """When the endpoint is asked again, and why."""
+    """When the request is repeated, and why."""
     stages: tuple[tuple[Stage, float], ...] = ()
     """Each stage of the running judgement with the time at which it began; one may come again."""
     trouble: str = ""

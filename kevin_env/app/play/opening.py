@@ -1,4 +1,4 @@
-"""The episodes that are going to be played: new ones, or recorded ones that are taken up."""
+"""Opens the episodes to play: new ones, or recorded ones that are resumed."""
 
 import contextlib
 from collections.abc import Mapping
@@ -51,22 +51,22 @@ def _sister(one: Trajectory, other: Trajectory) -> bool:
 _WHOLE = ("max_turns", "stop_on")
 
 
-def recorded_settings(path: Path, start: Trajectory, asked: Mapping[str, Any]) -> Settings:
-    """The settings of an episode that is taken up: its own.
+def recorded_settings(path: Path, start: Trajectory, requested: Mapping[str, Any]) -> Settings:
+    """The recorded settings of an episode that is resumed.
 
-    `asked` are those that were given now, by name and as records hold them; `auto` asks for
-    nothing.
+    `requested` holds settings from the command line by name, in the form of a record; `auto`
+    matches any value.
 
     Raises:
-        BadInput: if one of them is another than the record's, or this version does not know the
-            record's.
+        BadInput: if a requested value differs from the recorded one, or the record has a setting
+            that this version does not know.
     """
     try:
         settings = Settings.of(start.config)
     except ValueError as error:
         raise BadInput(f"cannot resume: {error}") from error
     recorded = settings.model_dump(mode="json")
-    for name, value in asked.items():
+    for name, value in requested.items():
         if value not in ("auto", recorded[name]):
             begun = f"{path} was begun with {name}={recorded[name]}, not {value}"
             raise BadInput(f"cannot resume: {begun}; leave that out, or play anew with --problem")

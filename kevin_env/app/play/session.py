@@ -43,22 +43,22 @@ class Session:
         self._reason: StopReason = "interrupted"
 
     def begin(self) -> None:
-        """Starts the episode; `Started` tells when."""
+        """Starts the episode; `poll` then returns `Started`."""
         self._starting = _in_thread(self.episode.start)
 
     def ask(self, remark: str = "") -> None:
-        """Has the policy take the next turn, and tells it a person's remark with it."""
+        """Has the policy take the next turn, with a person's remark in its prompt."""
         self._attempt = attempt = _Attempt()
         if remark:
             self.episode.remark(remark)
         messages = self.episode.messages
-        attempt.tell(Asked(messages, time.monotonic()))
+        attempt.put(Asked(messages, time.monotonic()))
         self._replying = _in_thread(lambda: self._policy.reply(messages, attempt))
 
     def answer(self, reply: Reply) -> None:
         """Takes the next turn with this reply."""
         attempt = self._attempt
-        attempt.tell(Replied(reply.content, time.monotonic()))
+        attempt.put(Replied(reply.content, time.monotonic()))
         self._judging = self.episode.submit_later(reply, attempt.stage)
 
     def again(self, turn: int) -> None:
@@ -72,9 +72,7 @@ class Session:
             self.episode = before.fork(before.sample, turns=turn - 1)
             before.finish("interrupted")
         self._reason = "interrupted"
-        self._attempt.tell(
-            Started(self.episode.trajectory, self.episode.messages, time.monotonic())
-        )
+        self._attempt.put(Started(self.episode.trajectory, self.episode.messages, time.monotonic()))
 
     def finish(self, reason: StopReason | None = None) -> Trajectory:
         """Ends the episode, for `reason` or for the last failure, and returns it so far."""
@@ -92,14 +90,14 @@ class Session:
         """
         if self._starting is not None and self._starting.done():
             messages, self._starting = self._starting.result(), None
-            self._attempt.tell(Started(self.episode.trajectory, messages, time.monotonic()))
+            self._attempt.put(Started(self.episode.trajectory, messages, time.monotonic()))
         if self._replying is not None and self._replying.done():
             future, self._replying = self._replying, None
             self._on_reply(future)
         if self._judging is not None and self._judging.done():
             future, self._judging = self._judging, None
             self._on_turn(future)
-        return self._attempt.told()
+        return self._attempt.take()
 
     def _on_reply(self, future: Future[Reply]) -> None:
         try:
@@ -117,14 +115,14 @@ class Session:
         else:
             self._reason = "interrupted"
             episode = self.episode
-            self._attempt.tell(Judged(episode.trajectory, episode.messages, time.monotonic()))
+            self._attempt.put(Judged(episode.trajectory, episode.messages, time.monotonic()))
 
     def _fail(self, message: str, reason: StopReason) -> None:
         self._reason = reason
-        self._attempt.tell(Failed(message))
+        self._attempt.put(Failed(message))
 
     def _abandon(self) -> None:
-        """Gives up what is being waited for. A turn that is just being taken has happened."""
+        """Drops the running reply; cancels the judgement, or waits for it if that is too late."""
         self._attempt.dead = True
         self._attempt = _Attempt()
         if self._judging is not None and not self._judging.cancel():
@@ -142,28 +140,28 @@ class _Attempt:
         self.dead = False
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
 
-    def tell(self, event: Event) -> None:
+    def put(self, event: Event) -> None:
         self._events.put(event)
 
     def __call__(self, text: str) -> None:
-        self._hear(Heard(text))
+        self._forward(Heard(text))
 
     def thought(self, text: str) -> None:
-        self._hear(Thought(text))
+        self._forward(Thought(text))
 
     def retrying(self, why: str, seconds: float) -> None:
-        self._hear(Retrying(why, time.monotonic() + seconds))
+        self._forward(Retrying(why, time.monotonic() + seconds))
 
     def stage(self, stage: Stage) -> None:
-        self.tell(StageBegan(stage, time.monotonic()))
+        self.put(StageBegan(stage, time.monotonic()))
 
-    def _hear(self, event: Event) -> None:
+    def _forward(self, event: Event) -> None:
         if self.dead:
             raise _AbandonedError
-        self.tell(event)
+        self.put(event)
 
-    def told(self) -> list[Event]:
-        """What came since the last time; pieces of text that came together are one."""
+    def take(self) -> list[Event]:
+        """The events since the last call; consecutive pieces of text are joined."""
         events: list[Event] = []
         while not self._events.empty():
             event = self._events.get()
@@ -176,18 +174,18 @@ class _Attempt:
 
 
 class _AbandonedError(Exception):
-    """Ends a reply that nobody waits for any more."""
+    """Ends the thread of an abandoned reply."""
 
 
 def _in_thread(function: Callable[[], A]) -> Future[A]:
-    """What the function gives, from a thread that does not keep the process alive."""
+    """Runs the function in a daemon thread and returns a future of its result."""
     future: Future[A] = Future()
     future.set_running_or_notify_cancel()
 
     def run() -> None:
         try:
             future.set_result(function())
-        except BaseException as error:  # a future carries every error to whoever waits for it
+        except BaseException as error:  # raised again by `Future.result`
             future.set_exception(error)
 
     threading.Thread(target=run, daemon=True).start()

@@ -113,9 +113,9 @@ def _median_rows(kernels: Sequence[Kernel]) -> Iterator[tuple[str, ...]]:
     ]
     for level in sorted({kernel.sample.level for kernel in accepted}):
         those = [kernel for kernel in accepted if kernel.sample.level == level]
-        theirs = [speedup_of(kernel.sample.verdict) for kernel in those if kernel.sample.verdict]
+        recorded = [speedup_of(kernel.sample.verdict) for kernel in those if kernel.sample.verdict]
         ours = [speedup_of(kernel.entry.outcome) for kernel in those if kernel.entry]
-        if any(medians := (_median(theirs), _median(ours))):
+        if any(medians := (_median(recorded), _median(ours))):
             yield str(level), *medians
 
 

@@ -146,7 +146,7 @@ def rejudge(
     terms: Terms,
     console: Console,
 ) -> list[Kernel]:
-    """Judges the kernels without a recorded verdict; returns all of them in the given order.
+    """Judges the kernels without a recorded verdict; returns all of them in the same order.
 
     Each verdict is recorded at once, in the folder `out`. If the judge or a reference fails, the
     kernel's `error` says so, and the next start judges it again. `options` must match `terms`.
@@ -174,15 +174,15 @@ def _ended(
 ) -> Iterator[Kernel]:
     """All kernels: first those that need no judge, then the others as they finish."""
     known = _recorded(record)
-    asked: list[tuple[Kernel, Problem, Key]] = []
+    unjudged: list[tuple[Kernel, Problem, Key]] = []
     for kernel in kernels:
         if kernel.problem is None:
             yield kernel
         elif (key := _key(kernel, kernel.problem, terms)) in known:
             yield replace(kernel, entry=known[key])
         else:
-            asked.append((kernel, kernel.problem, key))
-    for kernel in _judged(asked, pool, options):
+            unjudged.append((kernel, kernel.problem, key))
+    for kernel in _judged(unjudged, pool, options):
         if kernel.entry is not None:
             append_lines(record, [kernel.entry.model_dump_json()])
         yield kernel
@@ -199,10 +199,10 @@ def _recorded(record: Path) -> dict[Key, Entry]:
 
 
 def _judged(
-    asked: Sequence[tuple[Kernel, Problem, Key]], pool: JudgePool, options: Options
+    unjudged: Sequence[tuple[Kernel, Problem, Key]], pool: JudgePool, options: Options
 ) -> Iterator[Kernel]:
     """The kernels in the order in which they finish."""
-    waiting, under_way = deque(asked), dict[Future[Verdict], tuple[Kernel, Key]]()
+    waiting, under_way = deque(unjudged), dict[Future[Verdict], tuple[Kernel, Key]]()
     try:
         while waiting or under_way:
             while waiting and len(under_way) < AT_ONCE:

@@ -22,9 +22,9 @@ from kevin_env.record import Trajectory, Turn
 from kevin_env.recorder import BadLine
 
 _SLICE = 0.2
-"""Seconds that reading goes on for before what was read is given."""
+"""Seconds of reading between two batches of rows."""
 _LOOK = 0.5
-"""Seconds between two looks at a file that is followed."""
+"""Seconds between checks of a file that is followed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ def chosen(library: Library, choice: Choice, errors: Console) -> Iterator[Trajec
     """The chosen trajectories, each as soon as it is read; unreadable lines go to `errors`.
 
     Raises:
-        BadInput: if there are none, or none has the turn that is asked for.
+        BadInput: if there are none, or none has the requested turn.
     """
     count = longest = 0
     for row in _passing(library, choice):
@@ -132,26 +132,26 @@ def print_diff(episode: Trajectory, turns: tuple[int, int], console: Console) ->
 
 def follow(library: Library, choice: Choice, console: Console) -> None:
     """Prints turns as they are recorded, until interrupted."""
-    told: dict[str, int] = {}
+    printed: dict[str, int] = {}
     while True:
         while library.advance(1.0):
             pass
         for row in library.rows:
-            if passes(row, choice) and len(row.marks) != told.get(row.episode_id, -1):
+            if passes(row, choice) and len(row.marks) != printed.get(row.episode_id, -1):
                 read = library.episode(row)
                 if isinstance(read, Trajectory):
-                    _print_new(console, read, told)
+                    _print_new(console, read, printed)
         time.sleep(_LOOK)
         library.refresh()
 
 
-def _print_new(console: Console, episode: Trajectory, told: dict[str, int]) -> None:
-    known = told.get(episode.episode_id)
+def _print_new(console: Console, episode: Trajectory, printed: dict[str, int]) -> None:
+    known = printed.get(episode.episode_id)
     if known is None:
         _print_head(console, episode)
     for turn in episode.turns[known or 0 :]:
         _print_turn(console, turn)
-    told[episode.episode_id] = len(episode.turns)
+    printed[episode.episode_id] = len(episode.turns)
 
 
 def _passing(library: Library, choice: Choice) -> Iterator[Row]:

@@ -161,7 +161,7 @@ class Listing:
 
 
 def _natural(words: str) -> list[str | int]:
-    """Words so that L2 comes before L10; text and numbers alternate, so that like meets like."""
+    """A sort key that puts L2 before L10: text and numbers alternate."""
     return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", words.lower())]
 
 

@@ -150,13 +150,13 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         changes = self.server.changes
-        asked = _CHANGES.fullmatch(self.path)
+        match = _CHANGES.fullmatch(self.path)
         if self.headers.get("Host") not in _names(self.server.server_port):
             self.send_error(403, "unknown host")
         elif self.path == "/":
             self._send("text/html", following_page(changes.title))
-        elif asked:
-            found = changes.since(int(asked[1]), int(asked[2]))
+        elif match:
+            found = changes.since(int(match[1]), int(match[2]))
             self._send("application/json", json.dumps(found, allow_nan=False))
         else:
             self.send_error(404)

@@ -21,7 +21,7 @@ function scale(most) {
 }
 
 // The frame of a chart: names below, the scale at the left, and a tooltip per column. A click on a column calls `pick`.
-function plane({ title, names, told, most, say, at1, chosen, pick }) {
+function plane({ title, names, tooltips, most, say, at1, chosen, pick }) {
   const ticks = scale(most), top = ticks[ticks.length - 1], step = (W - LEFT - RIGHT) / names.length;
   const x = at => LEFT + step * (at + 0.5), y = value => H - BOTTOM - (value / top) * (H - BOTTOM - TOP);
   const across = (kind, value) => make("line", { class: kind, x1: LEFT, x2: W - RIGHT, y1: y(value), y2: y(value) });
@@ -29,8 +29,8 @@ function plane({ title, names, told, most, say, at1, chosen, pick }) {
   const every = Math.ceil((names.length * Math.max(...names.map(name => name.length), 2)) / 42);
   const below = names.map((name, at) => (at % every ? null : make("text", { x: x(at), y: H - 8, "text-anchor": "middle" }, name)));
   const column = (kind, at, ...inside) => make("rect", { class: kind, x: LEFT + step * at, y: TOP, width: step, height: H - TOP, on: { click: () => pick?.(at) } }, ...inside);
-  const hits = told.map((words, at) => column(pick ? "hit pick" : "hit", at, make("title", {}, words)));
-  const label = `${title}. ${told.map(words => words.replaceAll("\n", ", ")).join("; ")}`;
+  const hits = tooltips.map((words, at) => column(pick ? "hit pick" : "hit", at, make("title", {}, words)));
+  const label = `${title}. ${tooltips.map(words => words.replaceAll("\n", ", ")).join("; ")}`;
   return { x, y, step, svg: (...parts) => make("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": label },
     chosen === undefined ? null : column("chosen", chosen), ...grid, at1 && top >= 1 ? across("one", 1) : null, ...below, ...parts, ...hits) };
 }
@@ -51,8 +51,8 @@ const range = turn => (turn.interval ? ` [${turn.interval.map(speed).join(", ")}
 
 function speedupChart(item, common) {
   if (item.turns[item.best].speedup === null) return null;
-  const title = "speedup, 95 % interval", told = telling(item, turn => `${turn.category}/${turn.kind} ${times(turn.speedup)}${range(turn)}`.trim());
-  const { x, y, svg } = plane({ ...common, title, told, say: short(speed), at1: true, most: Math.max(1.2, ...item.turns.map(turn => turn.interval?.[1] ?? turn.speedup ?? 0)) });
+  const title = "speedup, 95 % interval", tooltips = telling(item, turn => `${turn.category}/${turn.kind} ${times(turn.speedup)}${range(turn)}`.trim());
+  const { x, y, svg } = plane({ ...common, title, tooltips, say: short(speed), at1: true, most: Math.max(1.2, ...item.turns.map(turn => turn.interval?.[1] ?? turn.speedup ?? 0)) });
   const timed = item.turns.map((turn, at) => [turn, x(at)]).filter(([turn]) => turn.speedup !== null);
   const failed = item.turns.map((turn, at) => (turn.speedup === null ? make("text", { class: `fail ${look(turn)}`, x: x(at), y: H - BOTTOM - 5 }, turn.mark) : null));
   const points = timed.map(([turn, at]) => [at, y(turn.speedup)]);
@@ -60,18 +60,18 @@ function speedupChart(item, common) {
 }
 
 function scoreChart(item, common) {
-  const most = Math.max(...item.turns.map(turn => turn.score), ...item.returns), told = telling(item, (turn, at) => `score ${fixed(turn.score)}, return ${fixed(item.returns[at])}`);
+  const most = Math.max(...item.turns.map(turn => turn.score), ...item.returns), tooltips = telling(item, (turn, at) => `score ${fixed(turn.score)}, return ${fixed(item.returns[at])}`);
   if (most <= 0) return null;
-  const { x, y, step, svg } = plane({ ...common, title: "score and return", told, say: short(plainly), most }), width = Math.min(step * 0.5, 26);
+  const { x, y, step, svg } = plane({ ...common, title: "score and return", tooltips, say: short(plainly), most }), width = Math.min(step * 0.5, 26);
   const bars = item.turns.map((turn, at) => (turn.score > 0 ? make("rect", { class: "bar", x: x(at) - width / 2, y: y(turn.score), width, height: y(0) - y(turn.score) }) : null));
   const points = item.returns.map((value, at) => [x(at), y(Math.max(value, 0))]);
   return chart("", [entry("score", swatch("first")), entry("return", stroke("second"))], svg(...bars, curve(points, "second"), ...points.map(point => dot(point, "second"))));
 }
 
 function stagesChart(item, common) {
-  const most = Math.max(...item.turns.map(turn => turn.total)), told = telling(item, turn => STAGES.map((name, n) => `${name} ${fixed(turn.seconds[n], 1)} s`).join(", "));
+  const most = Math.max(...item.turns.map(turn => turn.total)), tooltips = telling(item, turn => STAGES.map((name, n) => `${name} ${fixed(turn.seconds[n], 1)} s`).join(", "));
   if (most <= 0) return null;
-  const { x, y, step, svg } = plane({ ...common, title: "seconds", told, say: short(plainly), most }), width = Math.min(step * 0.6, 30);
+  const { x, y, step, svg } = plane({ ...common, title: "seconds", tooltips, say: short(plainly), most }), width = Math.min(step * 0.6, 30);
   const parts = item.turns.flatMap((turn, at) => {
     let below = 0;
     return turn.seconds.map((value, stage) => make("rect", { class: `s${stage}`, x: x(at) - width / 2, y: y(below += value), width, height: y(0) - y(value) }));

@@ -19,7 +19,7 @@ const figures = (names, series, say, what) => names.map((name, at) => [`${what} 
 function plot(title, names, all, { say, most = 0, what, at1 }, sample, draw) {
   const series = shown(all);
   if (!series.length) return null;
-  const frame = plane({ title, names, at1, say: short(say), most: Math.max(most, ...heights(series)), told: figures(names, series, say, what) });
+  const frame = plane({ title, names, at1, say: short(say), most: Math.max(most, ...heights(series)), tooltips: figures(names, series, say, what) });
   return chart(title, legend(series, sample), frame.svg(...series.flatMap((each, n) => draw(each, series.slice(n + 1), frame, series.length))));
 }
 
@@ -48,9 +48,9 @@ function bars(title, names, series, options) {
 function distribution() {
   const all = RUN.bins.reduce((sum, bin) => sum + bin.count, 0);
   const names = RUN.bins.map(bin => (bin.low === null ? "none" : String(bin.low)));
-  const told = RUN.bins.map(bin => `${bin.low === null ? "no timed kernel" : bin.high === null ? `at least ${bin.low}x` : `${bin.low}x to ${bin.high}x`}\n${bin.count} of ${all} trajectories`);
+  const tooltips = RUN.bins.map(bin => `${bin.low === null ? "no timed kernel" : bin.high === null ? `at least ${bin.low}x` : `${bin.low}x to ${bin.high}x`}\n${bin.count} of ${all} trajectories`);
   const title = `Trajectories by speedup over ${AGAINST[RUN.baseline]}`, kind = bin => (bin.low === null ? "none" : bin.low >= 1 ? "fast" : "slower");
-  const { x, y, step, svg } = plane({ title, names, told, say: value => (Number.isInteger(value) ? String(value) : ""), most: Math.max(...RUN.bins.map(bin => bin.count)) });
+  const { x, y, step, svg } = plane({ title, names, tooltips, say: value => (Number.isInteger(value) ? String(value) : ""), most: Math.max(...RUN.bins.map(bin => bin.count)) });
   const width = Math.min(step * 0.84, 40), parts = RUN.bins.map((bin, at) => make("rect", { class: `bar ${kind(bin)}`, x: x(at) - width / 2, y: y(bin.count), width, height: y(0) - y(bin.count) }));
   const words = { none: "no timed kernel", slower: "slower", fast: "at least as fast" }, found = new Set(RUN.bins.filter(bin => bin.count).map(kind));
   return chart(title, [...found].map(each => entry(words[each], swatch(each))), svg(...parts));

@@ -14,7 +14,7 @@ const ends = ([low, high]) => (high > 1.1 * low ? [high, low] : [high]);
 
 const intensity = ({ roofline }) => roofline.flops / roofline.bytes;
 
-function rooflineTold(mark) {
+function rooflineTooltip(mark) {
   const { fraction, bound, rate, bandwidth } = mark.roofline;
   return [`${mark.problem}, turn ${mark.turn}`, `${percent(fraction)} of the roofline, bound by ${bound}`, `${prefixed(rate, "FLOP/s")}, ${prefixed(bandwidth, "B/s")}`, `${Number(intensity(mark).toPrecision(3))} FLOP/B`].join("\n");
 }
@@ -32,7 +32,7 @@ function rooflineChart() {
     return make("path", { class: n ? "roof low" : "roof", d: `M${x(start)} ${y(start * rate)}L${x(ridge)} ${y(ridge * rate)}` }, make("title", {}, `memory: ${prefixed(rate, "B/s")}`));
   });
   const tops = ends(compute).map((rate, n) => make("path", { class: n ? "roof low" : "roof", d: `M${x(Math.min(Math.max(rate / memory[1], 10 ** x0), 10 ** x1))} ${y(rate)}L${W - RIGHT} ${y(rate)}` }, make("title", {}, `arithmetic: ${prefixed(rate, "FLOP/s")}`)));
-  const dots = marks.map(mark => make("circle", { class: `point mark ${mark.roofline.bound === "compute" ? "second" : ""}`, cx: x(intensity(mark)), cy: y(mark.roofline.rate), r: 3.4, on: { click: () => { location.href = address(mark.place, mark.turn); } } }, make("title", {}, rooflineTold(mark))));
+  const dots = marks.map(mark => make("circle", { class: `point mark ${mark.roofline.bound === "compute" ? "second" : ""}`, cx: x(intensity(mark)), cy: y(mark.roofline.rate), r: 3.4, on: { click: () => { location.href = address(mark.place, mark.turn); } } }, make("title", {}, rooflineTooltip(mark))));
   const label = `Roofline: ${plural(marks.length, "timed turn", "timed turns")}, ${percent(Math.max(...marks.map(mark => mark.roofline.fraction)))} of it reached at best`;
   const drawing = make("svg", { viewBox: `0 0 ${W} ${RH}`, role: "img", "aria-label": label, id: "roofline" }, make("title", {}, label), ...across, ...below, ...names, ...roofs, ...tops, ...dots);
   const figure = chart("Roofline of this device", [entry(`memory, up to ${prefixed(memory[1], "B/s")}`, swatch("first")), entry(`arithmetic, up to ${prefixed(compute[1], "FLOP/s")}`, swatch("second"))], drawing);
