@@ -1,4 +1,4 @@
-"""How far an evaluation is: what the run reports, added up."""
+"""The progress of an evaluation, from the reports of its run."""
 
 import threading
 import time
@@ -36,19 +36,19 @@ class Lane:
 
     id: str
     turns: list[int]
-    """How many each sample has."""
+    """Number of turns of each sample."""
     over: set[int] = field(default_factory=set[int])
     """The samples that have ended, or are left to a later run."""
     waiting: dict[int, Waiting] = field(default_factory=dict[int, Waiting])
-    """Whom each sample waits for that is being played."""
+    """What each running sample is waiting for: the model or the judge."""
     correct: bool = False
     best: Best | None = None
     touched: float = 0.0
-    """When something happened last, by the clock of the board."""
+    """Time of the last event, by the board's clock."""
     failed: bool = False
 
     def left(self, shape: Shape) -> int:
-        """Turns that are still to be played, at most."""
+        """Maximum number of turns still to be played."""
         return sum(
             shape.turns - turns
             for sample, turns in enumerate(self.turns)
@@ -56,7 +56,7 @@ class Lane:
         )
 
     def see(self, sample: int, turns: Iterable[Turn]) -> None:
-        """Takes note of kernels."""
+        """Updates `correct` and `best` from judged turns."""
         for turn in turns:
             self.correct |= turn.category == "correct"
             paid = turn.paid_speedup
@@ -94,23 +94,23 @@ class Board:
         self.news: deque[Text] = deque(maxlen=_NEWS)
         self._say = say
         self.lock = threading.RLock()
-        """Held while the board changes; to be held while it is looked at."""
+        """Held while the board changes; readers must hold it too."""
         for each in recorded:
             self._know(each)
 
     @property
     def planned(self) -> int:
-        """All turns there will be, at most."""
+        """Maximum total number of turns."""
         return self.done + self.left
 
     @property
     def done(self) -> int:
-        """Turns that have been played, by whichever process."""
+        """Turns played by any process."""
         return sum(sum(lane.turns) for lane in self.lanes.values())
 
     @property
     def left(self) -> int:
-        """Turns that are still to be played, at most."""
+        """Maximum number of turns still to be played."""
         return sum(lane.left(self.shape) for lane in self.lanes.values() if not lane.failed)
 
     @property
@@ -121,7 +121,7 @@ class Board:
 
     @property
     def seconds_left(self) -> float | None:
-        """How long it will take at this rate; None before the first turn."""
+        """Remaining seconds at this rate; None before the first turn."""
         return self.left / self.rate if self.rate else None
 
     def waits(self, problem: str, sample: int, whom: Waiting | None) -> None:
@@ -139,7 +139,7 @@ class Board:
             lane.turns[sample] = turn.turn
             lane.see(sample, (turn,))
             self.played += 1
-        self._tell(
+        self._add_news(
             join(_sample_text(problem, sample), f" turn {turn.turn}  ", turn_line(turn, why=True))
         )
 
@@ -149,7 +149,7 @@ class Board:
             self._touch(problem).over.add(sample)
         if why:
             said = (f"ended after {turns} turns, {reason}: {why}", "red")
-            self._tell(join(_sample_text(problem, sample), " ", said), keep=True)
+            self._add_news(join(_sample_text(problem, sample), " ", said), keep=True)
 
     def compared(self, problem: str, compared: Compared) -> None:
         """torch.compile has been compared with eager."""
@@ -158,7 +158,7 @@ class Board:
             if compared.ratio
             else f"could not be timed: {compared.why}"
         )
-        self._tell(join((problem, "bold"), f"  torch.compile {result}"))
+        self._add_news(join((problem, "bold"), f"  torch.compile {result}"))
 
     def failed(self, problem: str, why: str) -> None:
         """A problem cannot be played at all."""
@@ -168,7 +168,7 @@ class Board:
 
     def trouble(self, message: str) -> None:
         """Anything else that the user should know."""
-        self._tell(text(message, "bold red"), keep=True)
+        self._add_news(text(message, "bold red"), keep=True)
 
     def _know(self, episode: Trajectory) -> None:
         lane = self.lanes.get(episode.problem.id)
@@ -184,16 +184,16 @@ class Board:
         lane.touched = self.clock()
         return lane
 
-    def _tell(self, line: Text, keep: bool = False) -> None:
+    def _add_news(self, line: Text, keep: bool = False) -> None:
         with self.lock:
             self.news.append(line)
             counted = join((f"{self.done:>{len(str(self.planned))}}/{self.planned}  ", DIM), line)
-        # Without the lock: a screen that is being drawn holds the console's and wants this one.
+        # Without the lock: a screen that is drawing has the console's lock and waits for this one.
         self._say(counted, keep)
 
 
 def progress_text(board: Board) -> str:
-    """How far it is, how fast, and how long it will take."""
+    """Turns played so far, the rate, and the remaining time."""
     words = f"{board.done} of {board.planned} turns, {clock(board.clock() - board.begun)} gone"
     rate, left = board.rate, board.seconds_left
     if rate is None or left is None:
@@ -204,7 +204,7 @@ def progress_text(board: Board) -> str:
 
 
 def best_text(board: Board) -> str:
-    """How many problems are solved, and the fastest kernel of them all."""
+    """Number of solved problems, and the fastest kernel of all."""
     lanes = list(board.lanes.values())
     solved = f"{sum(lane.correct for lane in lanes)} of {len(lanes)} problems solved"
     timed = [(lane.best.speedup, lane) for lane in lanes if lane.best]

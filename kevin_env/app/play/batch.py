@@ -1,4 +1,4 @@
-"""Many samples of one problem, played at the same time."""
+"""Many samples of one problem, played concurrently."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -16,9 +16,9 @@ from kevin_env.record import Trajectory, Turn, best_turn
 from kevin_env.render import speedup_text
 
 _NEWS = 100
-"""Turns that are remembered as the latest ones."""
+"""Number of latest turns to keep."""
 _PERIOD = 0.05
-"""Seconds between two looks at what has happened."""
+"""Seconds between polls for events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Batch:
     begun: float = 0.0
     now: float = 0.0
     before: int = 0
-    """Turns that were there at the beginning."""
+    """Turns that were recorded before this process started."""
     news: tuple[tuple[int, Turn], ...] = ()
     """The latest turns with the indices of their samples, the newest last."""
 
@@ -40,7 +40,7 @@ class Batch:
 
     @property
     def planned(self) -> int:
-        """Turns that there will be at the end."""
+        """Total number of turns at the end."""
         return sum(sample.planned for sample in self.samples)
 
     @property
@@ -65,7 +65,7 @@ class Batch:
         return max(found, key=lambda pair: pair[1].paid_speedup or 0.0, default=None)
 
     def number(self, at: int) -> int:
-        """The number that a sample is recorded with; without one its index."""
+        """The recorded number of a sample, or its index if it has none."""
         sample = self.samples[at].episode.sample
         return at if sample is None else sample
 
@@ -80,13 +80,13 @@ class Batch:
 
 
 def batch_of(episodes: Sequence[Trajectory], now: float) -> Batch:
-    """The beginning."""
+    """The initial batch."""
     samples = tuple(Live(each, since=now) for each in episodes)
     return Batch(samples, begun=now, now=now, before=sum(len(each.turns) for each in episodes))
 
 
 def progress_text(batch: Batch) -> str:
-    """How far it is, how long it took, and how long it will take."""
+    """Turns played so far, elapsed time and remaining time."""
     left = batch.left
     soon = "" if batch.over or left is None else f", about {clock(left)} left"
     return f"{batch.taken} of {batch.planned} turns, {clock(batch.now - batch.begun)} gone{soon}"
@@ -106,7 +106,7 @@ def sample_line(number: int, turn: Turn) -> Text:
 
 
 class BatchRun:
-    """Episodes, not begun yet, that are played at the same time over one pool.
+    """Plays episodes, not started yet, concurrently on one pool.
 
     Each has one turn under way, and so one place in the queue of the judge, which serves in the
     order of arrival: none can keep another waiting for more than its one turn.
@@ -117,7 +117,7 @@ class BatchRun:
         """Whether no sample takes another turn for now."""
         self._sessions = list(sessions)
         self._free: set[int] = set()
-        """Samples that wait for their next turn."""
+        """Samples that are waiting for their next turn."""
         self.batch = batch_of([each.episode.trajectory for each in sessions], time.monotonic())
 
     def tell(self, console: Console, errors: Console | None = None) -> tuple[Trajectory, ...]:
@@ -140,7 +140,7 @@ class BatchRun:
         return self.finish()
 
     def summary(self, console: Console) -> None:
-        """What came out, a line for each sample."""
+        """The results, a line per sample."""
         for at, sample in enumerate(self.batch.samples):
             reason = sample.episode.stop_reason or "interrupted"
             best = f"{len(sample.turns)} turns, {plain.best_text(sample.turns)}"
@@ -174,7 +174,7 @@ class BatchRun:
                 session.ask()
 
     def finish(self) -> tuple[Trajectory, ...]:
-        """Ends all episodes, and gives what there is of them."""
+        """Ends all episodes and returns their trajectories."""
         for at, session in enumerate(self._sessions):
             self.batch = self.batch.after(Ended(session.finish()), at)
         return tuple(sample.episode for sample in self.batch.samples)

@@ -1,4 +1,4 @@
-"""A person writes the kernel: what the editor begins with, and what becomes of it."""
+"""Kernels written by a person: the initial text of the editor, and its conversion to a reply."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What happens to an episode while it is played, and what is then known of it: frozen values."""
+"""Events of an episode that is being played, and its resulting state: frozen values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from kevin_env.record import Message, Trajectory, Turn
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """There is an episode: a new one, a resumed one, or one in which a turn is taken again."""
+    """An episode has started: a new one, a resumed one, or one that repeats a turn."""
 
     episode: Trajectory
     messages: tuple[Message, ...]
@@ -27,14 +27,14 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """More of the reply has come."""
+    """A piece of the reply was received."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Thought:
-    """More of the reasoning has come."""
+    """A piece of the reasoning was received."""
 
     text: str
 
@@ -49,7 +49,7 @@ class Retrying:
 
 @dataclass(frozen=True, slots=True)
 class Replied:
-    """The reply is whole and goes to the judge."""
+    """The reply is complete and is sent to the judge."""
 
     content: str
     at: float
@@ -57,7 +57,7 @@ class Replied:
 
 @dataclass(frozen=True, slots=True)
 class StageBegan:
-    """The judgement has got to another stage."""
+    """A stage of the judgement has started."""
 
     stage: Stage
     at: float
@@ -65,7 +65,7 @@ class StageBegan:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A turn is over; the messages are those of the next one."""
+    """A turn is complete; `messages` are those of the next one."""
 
     episode: Trajectory
     messages: tuple[Message, ...]
@@ -74,7 +74,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """There is no reply, or no judgement. The turn has not happened."""
+    """The reply or the judgement failed. The turn is not recorded."""
 
     message: str
 
@@ -91,51 +91,51 @@ Event = (
 )
 
 Phase = Literal["starting", "waiting", "replying", "judging", "ended"]
-"""Where an episode is. `waiting`: before a turn."""
+"""The state of an episode. `waiting`: before a turn."""
 _QUEUED = 1.0
-"""Seconds in the queue from which on it is said what is waited for."""
+"""Seconds in the queue after which the screen says so."""
 
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """An episode and the turn that is being taken. Times are seconds of one clock."""
+    """An episode and its running turn. Times are seconds of one clock."""
 
     episode: Trajectory
-    """As far as it has got."""
+    """With the turns so far."""
     phase: Phase = "starting"
     since: float = 0.0
     """When the phase began."""
     messages: tuple[Message, ...] = ()
     """The chat of the running turn, or of the next one."""
     reply: str = ""
-    """The running turn's, as far as it has come."""
+    """Received so far in the running turn."""
     reasoning: str = ""
-    """The running turn's, as far as it has come."""
+    """Received so far in the running turn."""
     again: tuple[float, str] | None = None
     """When the request is repeated, and why."""
     stages: tuple[tuple[Stage, float], ...] = ()
-    """Each stage of the running judgement with the time at which it began; one may come again."""
+    """Each stage of the running judgement with its start time; a stage may occur twice."""
     trouble: str = ""
-    """Why there is no turn."""
+    """Why the last turn failed."""
 
     @property
     def turns(self) -> tuple[Turn, ...]:
-        """Those that have been judged."""
+        """The judged turns."""
         return self.episode.turns
 
     @property
     def running(self) -> bool:
-        """Whether a turn is being taken."""
+        """Whether a turn is running."""
         return self.phase in ("replying", "judging")
 
     @property
     def planned(self) -> int:
-        """Turns that it will have taken at its end."""
+        """Total number of turns at its end."""
         taken = len(self.turns)
         return taken if self.phase == "ended" else max(int(self.episode.config["max_turns"]), taken)
 
     def doing(self, now: float) -> str:
-        """What is going on, in words."""
+        """The current activity, such as `thinking, 200 characters, 3 s`."""
         seconds = f"{max(now - self.since, 0.0):.0f} s"
         if self.phase == "starting":
             return f"the judge starts, {seconds}"
@@ -163,7 +163,7 @@ class Live:
 
 
 def happened(live: Live, event: Event) -> Live:
-    """What is known after an event."""
+    """The state after an event."""
     match event:
         case Started(episode, messages, at) | Judged(episode, messages, at):
             phase: Phase = "ended" if episode.stop_reason else "waiting"
@@ -204,7 +204,7 @@ def stages_text(seconds: Mapping[str, float]) -> str:
 
 
 def tokens_text(turns: tuple[Turn, ...]) -> str:
-    """Tokens and money that the turns took, as far as the endpoint said; empty without."""
+    """Tokens and money that the turns took, as far as the endpoint reported them; else empty."""
     used = [turn.usage for turn in turns if turn.usage is not None]
     if not used:
         return ""

@@ -42,7 +42,7 @@ def last_episodes(path: Path) -> tuple[Trajectory, ...]:
 
 
 def _sister(one: Trajectory, other: Trajectory) -> bool:
-    """Whether two are samples of the same problem, played alike."""
+    """Whether both are samples of the same problem with the same settings."""
     same = one.problem.sha256 == other.problem.sha256 and one.model == other.model
     alike = one.config == other.config and one.base_url == other.base_url
     return one.sample is not None and same and alike

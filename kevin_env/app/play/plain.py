@@ -60,7 +60,7 @@ class Narrator:
             self.console.out(visible(piece), end="", highlight=False)
 
     def thought(self, text: str) -> None:
-        """The model reasons; said once a turn."""
+        """The model is reasoning; printed once per turn."""
         if self._stream and not self._thinking:
             self._thinking = True
             show(self.console, "the model is thinking", "italic")
@@ -100,7 +100,7 @@ class Narrator:
 
     def trouble(self, message: str) -> None:
         """The episode ends early."""
-        self.console.print()  # a piece of a reply may have no end of its line
+        self.console.print()  # a partial reply may not end in a newline
         show(self.errors, message, "bold red")
 
     def end(self, trajectory: Trajectory) -> None:
@@ -111,7 +111,7 @@ class Narrator:
         show(self.console, f"ended: {trajectory.stop_reason}; {best_text(trajectory.turns)}")
 
     def _kernel(self, episode: Episode) -> list[Text]:
-        """The turn's kernel, or what changed in it; nothing if it has been printed already."""
+        """The turn's kernel or its diff; nothing if it has been printed already."""
         at, turn = len(episode.turns) - 1, episode.turns[-1]
         changed = any(each.submission for each in episode.turns[:at])
         if turn.submission is None or turn.submission.code == self._printed:
@@ -125,7 +125,7 @@ class Narrator:
 
     @contextmanager
     def _waiting(self, episode: Episode, phase: Phase) -> Iterator[OnStage]:
-        """Shows on a terminal what is going on, and yields what to call when a stage begins."""
+        """Shows progress on a terminal; yields a function to call at the start of each stage."""
         state = Live(episode.trajectory, phase, time.monotonic())
 
         def begin(stage: Stage) -> None:

@@ -77,7 +77,7 @@ class Session:
     def finish(self, reason: StopReason | None = None) -> Trajectory:
         """Ends the episode, for `reason` or for the last failure, and returns it so far."""
         self._abandon()
-        if self._starting is not None:  # it has no turns, and may not even have begun
+        if self._starting is not None:  # it has no turns, and may not have started
             return self.episode.trajectory
         return self.episode.finish(reason or self._reason)
 

@@ -1,4 +1,4 @@
-"""Untrusted text made safe to show, and code cut into colored pieces."""
+"""Makes untrusted text safe to show, and highlights code."""
 
 import functools
 import re
@@ -13,7 +13,7 @@ from kevin_env.outcome import visible
 
 TAB = 4
 COLORED = 300_000
-"""Characters of code beyond which it stays without colors: lexers take their time."""
+"""Characters of code above which it is not highlighted, since lexers are slow."""
 
 Kind = Literal["", "comment", "keyword", "string", "number", "function", "builtin", "decorator"]
 Line = tuple[tuple[Kind, str], ...]
@@ -44,7 +44,7 @@ _LANGUAGES: dict[str, Language] = {
 
 
 def clean(text: str) -> str:
-    """Text of anyone as it may be shown anywhere: `visible`, with tabs as spaces."""
+    """Untrusted text that is safe to show: `visible`, with tabs as spaces."""
     return visible(text).expandtabs(TAB)
 
 
@@ -122,7 +122,7 @@ def fenced(text: str) -> tuple[Line, ...]:
 
 
 def last_lines(reply: str, most: int) -> tuple[Line, ...]:
-    """The last lines of a reply that is still coming in, colored as in the whole.
+    """The last lines of a partial reply, colored as in the complete one.
 
     The lines above are only looked through, so that a long reply costs no more than a short one.
     """

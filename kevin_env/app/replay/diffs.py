@@ -1,4 +1,4 @@
-"""Two versions of a kernel, line by line: what changed, and what that looks like."""
+"""Line diffs of two versions of a kernel, and how they are drawn."""
 
 import difflib
 import functools
@@ -27,13 +27,13 @@ from kevin_env.record import Turn, best_turn
 from kevin_env.render import speedup_text
 
 CONTEXT = 3
-"""Equal lines that are shown round a change."""
+"""Context lines around a change."""
 ALIKE = 0.4
 """How similar two lines must be for the changes within them to be marked."""
 
 _DIGITS = 4
 _TWO_COLUMNS = 60
-"""Width below which there is no room for two."""
+"""Least width of a diff in two columns."""
 _SIGNS = {" ": "", "-": "bold red", "+": "bold green"}
 
 
@@ -45,7 +45,7 @@ class DiffLine:
     old: int | None = None
     new: int | None = None
     text: str = ""
-    """The line; of a gap, how many equal lines are left out."""
+    """The line; for a gap, the number of equal lines left out."""
     changed: tuple[tuple[int, int], ...] = ()
     """Where in the line it differs from the line that it replaces or is replaced by."""
 
@@ -56,7 +56,7 @@ Pair = tuple[DiffLine | None, DiffLine | None]
 
 @functools.lru_cache(maxsize=64)
 def diff_lines(old: str, new: str) -> tuple[DiffLine, ...]:
-    """What changes from one text to the other, with some context; empty when nothing changes."""
+    """The changes from one text to the other with context; empty if the texts are equal."""
     before, after = lines_of(old), lines_of(new)
     matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
     done: list[DiffLine] = []
@@ -76,12 +76,12 @@ def diff_lines(old: str, new: str) -> tuple[DiffLine, ...]:
 
 
 def counts(lines: Sequence[DiffLine]) -> tuple[int, int]:
-    """How many lines were added, and how many removed."""
+    """The numbers of added and removed lines."""
     return sum(line.tag == "+" for line in lines), sum(line.tag == "-" for line in lines)
 
 
 def in_pairs(lines: Sequence[DiffLine]) -> tuple[Pair, ...]:
-    """A diff for two columns: lines that replace each other stand side by side."""
+    """A diff in two columns: lines that replace each other are side by side."""
     done: list[Pair] = []
     for _, group in itertools.groupby(lines, lambda line: line.tag in ("-", "+")):
         run = list(group)
@@ -94,7 +94,7 @@ def in_pairs(lines: Sequence[DiffLine]) -> tuple[Pair, ...]:
 def base_of(
     turns: Sequence[Turn], at: int, base: Base, other: Turn | None = None
 ) -> tuple[str, Turn | None]:
-    """What the turn at index `at` is compared with: its name, and the turn if there is one."""
+    """The base of the diff at index `at`: its name, and its turn if there is one."""
     if base == "other" and other is not None:
         return "the other trajectory", other
     if isinstance(base, int):
@@ -106,7 +106,7 @@ def base_of(
 
 
 def diff_pane(turns: Sequence[Turn], at: int, look: Look) -> list[Text]:
-    """What changed from another turn's kernel to that of the turn at index `at`."""
+    """The diff from another turn's kernel to that of the turn at index `at`."""
     name, before = base_of(turns, at, look.base, look.other)
     turn = turns[at]
     if turn.submission is None:
@@ -136,7 +136,7 @@ def _title(name: str, before: Turn, turn: Turn, lines: Sequence[DiffLine]) -> Te
 
 
 class _Painter:
-    """Draws the lines of one diff: as code, tinted where a line went or came."""
+    """Draws the lines of one diff as code; added and removed lines are tinted."""
 
     def __init__(self, old: str, new: str, look: Look) -> None:
         self._old, self._new, self._look = code_lines(old), code_lines(new), look
@@ -168,7 +168,7 @@ class _Painter:
         return done
 
     def _drawn(self, line: DiffLine, numbers: str, width: int, wrap: bool = True) -> list[Text]:
-        """A line with its numbers and sign, wrapped to the width and tinted over all of it."""
+        """A line with its numbers and sign, wrapped and tinted to the full width."""
         head = join((numbers, DIM), (f"{line.tag} ", _SIGNS[line.tag]))
         whole = join(head, self._body(line))
         hang = " " * (len(numbers) + 2)
@@ -182,7 +182,7 @@ class _Painter:
         return [fit(part, width) for part in parts] if wrap else parts
 
     def _body(self, line: DiffLine) -> Text:
-        """The line as code, what changed within it marked."""
+        """The line as code with its changes marked."""
         code, number = (self._old, line.old) if line.tag == "-" else (self._new, line.new)
         at = (number or 1) - 1
         body = colored(code[at]) if at < len(code) else text(line.text)
@@ -207,7 +207,7 @@ def _gap(lines: int) -> DiffLine:
 
 
 def _replaced(before: list[str], after: list[str], a: int, c: int) -> list[DiffLine]:
-    """Lines that went and lines that came; pairs that are alike are compared word by word."""
+    """Removed and added lines; similar pairs are compared word by word."""
     old = [DiffLine("-", a + n + 1, None, line) for n, line in enumerate(before)]
     new = [DiffLine("+", None, c + n + 1, line) for n, line in enumerate(after)]
     for n, (one, other) in enumerate(zip(old, new, strict=False)):
@@ -217,7 +217,7 @@ def _replaced(before: list[str], after: list[str], a: int, c: int) -> list[DiffL
 
 
 def _within(old: str, new: str) -> tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]:
-    """Where two lines differ, word by word; nowhere when they are not alike."""
+    """The words in which two lines differ; none if the lines are not similar."""
     a, b = (re.findall(r"\w+|\s+|[^\w\s]", line) for line in (old, new))
     if max(len(a), len(b)) > 400 or _likeness(a, b) < ALIKE:
         return (), ()
@@ -233,6 +233,6 @@ def _within(old: str, new: str) -> tuple[tuple[tuple[int, int], ...], tuple[tupl
 
 
 def _likeness(a: list[str], b: list[str]) -> float:
-    """Of two lines, 0 to 1, apart from their spaces."""
+    """The similarity of two lines, 0 to 1, ignoring spaces."""
     words = ([word for word in line if not word.isspace()] for line in (a, b))
     return difflib.SequenceMatcher(None, *words, autojunk=False).ratio()

@@ -21,7 +21,7 @@ from kevin_env.recorder import BadLine, partial_path, read_line, read_running
 
 _PARTIAL = ".partial.jsonl"
 _AT_ONCE = 16
-"""Lines between two looks at the clock."""
+"""Lines between checks of the clock."""
 
 
 @dataclass
@@ -30,16 +30,16 @@ class _File:
 
     path: Path
     at: int = 0
-    """Where the next line begins."""
+    """Offset of the next line."""
     line: int = 0
-    """Lines before that."""
+    """Number of lines before it."""
     size: int = 0
     cut: BadLine | None = None
-    """The last line, when it has no end and makes no sense without."""
+    """The last line, if it is incomplete and cannot be read yet."""
     ended: bool = True
-    """The last line that was read had its end."""
+    """Whether the last line read ended in a newline."""
     stamp: tuple[int, int] = (0, 0)
-    """Size and time of change of the partial file when it was read."""
+    """Size and modification time of the partial file when it was read."""
     running: list[Row] = field(default_factory=list[Row])
     running_bad: list[BadLine] = field(default_factory=list[BadLine])
 
@@ -85,7 +85,7 @@ class Library:
 
     @property
     def finished(self) -> Sequence[Row]:
-        """The rows of finished episodes, which `rows` begins with. Grows while files are read."""
+        """The rows of finished episodes, the first of `rows`. Grows while files are read."""
         return self._finished
 
     @property
@@ -96,13 +96,13 @@ class Library:
 
     @property
     def progress(self) -> float:
-        """How much of the files has been read, 0 to 1."""
+        """The share of the files that has been read, 0 to 1."""
         size = sum(file.size for file in self._files)
         left = sum(file.size - file.at for file in self._files if file.unread)
         return 1 - left / size if size else 1.0
 
     def advance(self, seconds: float) -> bool:
-        """Reads on for about that long. Whether there was anything to read."""
+        """Reads for about that long. Returns whether there was anything to read."""
         end = time.monotonic() + seconds
         unread = [file for file in self._files if file.unread]
         for file in unread:
@@ -127,7 +127,7 @@ class Library:
         return [path for path in found if self._out is None or not _same(path, self._out)]
 
     def episode(self, row: Row) -> Trajectory | BadLine:
-        """The whole episode of a row, also if it was running and has ended since."""
+        """The complete episode of a row, even if it has ended since the row was read."""
         place = row.place
         if place.running:
             for each in read_running(place.path):
@@ -161,7 +161,7 @@ class Library:
                 self._take(file, line)
                 if not file.unread or (count % _AT_ONCE == 0 and time.monotonic() > end):
                     return
-            # It may have become shorter.
+            # The file may have been truncated.
             file.size = min(file.size, os.fstat(opened.fileno()).st_size)
 
     def _take(self, file: _File, line: bytes) -> None:
@@ -181,7 +181,7 @@ class Library:
         file.at, file.line, file.ended = place.at + len(line), place.line, whole
 
     def _look_again(self, file: _File) -> bool:
-        """Takes in what has changed of one file, which may have been replaced by a shorter one."""
+        """Reads the changes of one file, which may have been replaced by a shorter one."""
         size, _ = _stamp(file.path)
         changed = size != file.size
         if size < file.size:
@@ -214,7 +214,7 @@ def holds(row: Row, text: str) -> bool:
 
 
 def read_bytes(place: Place) -> bytes:
-    """What is recorded at a place; of a running episode the whole partial file."""
+    """The recorded bytes of an episode; for a running one, the whole partial file."""
     if place.running:
         partial = partial_path(place.path)
         return partial.read_bytes() if partial.exists() else b""
@@ -243,7 +243,7 @@ def _trajectory_files(path: Path) -> list[Path]:
 
 
 def _stamp(path: Path) -> tuple[int, int]:
-    """Size and time of change; zeros when there is no such file, or no longer."""
+    """Size and modification time; zeros if there is no such file."""
     try:
         facts = path.stat()
     except OSError:

@@ -38,13 +38,13 @@ def markdown(episode: Trajectory) -> str:
 
 
 def inline(words: str) -> str:
-    """Words of anyone inside a line of Markdown: they mean nothing to it."""
+    """Untrusted text escaped for a line of Markdown."""
     escaped = _SIGNIFICANT.sub(r"\\\1", " ".join(clean(words).split()))
     return escaped.replace("&", "&amp;").replace("<", "&lt;")
 
 
 def fence(words: str, language: str = "") -> list[str]:
-    """Text of anyone in a fence that it cannot close."""
+    """Untrusted text in a fence that it cannot close."""
     text = clean(words).rstrip("\n")
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     ticks = "`" * max(longest + 1, 3)

@@ -1,4 +1,4 @@
-"""The pane with figures: how score and return came about, what was measured, and seconds."""
+"""The pane with figures: how score and return are computed, measurements, and seconds."""
 
 from collections.abc import Mapping
 
@@ -18,7 +18,7 @@ _NAME = 12
 
 
 def numbers_pane(episode: Trajectory, at: int, width: int) -> list[Text]:
-    """Score and return written out, what was measured, seconds of each stage, and tokens."""
+    """Score and return written out, measurements, seconds of each stage, and tokens."""
     turn = episode.turns[at]
     parts = {
         f"score of turn {turn.turn}": paragraph(score_sum(turn, episode), width),
@@ -35,7 +35,7 @@ def numbers_pane(episode: Trajectory, at: int, width: int) -> list[Text]:
 
 
 def measured(turn: Turn) -> dict[str, str]:
-    """What was measured of a correct kernel, in words; empty for any other."""
+    """The measurements of a correct kernel as text; empty for any other."""
     outcome = turn.outcome
     if not isinstance(outcome, Correct):
         return {}

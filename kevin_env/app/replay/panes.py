@@ -1,4 +1,4 @@
-"""What a turn holds, as lines of some width: one function per pane."""
+"""The contents of a turn as lines of a given width: one function per pane."""
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
@@ -19,7 +19,7 @@ from kevin_env.wording import profile_lines
 Pane = Literal["kernel", "diff", "feedback", "prompt", "reply", "numbers"]
 PANES: tuple[Pane, ...] = get_args(Pane)
 _QUOTED = 8
-"""Characters that a quoted line of source must have to be looked for."""
+"""Least characters of a quoted source line that is searched for."""
 
 
 def pane_lines(episode: Trajectory, at: int, pane: Pane, look: Look) -> list[Text]:
@@ -51,7 +51,7 @@ def facts(episode: Trajectory, more: Sequence[str] = ()) -> tuple[Text, Text]:
 
 
 def about_lines(episode: Trajectory, at: int, width: int) -> list[Text]:
-    """What stands beside a kernel: score and return written out, the summary, the feedback."""
+    """The text beside a kernel: score and return written out, the summary, the feedback."""
     turn = episode.turns[at]
     lines: list[Text] = []
     for words, style in (
@@ -107,7 +107,7 @@ def _numbered(code: str, wrong: tuple[int, ...], note: str, look: Look) -> tuple
 
 
 def _feedback(turn: Turn, look: Look) -> list[Text]:
-    """The feedback to the policy, followed by what the judge recorded in addition."""
+    """The feedback to the policy, followed by further records of the judge."""
     done = list(prose(turn.feedback, look))
     outcome = turn.outcome
     facts: list[tuple[str, str]] = []
@@ -137,7 +137,7 @@ def chat_lines(messages: Sequence[Message], look: Look) -> list[Text]:
 
 
 def _reply(turn: Turn, look: Look) -> list[Text]:
-    """The raw reply, with the reasoning that came with it."""
+    """The raw reply with its reasoning."""
     done: list[Text] = []
     if turn.reasoning:
         size = f"{len(turn.reasoning):,} characters"

@@ -1,4 +1,4 @@
-"""Small parts of a screen: lines of a given width, columns, bars, all made from clean text."""
+"""Small parts of a screen: lines of a given width, columns and bars, all from clean text."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -58,7 +58,7 @@ _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
 def text(words: str, style: str = "") -> Text:
-    """Words of anyone as one piece of a line."""
+    """Untrusted text as one piece of a line."""
     return _styled(clean(words).replace("\n", " "), style)
 
 
@@ -68,7 +68,7 @@ def _styled(words: str, style: str) -> Text:
 
 
 def join(*parts: "Text | str | tuple[str, str]") -> Text:
-    """Parts as one line."""
+    """Joins parts to one line."""
     line = Text(no_wrap=True, end="")
     for part in parts:
         line.append_text(
@@ -91,7 +91,7 @@ def fit(line: Text, width: int, justify: Literal["left", "right"] = "left") -> T
 
 
 def ends(left: Text, right: Text, width: int) -> Text:
-    """One line with something at either end; the right end stays whole as long as there is room."""
+    """One line with text at both ends; the left one is cut off first."""
     room = max(width - right.cell_len - 1, 0)
     return fit(join(fit(left, room), " ", right), width)
 
@@ -133,7 +133,7 @@ def bar(share: float, width: int) -> str:
 
 
 def progress(share: float, words: str, width: int) -> Text:
-    """A line with a bar of how far something is (0 to 1), and behind it the same in words."""
+    """A line with a progress bar for `share` (0 to 1), followed by `words`."""
     room = max(width - len(words) - 4, 4)
     done = round(min(max(share, 0.0), 1.0) * room)
     return join(" ", ("━" * done, "cyan"), ("─" * (room - done), DIM), f"  {words}")
@@ -147,7 +147,7 @@ def clock(seconds: float) -> str:
 
 
 def marks(signs: str, width: int) -> Text:
-    """The outcomes of an episode's turns, a colored character each; the first ones give way."""
+    """The outcomes of an episode's turns, a colored character each; the first ones are cut off."""
     signs = signs if len(signs) <= width else "…" + signs[len(signs) - width + 1 :]
     line = Text(no_wrap=True, end="")
     for sign in signs:
@@ -165,7 +165,7 @@ class Column:
 
 
 def that_fit(columns: Sequence[Column], width: int) -> tuple[Column, ...]:
-    """The first columns, as many as there is room for."""
+    """The first columns, as many as fit."""
     kept: list[Column] = []
     for column in columns:
         width -= column.width + (GAP if kept else 0)
@@ -188,7 +188,7 @@ def heading(columns: Sequence[Column]) -> Text:
 
 
 def _split(line: Text, width: int) -> tuple[Text, Text]:
-    """Where `width` columns end, between words if there is such a place in the last half."""
+    """Splits a line at `width` columns, between words if possible in the last half."""
     plain, at, used = line.plain, 0, 0
     while at < len(plain) and used + cell_len(plain[at]) <= width:
         used += cell_len(plain[at])

@@ -29,11 +29,11 @@ _LOOK = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which trajectories, and which turn of each; all of them when nothing is said."""
+    """Which trajectories, and which turn of each; by default all."""
 
     query: Query = EVERYTHING
     episode: str = ""
-    """How its id begins."""
+    """A prefix of its id."""
     turn: int | None = None
 
 
@@ -84,7 +84,7 @@ def only_one(library: Library, choice: Choice, errors: Console) -> Trajectory:
 
 
 def only_turn(episode: Trajectory, number: int) -> Trajectory | None:
-    """The episode with that turn alone; None when it has none."""
+    """The episode with only that turn; None if it has no such turn."""
     values = dict(zip((turn.turn for turn in episode.turns), returns_of(episode), strict=True))
     if number not in values:
         return None
@@ -105,7 +105,7 @@ def print_episodes(episodes: Iterable[Trajectory], console: Console) -> None:
 
 
 def write_json(episodes: Iterable[Trajectory], stream: TextIO) -> None:
-    """Writes an array with every episode as it is in its file, one a line, without keeping them."""
+    """Writes a JSON array of the recorded episodes, one per line, as a stream."""
     before = "[\n"
     for episode in episodes:
         stream.write(f"{before}{json.dumps(episode.model_dump(mode='json'), allow_nan=False)}")
@@ -167,7 +167,7 @@ def _passing(library: Library, choice: Choice) -> Iterator[Row]:
 
 
 def passes(row: Row, choice: Choice) -> bool:
-    """Whether an episode is one of the chosen ones."""
+    """Whether an episode matches the choice."""
     query = choice.query
     passes = row.episode_id.startswith(choice.episode) and query.matches(row)
     return passes and (not query.text or holds(row, query.text))

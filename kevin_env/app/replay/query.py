@@ -1,4 +1,4 @@
-"""Which rows of a list are wanted, and in which order."""
+"""Filters and sorts the rows of a list."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ HELP = (
     ("speedup>1.5  return>=1  turns<4", "best speedup, return of the first turn, number of turns"),
     ("text:atomicAdd", "the record holds it anywhere: prompts, replies, feedback, logs"),
 )
-"""Every kind of word that a filter knows, and what it means."""
+"""Every kind of word in a filter, with its meaning."""
 
 _NUMBERS: dict[str, Callable[[Row], float | None]] = {
     "speedup": lambda row: row.best,
@@ -51,13 +51,13 @@ _COMPARE: dict[str, Callable[[float, float], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A filter that has been read."""
+    """A parsed filter."""
 
     tests: tuple[Callable[[Row], bool], ...] = ()
     text: str = ""
-    """What the record must hold; empty for nothing. Only the library can look."""
+    """Text that the record must contain; only the library can search for it."""
     trouble: str = ""
-    """What is wrong with a word of it, which is left out then."""
+    """An error message about a word, which is then left out."""
 
     def matches(self, row: Row) -> bool:
         """Whether a row passes, apart from `text`."""
@@ -68,7 +68,7 @@ EVERYTHING = Query()
 
 
 def read_query(words: str) -> Query:
-    """A filter as it was typed. Half-typed words give `trouble`, never an error."""
+    """Parses a filter while it is typed. Invalid words set `trouble` and raise no error."""
     tests: list[Callable[[Row], bool]] = []
     text, trouble = "", ""
     for word in re.findall(r'(?:[^\s"]|"[^"]*"?)+', words):
@@ -111,7 +111,7 @@ def chosen(
     if sort in ("problem", "model"):
         field = _FIELDS[sort]
         return sorted(numbers, key=lambda number: _natural(field(rows[number])), reverse=reverse)
-    # Numbers are looked at from the top, and what has none stands last either way.
+    # Largest first; rows without a number come last in both orders.
     value = _NUMBERS["speedup" if sort == "best" else sort]
     known = [number for number in numbers if value(rows[number]) is not None]
     unknown = [number for number in numbers if value(rows[number]) is None]
@@ -129,13 +129,13 @@ class Listing:
     words: str = ""
     query: Query = EVERYTHING
     hits: frozenset[int] = frozenset()
-    """Rows whose record holds the query's text, as far as `searched`."""
+    """Rows before `searched` whose record contains the query's text."""
     searched: int = 0
     sort: Sort = "newest"
     reverse: bool = False
 
     def changed(self, **changes: object) -> "Listing":
-        """With other values; what is shown is chosen anew."""
+        """With other values; `shown` is computed again."""
         new = replace(self, **changes)  # type: ignore[arg-type]
         return replace(new, shown=chosen(new.rows, new.query, new.sort, new.reverse, new.hits))
 
@@ -147,13 +147,13 @@ class Listing:
         return self.changed(words=words, query=query, **found)
 
     def grown(self, rows: tuple[Row, ...]) -> "Listing":
-        """With more rows. Hits are numbers of rows: when rows moved they are looked for again."""
+        """With more rows. If rows moved, the search starts again, since hits are row numbers."""
         same = len(rows) >= len(self.rows) and rows[: len(self.rows)] == self.rows
         found = {} if same or not self.query.text else {"hits": frozenset[int](), "searched": 0}
         return self.changed(rows=rows, **found)
 
     def place(self, row: Row | None, otherwise: int) -> int:
-        """Where a row stands in the list."""
+        """The position of a row in the list."""
         if row is None:
             return otherwise
         found = (n for n, number in enumerate(self.shown) if self.rows[number].key == row.key)
@@ -166,7 +166,7 @@ def _natural(words: str) -> list[str | int]:
 
 
 def _test(word: str) -> Callable[[Row], bool] | str:
-    """What one word asks of a row, or what is wrong with it."""
+    """The test of one word, or an error message."""
     if word.startswith("-") and len(word) > 1:
         test = _test(word[1:])
         return test if isinstance(test, str) else lambda row: not test(row)

@@ -1,4 +1,4 @@
-"""How scores and returns came about, written out."""
+"""How scores and returns are computed, written out."""
 
 from kevin_env.advantage import returns_of, settings_of
 from kevin_env.outcome import Correct, speedup_of
@@ -37,7 +37,7 @@ def return_sum(episode: Trajectory, at: int) -> str:
 
 
 def formula(episode: Trajectory) -> str:
-    """What a return is in this episode."""
+    """The definition of a return in this episode."""
     settings = settings_of(episode)
     sign = "max" if settings.returns == "max" else "sum"
     return f"R_t = {sign} over i >= t of gamma^(i-t) s_i,  gamma = {settings.gamma:g}"

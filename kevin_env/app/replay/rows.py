@@ -1,4 +1,4 @@
-"""What a list shows of an episode, read from its line without building the rest of it."""
+"""The rows of a list of episodes, parsed without building whole trajectories."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +18,10 @@ MARKS: dict[Category, str] = {
     "correctness": "~",
     "correct": "●",
 }
-"""How a turn's category looks where there is room for one character."""
+"""One character per category of a turn."""
 
 NOISY = "○"
-"""How a correct turn with a noisy time looks."""
+"""The character of a correct turn with a noisy time."""
 
 CATEGORIES: dict[str, Category] = {
     **{mark: category for category, mark in MARKS.items()},
@@ -43,12 +43,12 @@ class Place:
     size: int
     line: int
     running: bool = False
-    """It is in the file's partial file, a line a turn."""
+    """Whether it is in the partial file, with one line per turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One episode as a list shows it."""
+    """One episode of a list."""
 
     place: Place
     episode_id: str
@@ -59,7 +59,7 @@ class Row:
     created: str
     stop_reason: str | None
     marks: str
-    """One character a turn, see `mark_of`."""
+    """One character per turn, see `mark_of`."""
     speedups: tuple[float | None, ...]
     """Those that a score pays, see `Turn.paid_speedup`."""
     value: float | None
@@ -72,7 +72,7 @@ class Row:
 
     @property
     def key(self) -> tuple[Path, str]:
-        """What stays the same while an episode runs and ends."""
+        """Identifies the episode while it runs and after it ended."""
         return self.place.path, self.episode_id
 
 
@@ -129,11 +129,11 @@ def read_row(line: bytes, place: Place) -> Row:
 
 
 NOWHERE = Place(Path(), 0, 0, 0)
-"""Of an episode that is no longer, or not yet, in a file."""
+"""The place of an episode that is not in a file."""
 
 
 def row_of(episode: Trajectory, place: Place = NOWHERE) -> Row:
-    """The row of an episode that has been read whole."""
+    """The row of a complete episode."""
     return _row(episode, place, tuple(turn.paid_speedup for turn in episode.turns))
 
 

@@ -51,7 +51,7 @@ class _Shown(NamedTuple):
     """Identifies the episode while the server runs."""
     row: Row
     version: int
-    """Version in which it changed last."""
+    """Version of its last change."""
 
 
 class Changes:

@@ -11,13 +11,13 @@ from kevin_env.record import Turn
 from kevin_env.render import speedup_text, turn_cells
 
 _VERDICT, _BAR = 26, 24
-"""Most columns of a verdict, and those of a bar."""
+"""Maximum width of a verdict, and the width of a bar."""
 _NAMES = 44
-"""Columns that problem and model have at least, with the gaps round them, where there is room."""
+"""Minimum total width of problem and model with their gaps, where there is room."""
 
 
 def list_columns(rows: Sequence[Row], shown: Sequence[int], width: int) -> tuple[Column, ...]:
-    """The columns there is room for; problem and model share what is left."""
+    """The columns that fit; problem and model share the remaining width."""
     longest = max((len(rows[n].marks) for n in shown[:200]), default=4)
     turns = min(max(longest, 5), 8 if width < 100 else 16 if width < 160 else 32)
     fixed = [

@@ -27,9 +27,9 @@ from kevin_env.app.tui.widgets import Lines, Rows
 
 Pairs = Sequence[tuple[str, str]]
 _NOTICE = 4.0
-"""Seconds that a notice is shown."""
+"""Seconds for which a notice is shown."""
 _ROOMY = 110
-"""Columns from which on the keys at the foot are spaced."""
+"""Least width of a screen with spaced keys at the foot."""
 
 SCROLLING: tuple[BindingType, ...] = (
     Binding("j,down", "scroll(1)", "down", show=False),
@@ -56,7 +56,7 @@ class Scrolling:
         self.scrolled.move(by)
 
     def action_scroll_pages(self, share: float) -> None:
-        """The same by a share of the part's height."""
+        """As `action_scroll`, by a share of the part's height."""
         self.action_scroll(int(self.scrolled.size.height * share))
 
 
@@ -108,7 +108,7 @@ class KevinApp(App[ReturnType]):
             self.theme = "textual-light"
 
     def on_load(self) -> None:
-        """Ends with its terminal: Textual would go on without one, at full load."""
+        """Exits when its terminal closes: Textual would go on without one, at full load."""
         if not self.is_headless:
             threading.Thread(target=self._wait_for_hang_up, daemon=True).start()
 
@@ -124,7 +124,7 @@ class KevinApp(App[ReturnType]):
         self.exit()
 
     def run_or_raise(self) -> None:
-        """Runs until the person leaves; raises the error with which it ended, if any."""
+        """Runs until the user quits; raises the error passed to `fail`, if any."""
         self.run()
         if self._error is not None:
             raise self._error
@@ -154,7 +154,7 @@ class KevinApp(App[ReturnType]):
         yield SystemCommand("theme", "change the colors", self.action_change_theme)
 
     def action_help_quit(self) -> None:
-        """Ctrl-C leaves, unless something is selected."""
+        """Ctrl-C quits, unless text is selected."""
         self.exit()
 
     def action_help(self) -> None:
@@ -182,7 +182,7 @@ class AskScreen(Screen[Any], inherit_bindings=False):
         Binding("ctrl+c,super+c", "screen.copy_text", show=False),
     ]
     help_sections: ClassVar[Sequence[tuple[str, Pairs]]] = ()
-    """Of the help, below the keys."""
+    """Further sections of the help, below the keys."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -200,7 +200,7 @@ class AskScreen(Screen[Any], inherit_bindings=False):
             yield Footer(compact=True, show_command_palette=False)
 
     def on_resize(self) -> None:
-        """Keys stand further apart where there is room."""
+        """Spaces the keys where there is room."""
         for foot in self.query(Footer):
             foot.compact = self.size.width < _ROOMY
 
@@ -304,7 +304,7 @@ class TextScreen(Scrolling, ModalScreen[None]):
 
 
 def _keys(screen: Screen[Any]) -> dict[str, tuple[str, str]]:
-    """The keys and the action of each binding, by what it does."""
+    """The keys and the action of each binding, by its description."""
     keys: dict[str, tuple[str, str]] = {}
     own = [base for base in type(screen).__mro__ if issubclass(base, AskScreen)]
     for base in (*reversed(own), KevinApp):
@@ -318,7 +318,7 @@ def _keys(screen: Screen[Any]) -> dict[str, tuple[str, str]]:
 
 
 def help_screen(screen: Screen[Any]) -> TextScreen:
-    """The keys of a screen, as its bindings say, and further sections."""
+    """The keys of a screen from its bindings, and further sections."""
     pairs = [(keys, words) for words, (keys, _) in _keys(screen).items()]
     pairs += [("^p", "all commands, and themes"), ("^c", "copy the selection, or quit")]
     sections = (("Keys", pairs), *getattr(screen, "help_sections", ()))

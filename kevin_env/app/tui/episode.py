@@ -27,11 +27,11 @@ from kevin_env.app.writing import write_text
 from kevin_env.record import Trajectory, Turn, best_turn
 
 _FRAME = 4
-"""Columns of the table of turns that are not cells: mark, gap and scrollbar."""
+"""Columns of the table of turns outside its cells: mark, gap and scrollbar."""
 _SIDE = (62, 76)
-"""Least and most columns of the turns beside the pane."""
+"""Minimum and maximum width of the turns beside the pane."""
 WIDE = 132
-"""Columns from which on the turns stand beside the pane."""
+"""Least width of a screen with the turns beside the pane."""
 
 
 @dataclass(frozen=True)
@@ -49,10 +49,10 @@ class EpisodeView(Horizontal):
     """An episode at one of its turns.
 
     Args:
-        episode: as far as it has got.
+        episode: with the turns so far.
         at: index of the first turn shown; the number of turns means the running one.
         now: the running turn, if any.
-        paired: whether another episode stands beside it.
+        paired: whether another episode is shown beside it.
     """
 
     DEFAULT_CSS = """
@@ -112,7 +112,7 @@ class EpisodeView(Horizontal):
         self._tabs()
 
     def go_to(self, at: int) -> None:
-        """At that turn, from 0, or the nearest."""
+        """Selects the turn with this index, or the nearest."""
         self.at = min(max(at, 0), self.last)
         self.update()
         self.post_message(self.Moved())
@@ -123,7 +123,7 @@ class EpisodeView(Horizontal):
         self.update(keep)
 
     def show(self, episode: Trajectory, now: Now | None = None) -> None:
-        """Shows more of the episode; the last turn stays selected if it was."""
+        """Shows new turns of the episode; if the last turn was selected, it stays so."""
         followed = self.at >= self.last
         same = self.at < len(self.episode.turns)
         self.episode, self.now = episode, now
@@ -132,7 +132,7 @@ class EpisodeView(Horizontal):
         self.update(keep=not moved and same == (at < len(episode.turns)))
 
     def update(self, keep: bool = False) -> None:
-        """Draws all of it anew; `keep` stays at the line."""
+        """Redraws everything; `keep` preserves the scroll position."""
         if not self.query("#pane"):  # a timer may fire before the parts are composed
             return
         self._table()
@@ -198,7 +198,7 @@ class EpisodeView(Horizontal):
 
 
 def _gutter(turn: Turn | None, pane: Pane) -> int:
-    """Columns of line numbers, which stay when lines are scrolled sideways."""
+    """Columns of line numbers, which do not scroll sideways."""
     if turn is None or turn.submission is None:
         return 0
     if pane == "kernel":
@@ -259,13 +259,13 @@ class EpisodeScreen(Scrolling, AskScreen):
         return self.view.pane
 
     def forget(self) -> bool:
-        """Clears the search; whether there was one."""
+        """Clears the search; returns whether there was one."""
         there, self._words = bool(self._words), ""
         self.view.pane.find("")
         return there
 
     def with_turn(self, words: str, then: Callable[[int], None]) -> None:
-        """Does something with the turn of that number, by its index."""
+        """Calls `then` with the index of the turn with that number."""
         numbers = [str(turn.turn) for turn in self.view.episode.turns]
         if words == "$" and numbers:
             then(len(numbers) - 1)

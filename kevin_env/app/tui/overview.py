@@ -1,4 +1,4 @@
-"""What the screens of many episodes have in common: facts, a table, and the latest events."""
+"""The common parts of screens with many episodes: facts, a table, and the latest events."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from kevin_env.app.tui.widgets import Cells, Lines, Rows
 
 
 class OverviewScreen(TableScreen):
-    """Shows an overview, again and again."""
+    """An overview that is redrawn periodically."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q", "leave", "stop"),
@@ -29,7 +29,7 @@ class OverviewScreen(TableScreen):
 
     @abstractmethod
     def draw(self) -> None:
-        """Shows what is known now, by `show`."""
+        """Calls `show` with the current state."""
 
     def compose(self) -> ComposeResult:
         yield Static(classes="title", id="title")

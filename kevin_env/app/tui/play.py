@@ -1,4 +1,4 @@
-"""`kevin-env play` on a terminal: one episode while it is played."""
+"""`kevin-env play` on a terminal: one episode that is being played."""
 
 import time
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ from kevin_env.policies.human import edited
 from kevin_env.record import Trajectory
 
 _PERIOD = 0.1
-"""Seconds between two looks at what has happened."""
+"""Seconds between polls for events."""
 _HIDDEN = [replace(each, show=False) for each in EPISODE_KEYS if isinstance(each, Binding)]
 """The keys of an episode, not shown at the foot: there is room only for those of playing."""
 
@@ -125,7 +125,7 @@ class WatchScreen(EpisodeScreen):
             self.view.show(self.live.episode)
 
     def how(self) -> str:
-        """How it goes on after this turn."""
+        """What happens after this turn."""
         return ""
 
     def action_leave(self) -> None:
@@ -144,7 +144,7 @@ class WatchScreen(EpisodeScreen):
         self.draw()
 
     def action_pane(self, number: int) -> None:
-        """A pane of the turn that is shown, or of the last one."""
+        """Shows a pane of the selected turn, or of the last one if none is."""
         if self.view.turn is None:
             if not self.live.turns:
                 self.app.say("no turn has been judged yet; p shows the prompt")
@@ -153,7 +153,7 @@ class WatchScreen(EpisodeScreen):
         super().action_pane(number)
 
     def action_base(self) -> None:
-        """The diff of the turn that is shown, or of the last one."""
+        """Shows the diff of the selected turn, or of the last one if none is."""
         if self.view.turn is None:
             self.action_pane(2)
         else:
@@ -180,7 +180,7 @@ class WatchScreen(EpisodeScreen):
         return Now(cells, title, self._lines)
 
     def _lines(self, width: int) -> Sequence[Text]:
-        """What is shown of the turn that is being taken."""
+        """The lines of the running turn."""
         live, height = self.live, max(self.view.pane.size.height, 1)
         if self._prompt:
             return chat_lines(live.messages, Look(width))
@@ -200,11 +200,11 @@ class WatchScreen(EpisodeScreen):
         ]
 
     def first(self) -> str:
-        """What can be done before the first turn."""
+        """A hint before the first turn."""
         return "this is the prompt:"
 
     def _coming(self, width: int, height: int) -> list[Text]:
-        """The end of the reply, or of the reasoning where that is shown."""
+        """The end of the reply, or of the reasoning if that is shown."""
         live = self.live
         if live.reasoning and not live.reply.strip() and self.view.look.reasoning:
             return paragraph(live.reasoning[-height * width :], width, "italic")[-height:]
@@ -215,7 +215,7 @@ class WatchScreen(EpisodeScreen):
 
 
 class PlayScreen(WatchScreen):
-    """Plays a begun episode: a person can pause, edit, remark, and take turns again.
+    """Plays a started episode: a person can pause, edit, remark, and take turns again.
 
     If `human`, the person is the policy.
     """
@@ -235,7 +235,7 @@ class PlayScreen(WatchScreen):
         self._step = self._edit_next = self._leaving = False
         self._remark = self._draft = ""
         super().__init__(Live(session.episode.trajectory, since=time.monotonic()))
-        self.set(reasoning=False)  # while it comes only its length is shown
+        self.set(reasoning=False)  # only its length is shown while it is received
 
     def on_mount(self) -> None:
         self.set_interval(_PERIOD, self._look)
@@ -267,7 +267,7 @@ class PlayScreen(WatchScreen):
             self._go_on()
 
     def _go_on(self) -> None:
-        """What comes before the next turn: the editor, the person's word, or nothing."""
+        """Opens the editor, asks the model for the next turn, or waits for the user."""
         if self.live.phase == "ended":
             return
         if self._edit_next:
@@ -295,7 +295,7 @@ class PlayScreen(WatchScreen):
         return self.live.phase == "ended"
 
     def action_run_on(self) -> None:
-        """Between stepping and running on."""
+        """Pauses after the turn, or continues."""
         if self._human:
             self.app.say("you are the policy: e opens the editor")
         elif self.live.phase == "waiting":
@@ -326,7 +326,7 @@ class PlayScreen(WatchScreen):
             self.draw()
 
     def action_edit(self) -> None:
-        """Edits the kernel, or does so when the running turn is over."""
+        """Opens the editor, if a turn is running after its end."""
         if self._over():
             return
         if self.live.phase != "waiting":
@@ -373,7 +373,7 @@ class PlayScreen(WatchScreen):
 
 
 class PlayApp(KevinApp[None]):
-    """Plays one episode, not begun yet. If `human`, the person is the policy."""
+    """Plays one episode, not started yet. If `human`, the person is the policy."""
 
     TITLE = "kevin-env play"
 
@@ -386,7 +386,7 @@ class PlayApp(KevinApp[None]):
         return PlayScreen(self._session, self._human)
 
     def play(self) -> Trajectory:
-        """Plays until the person quits; returns the episode, which has ended.
+        """Plays until the user quits; returns the episode, which has ended.
 
         Raises:
             ProblemError: if the problem's reference fails.

@@ -27,7 +27,7 @@ from kevin_env.record import Trajectory, best_turn
 from kevin_env.render import speedup_text
 
 _PERIOD = 0.1
-"""Seconds between two looks at what has happened."""
+"""Seconds between polls for events."""
 
 
 class SamplesScreen(OverviewScreen):
@@ -84,7 +84,7 @@ class SamplesScreen(OverviewScreen):
 
 
 class SamplesApp(KevinApp[None]):
-    """Plays many samples, not begun yet."""
+    """Plays many samples, not started yet."""
 
     TITLE = "kevin-env play"
 
@@ -120,7 +120,7 @@ class SamplesApp(KevinApp[None]):
             self._opened[0].show(self.batch.batch.samples[self._opened[1]])
 
     def play(self) -> tuple[Trajectory, ...]:
-        """Plays until the person quits; returns the episodes, which have ended.
+        """Plays until the user quits; returns the episodes, which have ended.
 
         Raises:
             ProblemError: if the problem's reference fails.
@@ -131,7 +131,7 @@ class SamplesApp(KevinApp[None]):
 
 
 def sample_columns(batch: Batch, width: int) -> tuple[Column, ...]:
-    """The columns there is room for."""
+    """The columns that fit."""
     most = max(int(each.episode.config["max_turns"]) for each in batch.samples)
     found = (
         Column("sample", 6, "right"),

@@ -16,7 +16,7 @@ from kevin_env.app.replay.pieces import Column, heading, table_line
 
 Cells = Mapping[str, Text]
 _CACHED = 4096
-"""Lines that are looked at for the width of all, and rows that are kept as they look."""
+"""Lines measured for the width of a page, and rows cached by a table."""
 
 
 class Lines(ScrollView, can_focus=False):
@@ -42,12 +42,12 @@ class Lines(ScrollView, can_focus=False):
     def show(
         self, make: Callable[[int], Sequence[Text]], gutter: int = 0, keep: bool = False
     ) -> None:
-        """Shows what `make` gives for a width.
+        """Shows the lines that `make` returns for a width.
 
         Args:
             make: the lines; called again when the width changes.
             gutter: columns that stay in place when the rest is scrolled sideways.
-            keep: whether to stay where it is scrolled to.
+            keep: whether to keep the scroll position.
         """
         self._make, self._gutter = make, gutter
         self._remake()
@@ -59,10 +59,10 @@ class Lines(ScrollView, can_focus=False):
         self.scroll_to(y=self.scroll_offset.y + by, animate=False)
 
     def find(self, words: str, by: int = 1) -> tuple[int, int] | None:
-        """Goes to the next line that holds the words, or with -1 to the one before.
+        """Goes to the next line that contains the words, or to the previous one if `by` is -1.
 
         Returns:
-            Which of how many it is, or None if there is none.
+            The number of the hit (from 1) and of all hits, or None without any.
         """
         hits = [n for n, line in enumerate(self.lines) if words.lower() in line.plain.lower()]
         at = self._hit if words == self._words and self._hit in hits else self.scroll_offset.y - 1
@@ -108,7 +108,7 @@ class Lines(ScrollView, can_focus=False):
         self.refresh()
 
     def _marked(self, number: int) -> Text:
-        """A line with what was found and what is selected in it."""
+        """A line with its search hits and selection highlighted."""
         line, plain = self.lines[number].copy(), self.lines[number].plain.lower()
         name = "lines--hit" if number == self._hit else "lines--found"
         at = plain.find(self._words.lower()) if self._words else -1
@@ -124,7 +124,7 @@ class Lines(ScrollView, can_focus=False):
 
 
 class Rows(ScrollView, can_focus=False):
-    """A table with a heading that stays and a row that is chosen."""
+    """A table with a fixed heading and one selected row."""
 
     ALLOW_SELECT = False
     COMPONENT_CLASSES = {"rows--cursor", "rows--mark"}  # noqa: RUF012  # read by Textual
@@ -161,7 +161,7 @@ class Rows(ScrollView, can_focus=False):
         Args:
             columns: the columns, with their widths.
             count: how many rows there are.
-            cells: what stands in a row, by the name of the column.
+            cells: the cells of a row by column name.
             mark: a character in front of a row.
         """
         self._columns, self.count, self._mark = columns, count, mark
@@ -170,11 +170,11 @@ class Rows(ScrollView, can_focus=False):
         self.move_to(self.cursor)
 
     def move(self, by: int) -> None:
-        """Chooses another row."""
+        """Moves the selection by rows."""
         self.move_to(self.cursor + by)
 
     def move_to(self, row: int) -> None:
-        """Chooses a row, or the nearest that there is."""
+        """Selects a row, or the nearest one."""
         self.cursor = min(max(row, 0), max(self.count - 1, 0))
         on_screen = max(self.size.height - 1, 1)
         top = min(max(self.scroll_offset.y, self.cursor - on_screen + 1), self.cursor)
