@@ -42,7 +42,7 @@ def three() -> Batch:
 def test_a_batch_knows_its_best_and_the_time_left() -> None:
     batch = three()
     assert (batch.taken, batch.planned, batch.left) == (4, 12, 20.0 / 3 * 8)
-    assert progress_text(batch) == "4 of 12 turns, 0:20 gone, about 0:53 left"
+    assert progress_text(batch) == "4 of 12 turns, 0:20 elapsed, about 0:53 left"
     assert best_text(batch) == "best 3.00x (sample 1, turn 2)"
     assert [(at, turn.turn) for at, turn in batch.news] == [(0, 2), (1, 1), (1, 2)]
     assert batch_of([trajectory(**OPEN)], 0.0).left is None

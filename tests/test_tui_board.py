@@ -60,7 +60,7 @@ def test_an_evaluation_is_watched_and_stopped(size: tuple[int, int]) -> None:
         assert "discards them" in asked
         for piece in (
             "40 of 476 turns",
-            "0:40 gone, 60.0 a minute, about 7:16 left",
+            "0:40 elapsed, 60.0 a minute, about 7:16 left",
             "20 of 30 problems solved, best 2",
             "1 of 120 samples ended; waiting for: 20 judge",
             "correct/timed",

@@ -133,7 +133,7 @@ def test_a_person_may_be_the_policy(played: Callable[..., list[str]], tmp_path: 
         until("you are the policy"), "e", edit("", KERNEL_2), "ctrl+s",
         until("2.00x"), "R", "e", edit("", "kept"), "escape",
     ]  # fmt: skip
-    assert "there is no model to tell" in played("22", *steps, human=True)[5]
+    assert "remarks are for a model" in played("22", *steps, human=True)[5]
     turn = recorded(tmp_path)[-1].turns[0]
     assert turn.by_person and KERNEL_2 in turn.reply
 

@@ -193,7 +193,7 @@ def test_copying_and_saving(
         copied.append(pilot.app.clipboard)
 
     asked, saved, again = replayed(
-        "y", note, "x", "enter", until("saved as"), "x enter", until("is there already")
+        "y", note, "x", "enter", until("saved as"), "x enter", until("already exists")
     )[2::2]
     assert "# version 4" in copied[0]
     assert "save the kernel as: L1_23_Softmax_turn4.py" in asked

@@ -124,13 +124,13 @@ class Board:
         """Remaining seconds at this rate; None before the first turn."""
         return self.left / self.rate if self.rate else None
 
-    def waits(self, problem: str, sample: int, whom: Waiting | None) -> None:
+    def waits(self, problem: str, sample: int, target: Waiting | None) -> None:
         """A sample waits for the model or the judge; None: it is not being played."""
         with self.lock:
             lane = self._touch(problem)
             lane.waiting.pop(sample, None)
-            if whom:
-                lane.waiting[sample] = whom
+            if target:
+                lane.waiting[sample] = target
 
     def turn(self, problem: str, sample: int, turn: Turn) -> None:
         """A turn has been judged."""
@@ -194,7 +194,7 @@ class Board:
 
 def progress_text(board: Board) -> str:
     """Turns played so far, the rate, and the remaining time."""
-    words = f"{board.done} of {board.planned} turns, {clock(board.clock() - board.begun)} gone"
+    words = f"{board.done} of {board.planned} turns, {clock(board.clock() - board.begun)} elapsed"
     rate, left = board.rate, board.seconds_left
     if rate is None or left is None:
         return words

@@ -199,11 +199,11 @@ class Run:
             return str(error) or type(error).__name__
         return ""
 
-    def _wait_for(self, whom: Waiting, problem: Problem, play: Play) -> None:
-        stop = self._workers.stopping if whom == "model" else self._workers.abandoned
+    def _wait_for(self, target: Waiting, problem: Problem, play: Play) -> None:
+        stop = self._workers.stopping if target == "model" else self._workers.abandoned
         if stop.is_set():
             raise Stopped
-        self.setup.board.waits(problem.id, play.sample, whom)
+        self.setup.board.waits(problem.id, play.sample, target)
 
     def _note(self, problem: Problem, play: Play, trajectory: Trajectory, why: str) -> None:
         """Notes what was played, and plans again."""

@@ -89,7 +89,7 @@ def progress_text(batch: Batch) -> str:
     """Turns played so far, elapsed time and remaining time."""
     left = batch.left
     soon = "" if batch.over or left is None else f", about {clock(left)} left"
-    return f"{batch.taken} of {batch.planned} turns, {clock(batch.now - batch.begun)} gone{soon}"
+    return f"{batch.taken} of {batch.planned} turns, {clock(batch.now - batch.begun)} elapsed{soon}"
 
 
 def best_text(batch: Batch) -> str:

@@ -76,7 +76,7 @@ def only_one(library: Library, choice: Choice, errors: Console) -> Trajectory:
     found = rows_of(library, choice, errors)
     if len(found) > 1:
         ids = ", ".join(row.episode_id[:8] for row in found[:5]) + " ..." * (len(found) > 5)
-        raise BadInput(f"{len(found)} trajectories are meant; choose one with --episode: {ids}")
+        raise BadInput(f"{len(found)} trajectories match; choose one with --episode: {ids}")
     read = library.episode(found[0])
     if isinstance(read, BadLine):
         raise BadInput(str(read))

@@ -112,12 +112,12 @@ class BoardApp(KevinApp[None]):
 def samples_text(lanes: Sequence[Lane]) -> str:
     """How many samples have ended, and how many of the others wait for what."""
     over, of = (sum(len(lane.over) for lane in lanes), sum(len(lane.turns) for lane in lanes))
-    waiting = _waiting([whom for lane in lanes for whom in lane.waiting.values()])
+    waiting = _waiting([each for lane in lanes for each in lane.waiting.values()])
     return f"{over} of {of} samples ended" + (f"; waiting for: {waiting}" if waiting else "")
 
 
-def _waiting(whom: Sequence[Waiting]) -> str:
-    counts = (f"{whom.count(each)} {each}" for each in ("model", "judge") if each in whom)
+def _waiting(targets: Sequence[Waiting]) -> str:
+    counts = (f"{targets.count(each)} {each}" for each in ("model", "judge") if each in targets)
     return ", ".join(counts)
 
 

@@ -322,7 +322,7 @@ class EpisodeScreen(Scrolling, AskScreen):
             return
         try:
             if path.exists():
-                raise BadInput(f"{path} is there already; give another name")
+                raise BadInput(f"{path} already exists; give another name")
             write_text(path, code)
         except BadInput as error:
             self.app.say(str(error), wrong=True)

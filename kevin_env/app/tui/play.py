@@ -314,7 +314,7 @@ class PlayScreen(WatchScreen):
 
     def action_remark(self) -> None:
         if self._human:
-            self.app.say("you are the policy: there is no model to tell")
+            self.app.say("you are the policy: remarks are for a model")
         elif not self._over():
             title = "a remark for the next turn"
             self.app.push_screen(EditScreen(title, self._remark, code=False), self._remarked)
@@ -367,7 +367,7 @@ class PlayScreen(WatchScreen):
         """Quits; a running turn is discarded only at the second press."""
         if self.live.running and not self._leaving:
             self._leaving = True
-            self.app.say("q again stops: the running turn is lost, every finished one is kept")
+            self.app.say("q again stops: the running turn is lost, finished ones are kept")
         else:
             self.app.exit()
 

@@ -130,7 +130,7 @@ class ListScreen(TableScreen):
         if words.isdecimal():
             self.action_scroll(int(words) - 1 - self.scrolled.cursor)
         elif words:
-            self.app.say(f"{words!r} is no number", wrong=True)
+            self.app.say(f"{words!r} is not a number", wrong=True)
 
     def action_open(self) -> None:
         if self.current:

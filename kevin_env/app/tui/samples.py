@@ -71,14 +71,14 @@ class SamplesScreen(OverviewScreen):
     def action_pause(self) -> None:
         self.app.batch.paused = not self.app.batch.paused
         paused = self.app.batch.paused
-        self.app.say("paused: turns that run are finished first" if paused else "running on")
+        self.app.say("paused: running turns finish first" if paused else "continues")
         self.draw()
 
     def action_leave(self) -> None:
         """Quits; running turns are discarded only at the second press."""
         if not self._leaving and not self.app.batch.batch.over:
             self._leaving = True
-            self.app.say("q again stops: turns that run are lost, every finished one is kept")
+            self.app.say("q again stops: running turns are lost, finished ones are kept")
         else:
             self.app.exit()
 
