@@ -140,7 +140,7 @@ class _Progress:
 
     def __init__(self, file: str) -> None:
         self.file, self.done = file, False
-        self.begun = time.monotonic()
+        self.started = time.monotonic()
         self.stages: tuple[tuple[Stage, float], ...] = ()
 
     def begin(self, stage: Stage) -> None:
@@ -152,7 +152,7 @@ class _Progress:
     def __str__(self) -> str:
         now = time.monotonic()
         stages = stages_text(spent(self.stages, now))
-        return f"{self.file}  {now - self.begun:.0f} s  {stages or 'waiting for the judge'}"
+        return f"{self.file}  {now - self.started:.0f} s  {stages or 'waiting for the judge'}"
 
 
 def _running(progress: Sequence[_Progress]) -> str:

@@ -43,8 +43,6 @@ class Lane:
     """What each running sample is waiting for: the model or the judge."""
     correct: bool = False
     best: Best | None = None
-    touched: float = 0.0
-    """Time of the last event, by the board's clock."""
     failed: bool = False
 
     def left(self, shape: Shape) -> int:
@@ -88,7 +86,7 @@ class Board:
     ) -> None:
         self.title, self.shape, self.clock = title, shape, clock
         self.lanes = {problem: Lane(problem, [0] * shape.samples) for problem in problems}
-        self.begun = clock()
+        self.started = clock()
         self.played = 0
         """Turns of this process."""
         self.news: deque[Text] = deque(maxlen=_NEWS)
@@ -116,7 +114,7 @@ class Board:
     @property
     def rate(self) -> float | None:
         """Turns a second in this process; None before the first."""
-        seconds = self.clock() - self.begun
+        seconds = self.clock() - self.started
         return self.played / seconds if self.played and seconds > 0 else None
 
     @property
@@ -127,7 +125,7 @@ class Board:
     def waits(self, problem: str, sample: int, target: Waiting | None) -> None:
         """A sample waits for the model or the judge; None: it is not being played."""
         with self.lock:
-            lane = self._touch(problem)
+            lane = self.lanes[problem]
             lane.waiting.pop(sample, None)
             if target:
                 lane.waiting[sample] = target
@@ -135,7 +133,7 @@ class Board:
     def turn(self, problem: str, sample: int, turn: Turn) -> None:
         """A turn has been judged."""
         with self.lock:
-            lane = self._touch(problem)
+            lane = self.lanes[problem]
             lane.turns[sample] = turn.turn
             lane.see(sample, (turn,))
             self.played += 1
@@ -146,7 +144,7 @@ class Board:
     def ended(self, problem: str, sample: int, turns: int, reason: StopReason, why: str) -> None:
         """A sample ended after `turns` turns. `why` is empty unless something failed."""
         with self.lock:
-            self._touch(problem).over.add(sample)
+            self.lanes[problem].over.add(sample)
         if why:
             said = (f"ended after {turns} turns, {reason}: {why}", "red")
             self._add_news(join(_sample_text(problem, sample), " ", said), keep=True)
@@ -163,7 +161,7 @@ class Board:
     def failed(self, problem: str, why: str) -> None:
         """A problem cannot be played at all."""
         with self.lock:
-            self._touch(problem).failed = True
+            self.lanes[problem].failed = True
         self.trouble(f"{problem} cannot be played: {why}")
 
     def trouble(self, message: str) -> None:
@@ -179,11 +177,6 @@ class Board:
         if episode.stop_reason not in AGAIN and episode.stop_reason != "pruned":
             lane.over.add(episode.sample)
 
-    def _touch(self, problem: str) -> Lane:
-        lane = self.lanes[problem]
-        lane.touched = self.clock()
-        return lane
-
     def _add_news(self, line: Text, keep: bool = False) -> None:
         with self.lock:
             self.news.append(line)
@@ -194,7 +187,7 @@ class Board:
 
 def progress_text(board: Board) -> str:
     """Turns played so far, the rate, and the remaining time."""
-    words = f"{board.done} of {board.planned} turns, {clock(board.clock() - board.begun)} elapsed"
+    words = f"{board.done} of {board.planned} turns, {clock(board.clock() - board.started)} elapsed"
     rate, left = board.rate, board.seconds_left
     if rate is None or left is None:
         return words

@@ -26,7 +26,7 @@ class Batch:
     """All samples. Times are seconds of one clock."""
 
     samples: tuple[Live, ...]
-    begun: float = 0.0
+    started: float = 0.0
     now: float = 0.0
     before: int = 0
     """Turns that were recorded before this process started."""
@@ -52,7 +52,7 @@ class Batch:
     def left(self) -> float | None:
         """Seconds until the end at the rate so far; None before the first turn."""
         new = self.taken - self.before
-        return (self.now - self.begun) / new * (self.planned - self.taken) if new else None
+        return (self.now - self.started) / new * (self.planned - self.taken) if new else None
 
     @property
     def best(self) -> tuple[int, Turn] | None:
@@ -82,14 +82,14 @@ class Batch:
 def batch_of(episodes: Sequence[Trajectory], now: float) -> Batch:
     """The initial batch."""
     samples = tuple(Live(each, since=now) for each in episodes)
-    return Batch(samples, begun=now, now=now, before=sum(len(each.turns) for each in episodes))
+    return Batch(samples, started=now, now=now, before=sum(len(each.turns) for each in episodes))
 
 
 def progress_text(batch: Batch) -> str:
     """Turns played so far, elapsed time and remaining time."""
-    left = batch.left
+    left, elapsed = batch.left, clock(batch.now - batch.started)
     soon = "" if batch.over or left is None else f", about {clock(left)} left"
-    return f"{batch.taken} of {batch.planned} turns, {clock(batch.now - batch.begun)} elapsed{soon}"
+    return f"{batch.taken} of {batch.planned} turns, {elapsed} elapsed{soon}"
 
 
 def best_text(batch: Batch) -> str:

@@ -15,7 +15,7 @@ from kevin_env.app.tui.overview import OverviewScreen
 from kevin_env.render import speedup_text
 
 _PERIOD = 0.25
-"""Seconds between two drawings."""
+"""Seconds between updates of the screen."""
 
 
 class BoardScreen(OverviewScreen):
@@ -89,7 +89,7 @@ class BoardApp(KevinApp[None]):
         self.say("stopping: waiting for running turns; q again discards them")
 
     def play(self) -> bool:
-        """Plays to the end; whether it was interrupted.
+        """Plays to the end; returns whether it was interrupted.
 
         Raises:
             OSError: if the folder cannot be written.
@@ -110,7 +110,7 @@ class BoardApp(KevinApp[None]):
 
 
 def samples_text(lanes: Sequence[Lane]) -> str:
-    """How many samples have ended, and how many of the others wait for what."""
+    """Numbers of ended samples, and of samples that wait for the model or the judge."""
     over, of = (sum(len(lane.over) for lane in lanes), sum(len(lane.turns) for lane in lanes))
     waiting = _waiting([each for lane in lanes for each in lane.waiting.values()])
     return f"{over} of {of} samples ended" + (f"; waiting for: {waiting}" if waiting else "")
@@ -122,7 +122,7 @@ def _waiting(targets: Sequence[Waiting]) -> str:
 
 
 def lane_columns(board: Board, width: int) -> tuple[Column, ...]:
-    """The columns there is room for."""
+    """The columns that fit."""
     longest = max(map(len, board.lanes), default=0)
     found = (
         Column("problem", min(max(longest, 7), max(width - 46, 16))),
