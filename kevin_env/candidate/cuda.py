@@ -25,8 +25,7 @@ _BUFFER_ID = 7
 _AT_LEAST = 0
 """CU_STREAM_WAIT_VALUE_GEQ."""
 _PLAIN_WRITE = 0
-"""CU_STREAM_WRITE_VALUE_DEFAULT: with a fence, so that earlier queued work is visible to readers.
-"""
+"""CU_STREAM_WRITE_VALUE_DEFAULT: with a fence, so that readers see earlier queued work."""
 
 
 class CudaError(RuntimeError):

@@ -2,7 +2,7 @@
 
 A fork of a process that has a CUDA context cannot use CUDA. Until its kernels are compiled, a
 submission only needs shapes, addresses and device properties. Parts of torch and Triton are
-replaced for good: use it only in a process that ends afterwards.
+replaced permanently: use it only in a process that ends afterwards.
 """
 
 import ctypes
@@ -40,7 +40,7 @@ class Region:
 
 
 def imagine(properties: Any, compile_kernel: Callable[..., Any]) -> fake_tensor.FakeTensorMode:
-    """Replaces everything that queries or uses the device, in this process for good.
+    """Replaces everything that queries or uses the device, permanently.
 
     Args:
         properties: The result of `torch.cuda.get_device_properties` on the real device.

@@ -52,12 +52,9 @@ def complete() -> None:
     for path in _MODULES:
         with contextlib.suppress(ImportError):
             module = importlib.import_module(path)
-            for name in [
-                each
-                for each in vars(module)
-                if callable(getattr(module, each)) and each[0].islower()
-            ]:
-                setattr(module, name, _computed(name, known.get(name)))
+            for name, function in list(vars(module).items()):
+                if callable(function) and name[0].islower():
+                    setattr(module, name, _computed(name, known.get(name)))
 
 
 def _untimed(call: Callable[[], None], quantiles: Sequence[float]) -> list[float]:

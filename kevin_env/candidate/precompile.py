@@ -26,10 +26,9 @@ from kevin_env.candidate.model import LoadedModel
 from kevin_env.extension.build import NICENESS
 
 MOST_AT_ONCE = 16
-"""Kernels compiled at once, whatever the number of cores: each takes tens of MB."""
+"""Most kernels compiled concurrently, for any number of cores: each takes tens of MB."""
 LAUNCHER_OPTIMIZATION = "-O1"
-"""Optimization of the C code that launches kernels; with Triton's -O3, gcc takes twice as long.
-"""
+"""For the C code that launches kernels; with Triton's -O3, gcc takes twice as long."""
 
 
 def precompile(runtime: LoadedModel, cases: list[dict[str, Any]], seconds: float) -> None:
@@ -187,14 +186,13 @@ def _uses_descriptors(source: Any) -> bool:
 def _build_launcher(source: Any, metadata: Any) -> None:
     """Compiles the C launcher of a kernel, in versions of Triton that have one per signature.
 
-    Only launchers for tensor descriptors depend on `metadata`; others compile beside the kernel.
-    Changes how this process starts compilers from then on.
+    Only launchers for tensor descriptors depend on `metadata`; others compile in parallel with the
+    kernel. Changes how this process starts compilers from then on.
     """
     from triton.runtime import driver
 
-    subprocess.check_call = partial(
-        _with_optimization, subprocess.check_call
-    )  # Triton uses it to start the compiler
+    # Triton uses it to start the compiler
+    subprocess.check_call = partial(_with_optimization, subprocess.check_call)
     active: Any = driver.active
     active.launcher_cls(source, metadata)
 

@@ -37,7 +37,7 @@ LAUNCHERS = (
 _DRIVER = frozenset(
     ["cuLaunchKernel", "cuLaunchKernelEx", "cuLaunchCooperativeKernel", "cudaLaunchKernel"]
 )
-"""Launchers through ctypes: a library keeps each function once it was looked up."""
+"""Launchers through ctypes: a CDLL caches each function that was looked up."""
 _PACKAGES = ("cupy", "numba", "pycuda", "cuda.core", "cutlass", "tilelang")
 """Packages whose launches are not recorded: importing one counts."""
 _CACHES = ("TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR")
@@ -75,7 +75,7 @@ class Recorder:
         """Storages that hold weights or copies of them."""
         self._libraries: dict[str, Library] = {}
         self._hooked: dict[str, Library] = {}
-        """Those that are Python modules and still watched."""
+        """Those that define Python modules and are still observed."""
 
     @contextmanager
     def watch(self, model: Any = None) -> Iterator[None]:

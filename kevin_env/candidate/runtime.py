@@ -1,7 +1,7 @@
 """The loop of a candidate process: orders arrive from the judge as frames, answers go back.
 
-`stage` gives shapes and places of the next inputs, which still hold old bytes. `go` calls the model
-and answers where the outputs lie. On a GPU the calls are only queued by then: they wait for a word
+`stage` sends shapes and places of the next inputs, which still hold old bytes. `go` calls the model
+and reports where the outputs lie. On a GPU the calls are only queued by then: they wait for a word
 in device memory, which the judge writes once the inputs are written. `finish` waits for them.
 """
 

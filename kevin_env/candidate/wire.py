@@ -87,9 +87,7 @@ class Channel:
         except TimeoutError as error:
             raise Late("the other end does not read") from error
         except OSError as error:
-            if (
-                error.errno == errno.ETOOMANYREFS
-            ):  # too many descriptors in flight; the other end is alive
+            if error.errno == errno.ETOOMANYREFS:  # descriptors in flight; the other end is alive
                 raise
             raise Closed(str(error)) from error
 

@@ -14,9 +14,7 @@ PARTNERS, MOST_PARTNERS = 3, 10
 memory.
 """
 ROOMY = 40
-"""A GPU with memory for so many contexts prepares one submission's baselines while another is
-timed.
-"""
+"""A GPU with memory for this many contexts prepares baselines while another submission is timed."""
 DEVICE_SHARE = 0.4
 """Share of a GPU's memory for contexts; the rest is for problems."""
 SUBMISSION = 2 * GIB
@@ -35,9 +33,9 @@ It covers inputs in private and shared memory, outputs of both sides, both in fl
 that wait to be compared.
 """
 WARM_SHARE, MOST_WARM = 2, 8
-"""One warm candidate per so many submissions at once, and the most."""
+"""Concurrent submissions per warm candidate, and the most warm candidates."""
 WARM_CONTEXTS = 3
-"""One warm candidate per so many contexts that fit on a GPU."""
+"""Contexts that fit on a GPU per warm candidate."""
 _CGROUP = Path("/sys/fs/cgroup")
 
 
@@ -55,7 +53,7 @@ class Capacity:
     """How a judge uses its machine.
 
     Attributes:
-        slots: Submissions at once, compilers included.
+        slots: Concurrent submissions, including those that compile.
         on_device: Places on the device. A large problem takes several.
         spares: Candidates that are kept warm.
         sessions: Submissions that are timed or about to be, each with its baselines.
@@ -71,7 +69,7 @@ class Capacity:
     place: float = math.inf
 
     def places(self, call: int) -> int:
-        """How many places a submission takes with so many bytes of inputs and outputs per call."""
+        """How many places a submission takes with `call` bytes of inputs and outputs per call."""
         return max(1, min(self.on_device, math.ceil(COPIES * call / self.place)))
 
 

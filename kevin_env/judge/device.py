@@ -57,8 +57,8 @@ def resolve(name: str) -> torch.device:
     count = torch.cuda.device_count()
     index = device.index or 0
     if index >= count:
-        found = f"{count} CUDA device{'s' * (count != 1)} found"
-        raise JudgeError(f"no device {name} here: {found}; use --device cpu")
+        devices = f"{count} CUDA device{'s' * (count != 1)} found"
+        raise JudgeError(f"no device {name} here: {devices}; use --device cpu")
     return torch.device("cuda", index)
 
 
@@ -167,8 +167,8 @@ def nvml_handle(device: torch.device) -> tuple[ctypes.CDLL, ctypes.c_void_p] | N
 
 def gpus_of_host(device: torch.device) -> int:
     """Number of GPUs of the host, by NVML: CUDA only counts those in `CUDA_VISIBLE_DEVICES`."""
-    found, count = nvml_handle(device), ctypes.c_uint()
-    if found is not None and not found[0].nvmlDeviceGetCount_v2(ctypes.byref(count)):
+    nvml, count = nvml_handle(device), ctypes.c_uint()
+    if nvml is not None and not nvml[0].nvmlDeviceGetCount_v2(ctypes.byref(count)):
         return count.value
     return torch.cuda.device_count()
 

@@ -33,7 +33,7 @@ PATIENCE = 300.0
 """Seconds for which a server may be unreachable, such as while it restarts."""
 RETRY_SECONDS = 1.0
 TRIES = 4
-"""A request fails once the server has forgotten it so many times, as a restarted one does."""
+"""A request fails once the server has lost it this many times, for example by restarts."""
 _BUSY, _GONE, _RETRIED = 429, 404, (502, 503, 504)
 
 
@@ -172,8 +172,8 @@ class HttpPool(RequestPool):
             return answer
         if error.code in (401, 403):
             raise JudgeError(f"{self.url} refuses the token: set {TOKEN} to the server's")
-        said = str(answer.get("detail", error.reason))[:500]
-        raise JudgeError(f"{self.url} refuses the request ({error.code}): {said}")
+        detail = str(answer.get("detail", error.reason))[:500]
+        raise JudgeError(f"{self.url} refuses the request ({error.code}): {detail}")
 
 
 def connect(pool: JudgePool | str | None) -> JudgePool:

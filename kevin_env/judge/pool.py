@@ -19,8 +19,7 @@ from kevin_env.judge.remote import JudgeGone, Remote
 from kevin_env.problem import Problem
 
 TRIES = 4
-"""A request fails once so many judges have gone away with it; another of their requests may be why.
-"""
+"""Judges that a request is sent to before it fails; each loss may be due to another request."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -49,7 +48,7 @@ class LocalPool(RequestPool):
         self._start = start
         self._judges: dict[str, Remote] = {}
         self._kinds: dict[tuple[str, ...], tuple[str, str]] = {}
-        """By the devices of a choice: one that was used, and its kind."""
+        """By the devices of a choice: one of them that was used, and its kind."""
         self._reported: set[str] = set()
         """Devices that do not start and have been logged."""
         self._balance = Balance()
@@ -173,7 +172,7 @@ def _close_all(judges: dict[str, Remote], owner: int, closed: threading.Event) -
 
 
 REST = 60.0
-"""Seconds for which a device whose judge failed gets nothing while there is another.
+"""Seconds for which a device gets no requests after its judge failed, if there is another device.
 
 The time doubles with each further failure.
 """
@@ -216,7 +215,7 @@ class Balance:
             return name
 
     def done(self, name: str, failed: bool = False) -> None:
-        """Counts one request less; `failed` if the judge failed, not the submission."""
+        """Ends a request; `failed` if the judge failed, not the submission."""
         with self._lock:
             self._under_way[name] -= 1
             now = self._clock()

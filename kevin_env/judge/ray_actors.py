@@ -23,7 +23,7 @@ from kevin_env.judge.pool import REST, TRIES, Balance
 from kevin_env.judge.protocol import Answer, Request, RequestPool, answer_of, perform
 
 FACTS = 4
-"""Requests for facts that a judge takes beyond its room: a prompt does not wait for judgements."""
+"""Extra requests for facts per judge, so that a prompt does not wait for judgements."""
 RETRY_SECONDS = 1.0
 SECONDS = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100]
 """Bounds of the histogram of stages."""
@@ -215,7 +215,7 @@ class JudgeActor:
     Args:
         device: `cuda:0`, the GPU that Ray gives it, or `cpu`.
         open_judge: Opens its judge.
-        room: Requests that it takes at a time; None: what it works on at once, and one more.
+        room: Most concurrent requests; None for the number of slots and one more.
     """
 
     def __init__(
@@ -342,7 +342,7 @@ def _undo_niceness() -> None:
 
 
 def _room(info: DeviceInfo) -> int:
-    """What a judge works on at once, and one more that is there when a place becomes free."""
+    """The slots of a judge, and one more, so that a request is ready when a slot becomes free."""
     on_gpu = info.device != "cpu"
     gpus = len(list(Path("/dev").glob("nvidia[0-9]*"))) if on_gpu else 1
     machine = machine_of(max(1, gpus), info.memory if on_gpu else None)

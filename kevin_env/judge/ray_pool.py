@@ -47,7 +47,7 @@ class RaySettings(Frozen):
     judges: int | None = Field(default=None, ge=1)
     """Number of judges; by default one per GPU that is free, or on CPUs one per node.
 
-    Ray waits for so many GPUs, or adds nodes if it may.
+    Ray waits for that many GPUs, or adds nodes if it may.
     """
     accelerator: str = ""
     """Ray's accelerator type, such as `H100`; needed if the cluster has GPUs of several types."""
@@ -169,7 +169,7 @@ class RayPool(RequestPool):
         raise JudgeError(f"{TRIES} dispatchers were lost while they had this: {lost}")
 
     async def _dispatcher(self, device: str, lost: Any = None) -> Any:
-        """The dispatcher of the judges of a kind of device; another one than that was lost."""
+        """The dispatcher for a kind of device; a new one in place of `lost`."""
         async with self._opening:
             if self._dispatchers.get(device) is lost:
                 self._dispatchers[device] = await asyncio.to_thread(self._open, device)
@@ -250,8 +250,8 @@ def _placement(kind: str, settings: RaySettings) -> tuple[int, dict[str, Any]]:
         gpus[(types or ["GPU"])[0]] += int(node.get("GPU", 0))
     gpus = +gpus
     if len(gpus) > 1 and not chosen:
-        found = " and ".join(sorted(gpus))
-        raise JudgeError(f"this cluster has {found}: choose, as pool='ray?accelerator={min(gpus)}'")
+        types = " and ".join(sorted(gpus))
+        raise JudgeError(f"this cluster has {types}: choose, as pool='ray?accelerator={min(gpus)}'")
     count = gpus[chosen] if chosen else gpus.total()
     if not count and not settings.judges:
         raise JudgeError(f"this Ray cluster has no {chosen or 'GPU'}")

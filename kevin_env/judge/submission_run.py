@@ -45,7 +45,7 @@ ALL_CALLS = 10
 SLOW = 10
 """A submission is much slower if its calls take this multiple of the reference's time."""
 FEW_SETS, SCREENING_SECONDS = 2, 2.0
-"""After so many seconds a much slower submission has had enough input sets of a case."""
+"""Input sets of a case that suffice for a much slower submission once this time has passed."""
 VALUES = ("values", "not_finite")
 """Kinds of wrong answers that differ in the values of tensors."""
 KEPT = 1 / 16
@@ -291,7 +291,7 @@ class SubmissionRun:
             return worker.ask("construct", timeout, **order, record=record)
 
     def open_handshake(self, inbox: int, outbox: int) -> Handshake:
-        """A handshake for so many bytes of inputs and outputs; closed with the run."""
+        """A handshake with room for these bytes of inputs and outputs; closed with the run."""
         device, l2 = self.bench.device, self.bench.info.l2
         kind = GpuHandshake if device.type == "cuda" else CpuHandshake
         make = partial(kind, device, l2=l2, answer_bytes=outbox)

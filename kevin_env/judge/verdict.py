@@ -91,10 +91,10 @@ _DOING = {
 
 def _failed(failure: Failure, place: Place, folder: str) -> CompileError | RuntimeFailure:
     line = failure.frames[-1][0] if failure.frames else None
-    said = without_paths(failure.message, folder)
-    text = first_line(said) if failure.kind == "illegal_access" else clip(said, 1_500)
+    full = without_paths(failure.message, folder)
+    text = first_line(full) if failure.kind == "illegal_access" else clip(full, 1_500)
     trace = traceback_of(failure.frames, failure.type, text)
-    message = first_line(f"{failure.type}: {said}")
+    message = first_line(f"{failure.type}: {full}")
     if failure.kind == "compiler":
         kind = "link" if is_link_error(failure.output) else "compiler"
         text = diagnostics(failure.output, folder)

@@ -229,7 +229,7 @@ def test_the_whole_of_it_makes_a_digest(monkeypatch: pytest.MonkeyPatch, bench: 
 @pytest.mark.full
 @pytest.mark.parametrize(("code", "why"), [
     ("raise SystemExit(3)", "reported nothing: loading the submission ended early"),
-    ("# triton\nraise SystemExit(3)", "did not load as a program of its own"),
+    ("# triton\nraise SystemExit(3)", "did not load as a separate program"),
     (MODEL.replace("return x.relu()", SLEEPS), "constructing and calling it took longer than 4 s"),
 ])  # fmt: skip
 def test_what_goes_wrong_is_a_note(

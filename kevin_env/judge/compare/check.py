@@ -126,7 +126,7 @@ def _wrong_form(output: Output, target: _Target) -> Mismatch | None:
 
 
 def unwritten(before: Answer, call: Answer, wrong: Incorrect) -> Incorrect | None:
-    """What is wrong with a call whose output holds bytes that memory had been filled with.
+    """What is wrong with a call whose output holds the bytes that `poison` filled memory with.
 
     Args:
         before: A call on the same inputs, without filling memory.

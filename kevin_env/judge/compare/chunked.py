@@ -61,10 +61,10 @@ def most_of(tensor: torch.Tensor) -> int:
 
 def mapped(values: Values, dtype: torch.dtype, *tensors: torch.Tensor) -> torch.Tensor:
     """The values, cast to `dtype`."""
-    found = torch.empty_like(tensors[0], dtype=dtype)
-    for place, *piece in pieces(found, *tensors):
+    result = torch.empty_like(tensors[0], dtype=dtype)
+    for place, *piece in pieces(result, *tensors):
         place.copy_(values(*piece))
-    return found
+    return result
 
 
 def size_of(values: Values, *tensors: torch.Tensor) -> Size:
@@ -96,31 +96,31 @@ def first_of(
     mask: Values, counts: list[int], most: int, *tensors: torch.Tensor
 ) -> list[tuple[int, ...]]:
     """Coordinates of the first elements for which the mask is true; `counts` as of `counts_of`."""
-    found: list[int] = []
+    positions: list[int] = []
     start = 0
     for piece, count in zip(pieces(*tensors), counts, strict=True):
         if count:
-            found += [
+            positions += [
                 start + place for (place,) in mask(*piece).flatten().nonzero()[:most].tolist()
             ]
-        if len(found) >= most:
+        if len(positions) >= most:
             break
         start += piece[0].numel()
-    return [_coordinates(place, tensors[0].shape) for place in found[:most]]
+    return [_coordinates(place, tensors[0].shape) for place in positions[:most]]
 
 
 def largest_of(values: Values, most: int, *tensors: torch.Tensor) -> list[tuple[int, ...]]:
     """Coordinates of the largest values, in descending order."""
     peaks = _rows(lambda *piece: values(*piece).amax(), (), torch.float64, *tensors)
     among = set(peaks.topk(min(most, len(peaks))).indices.tolist())  # pieces that contain them
-    found: list[tuple[float, int]] = []
+    candidates: list[tuple[float, int]] = []
     start = 0
     for i, piece in enumerate(pieces(*tensors)):
         if i in among:
             top = values(*piece).flatten().topk(min(most, piece[0].numel()))
-            found += zip(top.values.tolist(), (start + top.indices).tolist(), strict=True)
+            candidates += zip(top.values.tolist(), (start + top.indices).tolist(), strict=True)
         start += piece[0].numel()
-    best = sorted(found, key=lambda each: -each[0])[:most]
+    best = sorted(candidates, key=lambda each: -each[0])[:most]
     return [_coordinates(place, tensors[0].shape) for _, place in best]
 
 
@@ -147,8 +147,8 @@ def _magnitudes(values: torch.Tensor) -> torch.Tensor:
 def _joined(tensor: torch.Tensor, chosen: Values) -> tuple[int, float]:
     """Number and standard deviation of the chosen elements; NaN or infinite if one of them is."""
     deviations = _Deviations(chosen)
-    found = _rows(deviations, (2,), torch.float64, tensor).tolist()
-    rows = [(size, *row) for size, row in zip(deviations.sizes, found, strict=True)]
+    sums = _rows(deviations, (2,), torch.float64, tensor).tolist()
+    rows = [(size, *row) for size, row in zip(deviations.sizes, sums, strict=True)]
     count = sum(deviations.sizes)
     if count < 2:
         return count, 0.0

@@ -261,11 +261,11 @@ def _compare_floats(
     if lost is not None:
         return lost
     error = size_of(_error, *tensors)
-    found = of_elements(
+    mismatch = of_elements(
         outside(worst, got.dtype), tensors, worst, "exceed the tolerance", error=error.largest
     )
-    if found is not None or tolerance.rms == math.inf or error.rms <= tolerance.rms:
-        return found
+    if mismatch is not None or tolerance.rms == math.inf or error.rms <= tolerance.rms:
+        return mismatch
     return of_the_whole(_error, tensors, error, tolerance.rms)
 
 

@@ -181,14 +181,14 @@ class Distant(Output):
 
 
 KEPT_FACTOR, KEPT_SLACK = 2, 1 << 30
-"""What stays mapped: so many times the most that one pass named, and so many bytes more."""
+"""What stays mapped: this multiple of the most that one pass named, and this many bytes more."""
 
 
 class Mappings:
     """The candidate's allocations that the judge has mapped, by handle.
 
     Each is opened once and closed with the candidate. The driver keeps memory alive while it is
-    mapped, even if the candidate frees it or dies. A candidate that allocates anew for each call
+    mapped, even if the candidate frees it or dies. A candidate that allocates for each call
     would fill the device, so the least recently named allocations are unmapped.
 
     Attributes:

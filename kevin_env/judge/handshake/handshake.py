@@ -158,7 +158,7 @@ then the flag is set. A first call is not waited for: CUDA loads a kernel at its
 waits for earlier work in the queue.
 """
 OFTEN = 2
-"""After so many calls in a row that were not queued, none is waited for."""
+"""After this many calls in a row that were not queued, none is waited for."""
 
 
 @dataclass
@@ -270,11 +270,11 @@ class Handshake(ABC):
         return self._players[-1]
 
     def has_room(self, inbox: int, outbox: int) -> bool:
-        """Whether it is large enough for so many bytes."""
+        """Whether it is large enough for these bytes of inputs and outputs."""
         return inbox <= self.inbox.size and outbox <= self.outbox.size
 
     def begin_case(self, answer_bytes: int) -> None:
-        """Begins a case, whose right answers have so many bytes."""
+        """Begins a case whose right answers have `answer_bytes`."""
         self.answer_bytes = answer_bytes
 
     @property
@@ -352,7 +352,7 @@ class Handshake(ABC):
         """
 
     def takeable(self, placed: list[Output]) -> list[Output]:
-        """The same outputs, without the bytes of those beyond far more than right answers have."""
+        """The same outputs, without the bytes of any beyond a multiple of a right answer's size."""
         sizes = itertools.accumulate(output.size for output in placed)
         most = CLAIMED_FACTOR * self.answer_bytes + CLAIMED_SLACK
         return [output if size <= most else Output(output.claim, None)

@@ -1,8 +1,8 @@
 """Memory that judge and candidate share.
 
-A region that the judge lends is an allocation of its own, so nothing else is mapped with it. On a
+A region that the judge lends is a separate allocation, so nothing else is mapped with it. On a
 CPU the judge reads outputs directly from the candidate's process: they are not copied while the
-clock runs, and nothing of the candidate's decides what is seen.
+clock runs, and no code of the candidate decides what the judge sees.
 """
 
 import fcntl
@@ -177,7 +177,7 @@ class ProcessMemory:
         self._fd = os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
 
     def read(self, address: int, size: int) -> torch.Tensor:
-        """Copies so many bytes from an address on.
+        """Copies `size` bytes from an address.
 
         Raises:
             Broken: if the process has no such memory.

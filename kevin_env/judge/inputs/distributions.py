@@ -1,4 +1,4 @@
-"""The distributions that inputs are drawn from, besides what `get_inputs` draws.
+"""The distributions that inputs are drawn from, in addition to that of `get_inputs`.
 
 A value is a random function of the value that `get_inputs` drew: equal entries stay equal, wherever
 they are, and zeros stay zero. The rest of an input's structure is imposed on the result.
@@ -115,7 +115,7 @@ def _hashed(values: torch.Tensor, key: int) -> torch.Tensor:
 
 ENTRIES = 64
 SHARE = 64
-"""At most one entry in so many becomes an outlier."""
+"""At most one in this many entries becomes an outlier."""
 NEEDS = "signed"
 """The distribution of outliers; a problem that does not admit it has none."""
 TOLD = (

@@ -1,6 +1,6 @@
-"""The process around a problem's code: settings, seeds, precision, and whose failure an error is.
+"""The process around a problem's code: settings, seeds, precision, attribution of errors.
 
-Each problem finds the settings that it would have in a process of its own: what its module sets
+Each problem finds the settings that it would have in a separate process: what its module sets
 holds for its functions and its model, and for no other problem.
 """
 
@@ -21,8 +21,7 @@ from torch.backends import cudnn, mkldnn
 from kevin_env.problem import ProblemError
 
 RANDOM = threading.RLock()
-"""Held while torch's default generators and precision flags, which are global, are set for a run.
-"""
+"""Held while torch's global generators and precision flags are set for a run."""
 
 _NO_MEMORY = ("out of memory", "ALLOC_FAILED", "allocate memory", "not enough memory")
 
@@ -35,7 +34,7 @@ def lacks_memory(error: BaseException | None) -> bool:
 
 
 def let_go() -> None:
-    """Releases `RANDOM` as often as this thread holds it, after something was interrupted."""
+    """Releases `RANDOM` completely if this thread holds it, after an interruption."""
     with suppress(RuntimeError):
         while True:
             RANDOM.release()
@@ -197,7 +196,7 @@ class ProcessState:
     def _leave(self) -> None:
         torch.set_default_device(None)  # torch stores it per thread
         changed = {
-            each: found for each, value in self._outside.items() if (found := each.read()) != value
+            each: now for each, value in self._outside.items() if (now := each.read()) != value
         }
         for each in changed:
             each.write(self._outside[each])

@@ -120,7 +120,7 @@ class Case:
         self._oracle: nn.Module | None = None
 
     def draw_weights(self, seed: int) -> None:
-        """Constructs the model anew.
+        """Constructs a new model.
 
         Parameters of one or two distinct values, such as norm scales, biases and identities, get
         some noise. Float32 parameters are moved within the bits that bfloat16 lacks (`LEANING`).

@@ -239,8 +239,8 @@ class Examination:
         inert: set[str] | None = None
         for case in open_cases(self._problem, device):
             case.draw_weights(seed_from(SECRET, case.name, "weights"))
-            found = find_inert(case)
-            inert = found if inert is None else inert & found
+            names = find_inert(case)
+            inert = names if inert is None else inert & names
             if not inert:
                 return
         for name in sorted(inert or ()):
@@ -260,7 +260,7 @@ class Examination:
             self._add("reference", f"{text} ({where})" if where else text)
 
     def report(self, took: float) -> LintReport:
-        """All that was found."""
+        """The report so far."""
         return LintReport(
             problem=self._problem.id,
             device=self._bench.info.device,

@@ -20,21 +20,21 @@ def find_inert(case: Case) -> set[str]:
     """
     first = InputSet.draw(case, "own", 0)
     _, others = inputs_of(case, "own", 1)
-    found: set[str] = set()
+    inert: set[str] = set()
     names = input_names(case, first)
     for i, tensor in enumerate(first.tensors):
         changed = _exchanged(tensor, others[i] if i < len(others) else tensor)
         if changed is not None and not _felt(
             case, first, [*first.tensors[:i], changed, *first.tensors[i + 1 :]]
         ):
-            found.add(names[i])
+            inert.add(names[i])
     for name, weight in _weights(case, first).items():
         kept = weight.clone()
         weight.copy_(_shaken(weight))
         if not _felt(case, first, first.tensors):
-            found.add(name)
+            inert.add(name)
         weight.copy_(kept)
-    return found
+    return inert
 
 
 def _felt(case: Case, base: InputSet, tensors: list[torch.Tensor]) -> bool:

@@ -27,8 +27,8 @@ def wide(tensor: torch.Tensor) -> torch.Tensor:
 def spread_of_all(tensor: torch.Tensor) -> float:
     """The standard deviation (n - 1) of floats or complex numbers; NaN if one is not finite."""
     parts = real(tensor).unbind(-1) if tensor.is_complex() else (tensor,)
-    found = [spread_of(part) for part in parts]
-    return math.hypot(*(spread if count == tensor.numel() else math.nan for count, spread in found))
+    pairs = [spread_of(part) for part in parts]
+    return math.hypot(*(spread if count == tensor.numel() else math.nan for count, spread in pairs))
 
 
 @dataclass(frozen=True)

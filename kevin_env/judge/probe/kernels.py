@@ -56,15 +56,15 @@ def _identifiers(rest: str) -> list[str]:
 
     Each has its length before it.
     """
-    found: list[str] = []
+    parts: list[str] = []
     while (match := re.match(r"(\d{1,4})(?=[A-Za-z_])", rest)) is not None:
         length = int(match[1])
         rest = rest[match.end() :]
         if length == 0 or length > len(rest):
             break
-        found.append("(anonymous)" if rest.startswith("_GLOBAL__N") else rest[:length])
+        parts.append("(anonymous)" if rest.startswith("_GLOBAL__N") else rest[:length])
         rest = rest[length:]
-    return found
+    return parts
 
 
 def _without_brackets(name: str) -> str:
@@ -157,7 +157,7 @@ def _read(
         elif at is not None:
             see(at, line)
     return tuple(
-        found.facts(name) for name, found in seen.items() if not is_library(shorten(name))
+        entry.facts(name) for name, entry in seen.items() if not is_library(shorten(name))
     )[:KERNELS]
 
 
@@ -260,18 +260,18 @@ def _kernels(read: _Claim, code: tuple[CodeFacts, ...]) -> list[Kernel]:
         launches[shorten(launch[0]), not is_library(launch[0])].append(launch)
     kernels = [
         Kernel(
-            name=name, own=own, launches=math.ceil(len(found) / read.calls),
-            seconds=sum(launch[2] for launch in found) / read.calls, grid=found[0][3],
-            block=found[0][4], registers=found[0][5], shared_memory=found[0][6],
+            name=name, own=own, launches=math.ceil(len(group) / read.calls),
+            seconds=sum(launch[2] for launch in group) / read.calls, grid=group[0][3],
+            block=group[0][4], registers=group[0][5], shared_memory=group[0][6],
             local_memory=local.get(name) if own else None,
         )
-        for (name, own), found in launches.items()
+        for (name, own), group in launches.items()
     ]  # fmt: skip
     return sorted(kernels, key=lambda kernel: -kernel.seconds)
 
 
 def _operators(read: _Claim) -> list[Operator]:
-    found = [
+    operators = [
         Operator(
             name=shorten(name),
             calls=calls,
@@ -279,7 +279,7 @@ def _operators(read: _Claim) -> list[Operator]:
         )
         for name, calls, seconds in read.operators
     ]
-    return sorted(found, key=lambda operator: -(operator.seconds or 0.0))
+    return sorted(operators, key=lambda operator: -(operator.seconds or 0.0))
 
 
 def _coverage(launches: list[_Launch]) -> float | None:

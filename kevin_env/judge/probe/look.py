@@ -55,7 +55,7 @@ class Look:
             return None
         notes: list[str] = []
         outside = Outside(self.bench, self.problem, self.code, self.options, notes)
-        with ThreadPoolExecutor(1) as beside:  # each touches a candidate of its own, and no other
+        with ThreadPoolExecutor(1) as beside:  # each uses its own candidate
             counted = beside.submit(self._tried, outside.ncu, notes) if profile == "ncu" else None
             if counted and self.bench.capacity.sessions == 1:  # no room for both at once
                 wait((counted,))
@@ -121,10 +121,10 @@ class Look:
         tool = find_tool("cuobjdump")
         if tool is None:
             self.notes.append("cuobjdump is not installed here, so no machine code could be read")
-        found: list[CodeFacts] = []
+        every: list[CodeFacts] = []
         for path in [path for path in paths if path.endswith(".ptx") == (tool is None)][:FILES]:
-            found += self._facts(worker, tool, path)
-        return tuple({facts.kernel: facts for facts in found}.values())[:KERNELS]
+            every += self._facts(worker, tool, path)
+        return tuple({facts.kernel: facts for facts in every}.values())[:KERNELS]
 
     def _facts(self, worker: Worker, tool: str | None, path: str) -> tuple[CodeFacts, ...]:
         if tool is None:

@@ -163,13 +163,13 @@ def show(tool: str, report: str, page: str) -> list[str]:
 
 def missing_in(text: str) -> set[str]:
     """Those of our metrics that Nsight Compute reports as unknown."""
-    found = set(
+    known = set(
         re.findall(r"Failed to find metric (?:regex:\^)?((?:group:)?[a-z0-9_]{3,80})", text)
     )
     return {
         name
         for name in (SAMPLES, *(name for name, _ in METRICS.values()))
-        if name.partition(".")[0] in found
+        if name.partition(".")[0] in known
     }
 
 
@@ -188,13 +188,11 @@ def read_raw(text: str) -> list[Launch]:
     It has a row of names, one of units, and one per launch.
     """
     rows = read_rows(text)
-    start = next(
-        (i for i, row in enumerate(rows) if "Kernel Name" in row and DURATION in row), None
-    )
+    start = next((i for i, row in enumerate(rows) if {"Kernel Name", DURATION} <= {*row}), None)
     if start is None or len(rows) < start + 3:
         return []
     names, units = rows[start], rows[start + 1]
-    found: list[Launch] = []
+    launches: list[Launch] = []
     for row in rows[start + 2 :]:
         cells = dict(zip(names, zip(row, units, strict=False), strict=False))
         values = {
@@ -204,8 +202,9 @@ def read_raw(text: str) -> list[Launch]:
         }
         duration = values.get(DURATION)
         if duration is not None and duration[1] in _TIMES and duration[0] >= 0:
-            found.append(Launch(cells["Kernel Name"][0], duration[0] * _TIMES[duration[1]], values))
-    return found
+            seconds = duration[0] * _TIMES[duration[1]]
+            launches.append(Launch(cells["Kernel Name"][0], seconds, values))
+    return launches
 
 
 def digest(launches: list[Launch]) -> NcuDigest | None:
@@ -232,11 +231,11 @@ def digest(launches: list[Launch]) -> NcuDigest | None:
 
 def _metric(launch: Launch, name: str) -> Metric | None:
     metric, unit = METRICS[name]
-    found = launch.values.get(metric)
-    if found is None:
+    reading = launch.values.get(metric)
+    if reading is None:
         return None
-    factor = _UNITS.get(unit, {}).get(found[1], 1.0)
-    return Metric.model_validate({"name": name, "value": found[0] * factor, "unit": unit})
+    factor = _UNITS.get(unit, {}).get(reading[1], 1.0)
+    return Metric.model_validate({"name": name, "value": reading[0] * factor, "unit": unit})
 
 
 def _bound(launch: Launch) -> Bound:

@@ -25,7 +25,7 @@ from kevin_env.profile import NcuDigest
 NCU_SECONDS = 30.0
 """For the counted call and the tool's end. One launch takes 2 to 4 s on an H200.
 
-Only a call that hangs or replays for ever holds the device for all of it, once.
+Only a call that hangs or is replayed forever holds the device for all of it, once.
 """
 START_SECONDS = 60.0
 """For the tool's start and torch's import: 2 to 3 s on an H200, more with cold files."""
@@ -88,8 +88,8 @@ def run_parts(target: Target, parts: Iterable[Part]) -> Ran | str:
                 target.worker.close()  # with whatever left the session that was killed
                 return f"{part.doing} took longer than {part.seconds:g} s"
             if part.to:
-                said = refusal(ran.output)
-                return f"{part.doing} ended early{said and ': '}{said}"
+                reason = refusal(ran.output)
+                return f"{part.doing} ended early{reason and ': '}{reason}"
             return ran
     raise AssertionError("the last part has no end")
 
@@ -100,7 +100,7 @@ def _run(target: Target, part: Part) -> Ran | None:
     return target.finish(NAME, part.seconds, part.past)
 
 
-def read_tables(runner: Runner, tool: str, report: str, said: str) -> NcuDigest | str:
+def read_tables(runner: Runner, tool: str, report: str, output: str) -> NcuDigest | str:
     """A digest of a report, or why there is none, within `PAGE_SECONDS`.
 
     Both tables are read at once.
@@ -109,14 +109,14 @@ def read_tables(runner: Runner, tool: str, report: str, said: str) -> NcuDigest 
         runner: Where the report is.
         tool: Nsight Compute.
         report: Its path, without the suffix.
-        said: What the tool printed while it wrote it.
+        output: What the tool printed while it wrote the report.
     """
     end = time.monotonic() + PAGE_SECONDS
     for page in ("raw", "source"):
         runner.begin(page, ncu.show(tool, f"{report}.ncu-rep", page), {})
     digest = ncu.digest(ncu.read_raw(runner.finish("raw", PAGE_SECONDS).output))
     if digest is None:
-        return refusal(said) or "it saw no kernel in a call"
+        return refusal(output) or "it saw no kernel in a call"
     source = runner.finish("source", max(end - time.monotonic(), 0.1))
     return digest.model_copy(update={"lines": hot_lines(source.output, digest.kernel)})
 
@@ -175,7 +175,7 @@ def _begun(worker: Worker, bench: Bench, tool: str, options: Options) -> Target:
 
 
 def _prepare(bench: Bench, tool: str, options: Options) -> None:
-    """In a thread of its own, with `bench.profiler.beginning` held for it."""
+    """Runs in a separate thread; the caller has acquired `bench.profiler.beginning`."""
     try:
         missing, worker = (
             frozenset(bench.profiler.missing_metrics),

@@ -1,4 +1,4 @@
-"""Nsight Compute and compute-sanitizer, run on a submission as a program of its own."""
+"""Nsight Compute and compute-sanitizer, run on a submission as a separate program."""
 
 import re
 import secrets
@@ -74,7 +74,7 @@ def read_report(text: str, name: SanitizerTool) -> SanitizerDigest | None:
         for line in text.splitlines()
         if line.startswith(_MARK)
     ]
-    summary = next((found for line in reversed(lines) if (found := _SUMMARY.match(line))), None)
+    summary = next((match for line in reversed(lines) if (match := _SUMMARY.match(line))), None)
     errors = [number for number, line in enumerate(lines) if _ERROR.match(line)]
     if not errors:
         clean = summary is not None and int(summary["count"]) == 0
@@ -90,8 +90,8 @@ def _digest(name: SanitizerTool, lines: list[str], count: int) -> SanitizerDiges
         if not line or _ERROR.match(line) or _SUMMARY.match(line):
             break
         own.append(line)
-    at = next((found for line in own if (found := _where(line))), None)
-    place = next((found for line in own if (found := _PLACE.search(line))), None)
+    at = next((match for line in own if (match := _where(line))), None)
+    place = next((match for line in own if (match := _PLACE.search(line))), None)
     size = _SIZE.search(own[0])
     return SanitizerDigest(
         tool=name,
@@ -156,8 +156,8 @@ class Outside:
             )  # while torch is imported
             if not self._compiled(target):
                 return None
-            found = self._counted(target, tool)
-        return self._refused("ncu", tool, found) if isinstance(found, str) else found
+            digest = self._counted(target, tool)
+        return self._refused("ncu", tool, digest) if isinstance(digest, str) else digest
 
     def _counted(self, target: Target, tool: str) -> NcuDigest | str:
         """The digest of a program that holds at `ready`, or why there is none."""
@@ -185,10 +185,12 @@ class Outside:
                 return None  # always wrong in the same way: no race, and no uninitialised memory
             with self.bench.lease.shared():
                 tools = TOOLS["illegal_access" if cause == "illegal_access" else "changing"]
-                found = run_sanitizer(
+                digest = run_sanitizer(
                     target, tool, tools, str(target.worker.folder), target.command
                 )
-        return self._refused("compute-sanitizer", tool, found) if isinstance(found, str) else found
+        if isinstance(digest, str):
+            return self._refused("compute-sanitizer", tool, digest)
+        return digest
 
     def _tool(self, name: ToolName) -> str | None:
         """Where a tool is; else notes why it cannot be used."""
@@ -233,7 +235,7 @@ class Outside:
         if target.rehearse(self.options.build_timeout, "compile") == 0:
             return True
         self.notes.append(
-            "the submission did not load as a program of its own, so there is nothing to profile"
+            "the submission did not load as a separate program, so there is nothing to profile"
         )
         return False
 
@@ -302,11 +304,11 @@ def run_sanitizer(
         )
         ran = run(runner, command, seconds, ENVIRONMENT)
         text = runner.read(log)
-        found = read_report(text, name)
-        if found is not None and found.error:
-            return found
+        digest = read_report(text, name)
+        if digest is not None and digest.error:
+            return digest
         if ran.code in (0, DIFFERENT):
-            clean = clean or found
+            clean = clean or digest
         why = why or _why_nothing(ran, text)
     return clean or why
 

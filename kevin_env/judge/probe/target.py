@@ -37,9 +37,7 @@ for name in ("kevin_env", "kevin_env.candidate", "kevin_env.extension"):
 from kevin_env.candidate.standalone import main
 main()
 """
-"""Starts the program without importing what is ours alone: in a checkout a sandbox shows nothing of
-it.
-"""
+"""Starts the program without importing the whole package: a sandbox may hide a checkout."""
 
 
 class Target:
@@ -136,7 +134,7 @@ class Target:
             to: The point that is waited for.
 
         Returns:
-            None when it says that it is there; else how it ended.
+            None if it reports that it is there; else how it ended.
         """
         answer = self._followed(name, seconds, past, to)
         return None if answer.get("at") == to else _ran(answer)

@@ -37,19 +37,19 @@ class Runner(Protocol):
     """Runs commands where the submission is confined. `ScriptedRunner` is one for tests."""
 
     def begin(self, name: str, command: Sequence[str], environment: Mapping[str, str]) -> None:
-        """Starts a command beside others.
+        """Starts a command; others may run meanwhile.
 
         Args:
             name: What it is called from now on.
             command: The program and its arguments.
-            environment: Variables besides those that are set.
+            environment: Additional variables.
         """
         ...
 
     def finish(self, name: str, seconds: float) -> Ran:
         """Waits for the end of a program that was begun.
 
-        After so many seconds it is killed, with all that it started.
+        After `seconds` it is killed, with all that it started.
         """
         ...
 
@@ -99,9 +99,9 @@ class ScriptedRunner:
 
 def find_tool(name: ToolName) -> str | None:
     """Where a tool is: on PATH, in CUDA, in Nsight Compute's folder, or in Triton's package."""
-    found = shutil.which(name)
-    if found:
-        return found
+    path = shutil.which(name)
+    if path:
+        return path
     return next((str(place) for place in _places(name) if os.access(place, os.X_OK)), None)
 
 
@@ -153,5 +153,5 @@ def refusal(text: str) -> str:
     for sign, meaning in _KNOWN:
         if sign in text:
             return meaning
-    found = _ERROR.search(text)
-    return " ".join(found["text"].split()) if found else ""
+    match = _ERROR.search(text)
+    return " ".join(match["text"].split()) if match else ""

@@ -29,7 +29,7 @@ GPU_SET = 1 << 30
 CPU_SETS = tuple(1 << power for power in (20, 22, 24, 26))
 """Working sets on a CPU; the smallest that holds a task counts."""
 TRIES = 5
-"""One figure on a GPU is the median of so many."""
+"""Number of measurements on a GPU, of which the median counts."""
 SECONDS = 0.04
 """How long tries go on for each figure: a GPU takes some milliseconds to raise its clocks."""
 CPU_SIDE = 384
@@ -74,7 +74,7 @@ class CeilingStore:
         self._file = (
             _folder() / f"ceilings-{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}.json"
         )
-        self._found = _read(self._file, key)
+        self._measured = _read(self._file, key)
         self._own: set[int | str] = set()
 
     def of(self, work: Work, again: bool = False) -> Ceilings:
@@ -86,8 +86,8 @@ class CeilingStore:
         """
         size = self._set(work)
         self._measure([size], dict.fromkeys((PLAIN, *work.products)), again)
-        found = self._found
-        return Ceilings(reading=found.reading[size], copying=found.copying[size], rates=found.rates)
+        known = self._measured
+        return Ceilings(reading=known.reading[size], copying=known.copying[size], rates=known.rates)
 
     def find_all(self) -> None:
         """Measures everything that is unknown for a GPU, before there is a submission.
@@ -107,15 +107,15 @@ class CeilingStore:
         self, sizes: Iterable[int], kinds: Iterable[Arithmetic], again: bool = False
     ) -> None:
         """Measures what is unknown, or with `again` what this process has not measured."""
-        found = self._found
-        known = self._own if again else {*found.reading, *found.rates}
+        before = self._measured
+        known = self._own if again else {*before.reading, *before.rates}
         sizes, kinds = (
             [each for each in sizes if each not in known],
             [each for each in kinds if each not in known],
         )
         if not sizes and not kinds:
             return
-        reading, copying, rates = dict(found.reading), dict(found.copying), dict(found.rates)
+        reading, copying, rates = dict(before.reading), dict(before.copying), dict(before.rates)
         with self._lease.exclusive(), _all_threads(self._device, self._threads):
             for size in sizes:
                 read, copied = memory_rates(self._device, size)
@@ -128,8 +128,8 @@ class CeilingStore:
             if self._device.type == "cuda":
                 torch.cuda.empty_cache()
         self._own |= {*sizes, *kinds}
-        self._found = Measured(key=found.key, reading=reading, copying=copying, rates=rates)
-        _write(self._file, self._found)
+        self._measured = Measured(key=before.key, reading=reading, copying=copying, rates=rates)
+        _write(self._file, self._measured)
 
 
 def memory_rates(device: torch.device, size: int) -> tuple[float, float]:
@@ -199,20 +199,20 @@ def _folder() -> Path:
 
 def _read(file: Path, key: dict[str, str]) -> Measured:
     with contextlib.suppress(OSError, ValueError):
-        found = Measured.model_validate_json(file.read_bytes())
-        if found.key == key and found.reading.keys() == found.copying.keys():
-            return found
+        measured = Measured.model_validate_json(file.read_bytes())
+        if measured.key == key and measured.reading.keys() == measured.copying.keys():
+            return measured
     return Measured(key=key)
 
 
-def _write(file: Path, found: Measured) -> None:
+def _write(file: Path, measured: Measured) -> None:
     """Writes atomically; does nothing if the file cannot be written."""
     with contextlib.suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         page = tempfile.NamedTemporaryFile("w", dir=file.parent, prefix=file.name, delete=False)  # noqa: SIM115
         try:
             with page:
-                page.write(found.model_dump_json())
+                page.write(measured.model_dump_json())
             Path(page.name).replace(file)
         except OSError:
             Path(page.name).unlink()

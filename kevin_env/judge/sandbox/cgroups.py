@@ -19,7 +19,7 @@ def homes() -> list[Path]:
     """Folders where a group can be made: at most one, of version 1 or 2, as memory is counted."""
     mounts = [line.split() for line in Path("/proc/self/mountinfo").read_text().splitlines()]
     own = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
-    found: list[Path] = []
+    writable: list[Path] = []
     for fields in mounts:
         after = fields[fields.index("-") + 1 :]
         for _, controllers, path in own:
@@ -32,8 +32,8 @@ def homes() -> list[Path]:
                 continue
             home = Path(fields[4]) / Path(path).relative_to(fields[3])
             if os.access(home, os.W_OK) and (version1 or _delegated(home)):
-                found.append(home)
-    return found
+                writable.append(home)
+    return writable
 
 
 class Group:

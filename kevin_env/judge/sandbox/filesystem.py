@@ -76,17 +76,17 @@ def shown() -> tuple[tuple[Path, Path | None], ...]:
 
     Each place with its target if it is a link. Places inside another one are left out.
     """
-    found: dict[Path, Path | None] = {}
+    targets: dict[Path, Path | None] = {}
     for place in sorted({*readable(), *(place.resolve() for place in readable())}):
-        covered = any(parent in found and found[parent] is None for parent in place.parents)
+        covered = any(parent in targets and targets[parent] is None for parent in place.parents)
         if not covered and not any(scratch.is_relative_to(place) for scratch in SCRATCH):
-            found[place] = place.readlink() if place.is_symlink() else None
-    return tuple(found.items())
+            targets[place] = place.readlink() if place.is_symlink() else None
+    return tuple(targets.items())
 
 
 def devices() -> Iterator[Path]:
     """The devices of `DEVICES` that exist."""
-    return (found for name in DEVICES for found in Path("/dev").glob(name))
+    return (path for name in DEVICES for path in Path("/dev").glob(name))
 
 
 SCRATCH_SIZE = 8 << 30

@@ -127,8 +127,8 @@ def restrict(isolated: bool, processes: bool, device: str, loopback: bool = Fals
     machine = os.uname().machine
     if machine not in NUMBERS:
         raise Refused(f"no system call numbers for {machine}")
-    found = program(machine, isolated, processes, device == "cpu", loopback)
-    code = b"".join(struct.pack("HBBI", *each) for each in found)
+    instructions = program(machine, isolated, processes, device == "cpu", loopback)
+    code = b"".join(struct.pack("HBBI", *each) for each in instructions)
     prctl(_NO_NEW_PRIVS, 1)
     filled = _Program(len(code) // 8, code)
     # without the flag, kernels before 5.16 switch off speculative store bypass, and every candidate

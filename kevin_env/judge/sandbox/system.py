@@ -99,13 +99,13 @@ def _mounts_below(target: str) -> list[tuple[str, int]]:
         "nodiratime": 2048,
         "relatime": 1 << 21,
     }
-    found: list[tuple[str, int]] = []
+    mounts: list[tuple[str, int]] = []
     for line in Path("/proc/self/mountinfo").read_bytes().splitlines():
         fields = os.fsdecode(line).split()
         place = re.sub(r"\\(\d{3})", lambda octal: chr(int(octal[1], 8)), fields[4])
         if place == target or place.startswith(f"{target.rstrip('/')}/"):
-            found.append((place, sum(names.get(name, 0) for name in fields[5].split(","))))
-    return found
+            mounts.append((place, sum(names.get(name, 0) for name in fields[5].split(","))))
+    return mounts
 
 
 _NEWNS, _NEWUTS, _NEWIPC, _NEWUSER, _NEWPID, _NEWNET = (

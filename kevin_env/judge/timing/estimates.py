@@ -21,7 +21,7 @@ from kevin_env.judge.workers.usage import Ran
 NOISY = 0.25
 """A speedup is noisy if its interval is wider than this, relative to it, on either side."""
 STUDENT = {2: 12.71, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571}
-"""The 97.5 % quantile of Student's t for so many pairs."""
+"""The 97.5 % quantile of Student's t, by the number of pairs."""
 NORMAL = 1.96
 """The 97.5 % quantile of the normal distribution."""
 LEAST = 6

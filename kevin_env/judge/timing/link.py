@@ -159,5 +159,5 @@ class Snapshot:
 
     def agrees(self) -> bool:
         """Whether both copies are equal, once they are done."""
-        # torch.equal takes milliseconds to start its threads beside processes that spin
+        # torch.equal takes milliseconds to start its threads while other processes spin
         return self._later.cpu().numpy().tobytes() == self._host.numpy().tobytes()

@@ -225,7 +225,7 @@ class Chains:
         return min(least, single[0].seconds), single
 
     def _timed(self, side: Side, count: int) -> list[Answer]:
-        """So many links, again if the null model's show that a context was created meanwhile."""
+        """`count` links, repeated if the null model's show that a context was created meanwhile."""
         for _ in range(TRIES):
             answers, null = self._chain(side, count)
             if not null or not self._is_shaken(estimates.lower_quartile(null)):
@@ -239,7 +239,7 @@ class Chains:
         return least + SHAKEN < constant < DISTURBED
 
     def _chain(self, side: Side, count: int) -> tuple[list[Answer], list[float]]:
-        """So many links, and the constants of the null model's links; none if it is not called.
+        """`count` links, and the constants of the null model's links; none if it is not called.
 
         Where calls were not queued in time, the submission has seen an input: each try has others.
         """

@@ -275,7 +275,7 @@ class TimingSession:
                 player.worker.settle()
 
     def sets_of(self, player: Player, count: int) -> list[Drawn]:
-        """Inputs for so many calls; fresh ones for the submission."""
+        """Inputs for `count` calls; fresh ones for the submission."""
         return self.supply.take(count) if player is self.run.player else self.supply.stock(count)
 
     def call(self, player: Player, drawn: Drawn | None = None) -> Answer:

@@ -27,7 +27,7 @@ class Idle:
 
     Args:
         seconds: How long nothing has to be active.
-        then: Called in a thread of its own; another activity may begin meanwhile. Its errors are
+        then: Called in a separate thread; another activity may begin meanwhile. Its errors are
             ignored.
     """
 
@@ -146,7 +146,7 @@ class Baselines:
         self._lease = lease
         self._idle = Idle(IDLE_SECONDS, self.rest)
         self._free: list[tuple[str, Worker]] = []
-        self._tired: set[Worker] = set()
+        self._used: set[Worker] = set()
         self._closed = False
         self._lock = threading.Lock()
         self._resting = threading.Lock()
@@ -172,10 +172,10 @@ class Baselines:
                 raise
             finally:
                 name = key if baseline.loaded else ""
-                self._keep(name, baseline.worker, tired=True) if sound else baseline.worker.close()
+                self._keep(name, baseline.worker, used=True) if sound else baseline.worker.close()
 
     def rest(self) -> None:
-        """Has free ones that were used drop what they hold. Hold no lease."""
+        """Makes used processes that are free drop what they hold. Hold no lease."""
         with self._lease.shared():
             self.rest_now()
 
@@ -183,7 +183,7 @@ class Baselines:
         """Ends the free ones: each holds a context."""
         with self._resting, self._lock:
             free, self._free = self._free, []
-            self._tired.clear()
+            self._used.clear()
         for _, worker in free:
             worker.close()
 
@@ -207,11 +207,11 @@ class Baselines:
             ended.close()
         return None if worker is None else Baseline(worker, loaded=name == key)
 
-    def _keep(self, key: str, worker: Worker, tired: bool) -> None:
+    def _keep(self, key: str, worker: Worker, used: bool) -> None:
         with self._lock:
             if not self._closed:
                 self._free.append((key, worker))
-                self._tired |= {worker} if tired else set()
+                self._used |= {worker} if used else set()
                 return
         worker.close()
 
@@ -219,13 +219,13 @@ class Baselines:
         """As `rest`; hold the shared lease."""
         with self._resting:
             with self._lock:
-                tired = [each for each in self._free if each[1] in self._tired]
-                self._free = [each for each in self._free if each[1] not in self._tired]
-                self._tired.clear()
-            for key, worker in tired:
+                used = [each for each in self._free if each[1] in self._used]
+                self._free = [each for each in self._free if each[1] not in self._used]
+                self._used.clear()
+            for key, worker in used:
                 try:
                     worker.ask("rest", BASELINE_SECONDS)
                 except CandidateError:  # the next measurement gets another
                     worker.close()
                 else:
-                    self._keep(key, worker, tired=False)
+                    self._keep(key, worker, used=False)

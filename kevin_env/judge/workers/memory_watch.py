@@ -34,7 +34,7 @@ Usage = Callable[[], dict[int, int]]
 
 
 def limit_of(free: int) -> int:
-    """Bytes that a candidate may hold of a device that had so many free."""
+    """Bytes that a candidate may hold on a device with `free` bytes free."""
     return max(LEAST, int(SHARE * free))
 
 
@@ -103,15 +103,15 @@ class _Process(ctypes.Structure):
 
 def nvml_usage(device: torch.device) -> Usage | None:
     """A reader for one GPU; None if NVML is missing."""
-    found = nvml_handle(device)
-    if found is None or not hasattr(found[0], "nvmlDeviceGetComputeRunningProcesses_v3"):
+    nvml = nvml_handle(device)
+    if nvml is None or not hasattr(nvml[0], "nvmlDeviceGetComputeRunningProcesses_v3"):
         return None
-    handle, ask = found[1], found[0].nvmlDeviceGetComputeRunningProcesses_v3
+    handle, ask = nvml[1], nvml[0].nvmlDeviceGetComputeRunningProcesses_v3
 
     def usage() -> dict[int, int]:
-        count, found = ctypes.c_uint(_MAX_PROCESSES), (_Process * _MAX_PROCESSES)()
-        if ask(handle, ctypes.byref(count), found):
+        count, held = ctypes.c_uint(_MAX_PROCESSES), (_Process * _MAX_PROCESSES)()
+        if ask(handle, ctypes.byref(count), held):
             return {}
-        return {each.pid: each.used for each in found[: count.value] if each.used != _NOT_AVAILABLE}
+        return {each.pid: each.used for each in held[: count.value] if each.used != _NOT_AVAILABLE}
 
     return usage

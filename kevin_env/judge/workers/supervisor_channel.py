@@ -115,7 +115,7 @@ class SupervisorChannel:
         self._receive()
 
     def _require_alive(self) -> None:
-        if self._dismissed:  # by the judge: that is no end of its own
+        if self._dismissed:  # by the judge: the candidate did not end by itself
             raise Ended
         if self._ended is not None:  # a late answer would be taken for that to a new order
             raise self._ended

@@ -143,7 +143,7 @@ class Worker:
         device: `cpu` or `cuda:0`.
         memory: Bytes that its processes and its in-memory files may hold before it is killed.
         tools: Whether NVIDIA's tools are to run in it. If it has a network namespace, its processes
-            may then use TCP among themselves; if it has a /proc of its own, all may use CUDA.
+            may then use TCP among themselves; if it has its own /proc, all may use CUDA.
 
     Attributes:
         folder: Its writable folder, with the same name on both sides.
@@ -290,7 +290,7 @@ class Worker:
 
     @property
     def fault_line(self) -> int | None:
-        """The submission's line at which its process says that it crashed or hung, if any."""
+        """The submission's line at which its process claims to have crashed or hung, if any."""
         return self._faults.line()
 
     def dismiss(self) -> None:
@@ -308,7 +308,7 @@ class Worker:
         self._folder.remove()
 
     def _error_of(self, error: WireError, seconds: float) -> CandidateError:
-        """The error of the channel as one of a candidate that had so many seconds."""
+        """The error of the channel as one of a candidate that had `seconds` to answer."""
         if isinstance(error, Closed):
             return self._supervisor.why_ended() or Broken("it closed its channel")
         if isinstance(error, Late):
