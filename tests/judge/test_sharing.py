@@ -48,7 +48,9 @@ def test_others_are_timed_between_two_calls_of_a_stopped_submission(
     stages: list[str] = []
     seen: list[tuple[int, set[str]]] = []
     take, taken, waiting = judge.bench.candidates.take, [], []
-    monkeypatch.setattr(judge.bench.candidates, "take", lambda: taken.append(take()) or taken[-1])
+    monkeypatch.setattr(
+        judge.bench.candidates, "take", lambda context=True: taken.append(take()) or taken[-1]
+    )
 
     def other() -> None:
         with judge.bench.lease.exclusive():
@@ -84,7 +86,9 @@ def test_on_a_cpu_a_judged_submission_is_stopped_until_it_is_ended(
 
     take, submissions = judge.bench.candidates.take, []
     monkeypatch.setattr(
-        judge.bench.candidates, "take", lambda: submissions.append(take()) or submissions[-1]
+        judge.bench.candidates,
+        "take",
+        lambda context=True: submissions.append(take()) or submissions[-1],
     )
     monkeypatch.setattr(
         Worker, "close", lambda worker: closed(worker) if worker in submissions else close(worker)
