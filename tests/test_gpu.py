@@ -346,6 +346,7 @@ def test_a_busy_judge_creates_a_context_for_what_was_built() -> None:
         while (worker := candidates.take(False)).has_context:  # first those that were kept ready
             candidates.retire(worker)
         candidates.retire(worker)
+        assert not any(each.has_context for each in candidates._spares)
         judgement = judge.judge(SOFTMAX, Submission(code=code), CUDA, lambda stage: None)
         assert (judgement.outcome.category, judgement.outcome.kind) == ("correct", "timed")
         for worker in taken:

@@ -261,6 +261,7 @@ from kevin_env.app.tui.play import EditScreen
 app = App()
 app.call_later(app.push_screen, EditScreen("the kernel", "x = 1"), app.exit)
 app.run()
+raise SystemExit(app.return_code)
 """
 
 

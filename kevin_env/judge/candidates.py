@@ -27,7 +27,7 @@ class WarmPool:
         memory: Bytes of host memory that a candidate may use.
         device_memory: Bytes of the GPU that are free before the first candidate; None on a CPU.
         spares: Number of candidates to keep ready.
-        busy: From so many submissions on, candidates have no contexts before they are built.
+        busy: While at least this many submissions run, contexts are created only after the build.
         lease: Lease of the device.
         server: A fork server that is already running; the pool takes ownership of it.
     """
@@ -63,7 +63,7 @@ class WarmPool:
         self._refill_later()
 
     def take(self, context: bool = True) -> Worker:
-        """A warm candidate, with or perhaps without a context. Call without holding the lease."""
+        """A warm candidate, without a context only if `context` is false. Hold no lease."""
         worker = self.watched(self.take_trusted(context))
         with self._lock:
             self._taken.add(worker)

@@ -214,9 +214,9 @@ class Judge:
         Raises:
             NoContext: if that fails, whatever the cause. Judged alone, it gets one before its code.
         """
+        if run.worker.has_context:
+            return
         with ExitStack() as held:
-            if run.worker.has_context:
-                return
             with watch("queue"), asleep(run.worker, wait=False):
                 held.enter_context(self.bench.lease.shared())
             try:

@@ -100,6 +100,38 @@ def _no_files_left(*given: Bench) -> Worker:
     raise OSError(errno.EMFILE, "too many open files")
 
 
+def test_a_busy_pool_keeps_spares_without_contexts(
+    a_bench: Callable[[], Bench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fork = WarmPool._forked
+
+    def bare(pool: WarmPool, tools: bool = False) -> Worker:
+        worker = fork(pool, tools)
+        worker.has_context = False  # as on a GPU
+        return worker
+
+    monkeypatch.setattr(WarmPool, "_forked", bare)
+    monkeypatch.setattr(
+        Worker, "create_context", lambda worker: setattr(worker, "has_context", True)
+    )
+    with contextlib.closing(a_bench()) as bench:
+        pool = bench.candidates
+
+        def contexts() -> set[bool]:
+            _wait(bench)
+            return {spare.has_context for spare in pool._spares}
+
+        assert contexts() == {True}
+        taken = [pool.take(context=False) for _ in range(bench.capacity.on_device)]
+        pool.end_spares()
+        pool.retire(pool.take(context=False))
+        assert contexts() == {False}
+        for worker in taken:
+            pool.retire(worker)
+        assert contexts() == {True}
+        assert pool.take().has_context
+
+
 def test_a_spare_that_could_not_be_started_is_started_again(
     a_bench: Callable[[], Bench], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -198,10 +198,9 @@ class Worker:
         self.ask("prepare", START_SECONDS, device=self.device, threads=threads, readable=readable)
 
     def create_context(self) -> None:
-        """Creates the CUDA context if there is none. Hold the lease; errors as `answer`."""
-        if not self.has_context:
-            self.ask("create_context", CONTEXT_SECONDS)
-            self.has_context = True
+        """Creates the CUDA context. Hold the lease; errors as `answer`."""
+        self.ask("create_context", CONTEXT_SECONDS)
+        self.has_context = True
 
     def ask(
         self, order: str, timeout: float | Patience, fds: tuple[int, ...] = (), **fields: Any
