@@ -11,7 +11,7 @@ import torch
 
 from kevin_env.judge.api import PACES, DeviceInfo, Pace
 from kevin_env.judge.candidates import WarmPool
-from kevin_env.judge.capacity import SUBMISSION, capacity_of, host_memory, machine_of
+from kevin_env.judge.capacity import COPIES, SUBMISSION, capacity_of, host_memory, machine_of
 from kevin_env.judge.compare.check import Allowed
 from kevin_env.judge.device import free_memory, gpus_of_host, identity
 from kevin_env.judge.inputs.cases import CaseProperties, ShapeSpecs, largest_call
@@ -165,15 +165,15 @@ class Bench:
         self._least_constant = min(self._least_constant, seen)
         return self._least_constant + CONSTANT_SPREAD
 
-    def places(self, problem: Problem) -> int:
-        """How many of the device's places a submission takes. Call without holding the lease."""
+    def needed(self, problem: Problem) -> int:
+        """Bytes of GPU memory that judging takes at most. Call without holding the lease."""
         if self.device.type == "cpu":
-            return 1
-        return self.capacity.places(largest_call(self.problems.shapes.of(problem)))
+            return 0
+        return COPIES * largest_call(self.problems.shapes.of(problem))
 
-    def clear(self) -> None:
-        """Ends idle processes on a GPU, for a submission that takes most of its memory."""
-        if self.device.type == "cuda":
+    def clear(self, needed: float = math.inf) -> None:
+        """Ends idle processes on a GPU that has fewer than these bytes free."""
+        if self.device.type == "cuda" and free_memory(self.device) < needed:
             self.candidates.end_spares()
             self.baselines.end_free()
 

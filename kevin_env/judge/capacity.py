@@ -68,9 +68,9 @@ class Capacity:
     baselines: int = PARTNERS
     place: float = math.inf
 
-    def places(self, call: int) -> int:
-        """How many places a submission takes with `call` bytes of inputs and outputs per call."""
-        return max(1, min(self.on_device, math.ceil(COPIES * call / self.place)))
+    def places(self, needed: float) -> int:
+        """How many places a submission takes that needs these bytes of device memory."""
+        return max(1, min(self.on_device, math.ceil(needed / self.place)))
 
 
 def capacity_of(machine: Machine) -> Capacity:

@@ -3,6 +3,7 @@
 Errors are caught by class here. The one broad exception boundary around a judgement is in `server`.
 """
 
+import math
 import secrets
 import threading
 import time
@@ -230,20 +231,28 @@ class Judge:
         self, run: SubmissionRun, watch: Stopwatch, alone: bool, places: ExitStack
     ) -> None:
         """Acquires places on the device; the submission is stopped while it waits."""
-        every = self.bench.capacity.on_device
+        capacity, needed = self.bench.capacity, math.inf
         with watch("queue"), asleep(run.worker, wait=False):
-            self._take_places(places, watch, every if alone else self.bench.places(run.problem))
+            if not alone:
+                needed = self.bench.needed(run.problem)
+            count = capacity.on_device if alone else capacity.places(needed)
+            self._take_places(places, watch, count, needed)
             self._gathering.add(run)
             if alone:
                 self.bench.wait_for_memory(run.worker)
 
-    def _take_places(self, held: ExitStack, watch: Stopwatch, count: int) -> None:
-        """Acquires places in order of arrival; whoever has all of them is alone on the device."""
+    def _take_places(
+        self, held: ExitStack, watch: Stopwatch, count: int, needed: float = math.inf
+    ) -> None:
+        """Acquires places in order of arrival; whoever has all of them is alone on the device.
+
+        Idle processes then give way if fewer than `needed` bytes are free.
+        """
         with watch.waiting_for(self._acquiring):
             for _ in range(count):
                 held.enter_context(watch.waiting_for(self._on_device))
         if 1 < count == self.bench.capacity.on_device:
-            self.bench.clear()
+            self.bench.clear(needed)
 
     def _screened(
         self, run: SubmissionRun, watch: Stopwatch, alone: bool

@@ -14,6 +14,7 @@ from kevin_env.judge.bench import Bench
 from kevin_env.judge.candidates import WarmPool
 from kevin_env.judge.capacity import (
     CONTEXT,
+    COPIES,
     DEVICE_SHARE,
     GIB,
     HOST_SHARE,
@@ -63,9 +64,8 @@ def test_what_is_scarce_decides() -> None:
 
 def test_a_submission_takes_places_by_the_size_of_its_calls() -> None:
     found = capacity_of(H200)
-    assert [found.places(call) for call in (0, GIB // 2, GIB, 2 * GIB, 8 * GIB, 100 * GIB)] == [
-        1, 1, 1, 2, 7, 8,
-    ]  # fmt: skip
+    needed = [COPIES * call for call in (0, GIB // 2, GIB, 2 * GIB, 8 * GIB, 100 * GIB)]
+    assert list(map(found.places, needed)) == [1, 1, 1, 2, 7, 8]
     assert capacity_of(LAPTOP).places(100 * GIB) == 1
 
 
