@@ -36,7 +36,7 @@ ATTACKS = {
     " writes_the_word_from_its_host opens_its_own_gate",
     "time slices": "spends_its_time_slice",
     "memory mapped late": "maps_memory_in_each_call",
-    "calls that need their host": "pretends_to_need_its_host prepares_while_it_is_late",
+    "calls that need their host": "pretends_to_need_its_host",
     "graphs": "stale_graph graph_of_a_part",
     "work that one clock does not see": "computes_in_another_process",
     "caches kept warm": "persisting_l2",
