@@ -327,7 +327,7 @@ def test_a_submission_that_slows_the_null_model_until_killed_ran_on(guilty: bool
     [
         (4 * US, None, range(1, 2)),
         (50 * US, None, range(PACE.pairs[1], 99)),
-        (40 * US, 0.001, range(PACE.pairs[1] + 1, 99)),
+        (20 * US, 0.001, range(PACE.pairs[1] + 1, 999)),
         (1 * US, 0.001, range(1, 2)),
     ],
     ids=["narrow", "most", "asked for more", "as narrow as can be"],
