@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 import torch
 
-from kevin_env.candidate import tree
 from kevin_env.judge.api import Limits, Options
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.compare.check import Allowed, check_answer, unwritten
@@ -94,7 +93,7 @@ class SubmissionRun:
         self._properties: CaseProperties
         self._allowed: Allowed
         self._needs_oracle = needs_oracle
-        self._draws = self._largest = 0
+        self._draws = 0
         self._spent = self._paused = 0.0
         self._called = self._recorded = False
         self._pause: Callable[[], None] = lambda: None
@@ -186,7 +185,8 @@ class SubmissionRun:
             return None
         if self._record is None:
             raise Broken("it did not say what its call did")
-        found = violation(self._record, self.options.rules, self.options.glue, self._largest)
+        largest = self._properties.largest
+        found = violation(self._record, self.options.rules, self.options.glue, largest)
         return found and found.model_copy(update={"case": self.case.name})
 
     def checked(self, distribution: str) -> tuple[Answer, Incorrect | None]:
@@ -323,16 +323,10 @@ class SubmissionRun:
         """
         self.trim()
         self.case, case.needs_oracle = case, self._needs_oracle
-        self.distributions = []  # no outliers until they are known for this case
         case.draw_weights(seed_from(self.secret, case.name, "weights"))
-        first = self.draw("own")
-        self._apply_properties(case, first)
-        answer = case.answer(first.skeleton, first.image.tensors, first.seed)
-        self.outputs = [output.to("meta") for output in tree.flatten(answer)[1]]
-        tensors = (*first.image.tensors, *model_tensors(case), *self.outputs)
-        self._largest = max((t.numel() for t in tensors), default=0)
+        self._apply_properties(case)
         self._recorded, self._record = recorded, None
-        known = self._enter_handshake(first.image.end, image_size(self.outputs))
+        known = self._enter_handshake(self._properties.inputs, image_size(self.outputs))
         self.place, self._called = Place("construct", passed=self._passed_but()), False
         self.limits = self.options.limits(self._properties.seconds)
         construct = partial(self.construct, self.worker, recorded=recorded)
@@ -351,18 +345,16 @@ class SubmissionRun:
         self.handshake.begin_case(outbox)
         return known
 
-    def _apply_properties(self, case: Case, drawn: Drawn) -> None:
+    def _apply_properties(self, case: Case) -> None:
         """Sets what holds for every draw of a case, which is computed once per problem."""
         key = properties_key(self.problem, case.name, self.options.inputs)
         known = self.bench.problems.properties
         self._allowed = self.bench.problems.tolerances[key]
         if key not in known:
-            known[key] = find_properties(
-                case, self.problem, self.options.inputs, drawn.skeleton, drawn.image.tensors
-            )
+            known[key] = find_properties(case, self.problem, self.options.inputs)
         self._properties = found = known[key]
         case.stochastic, case.structures = found.stochastic, found.structures
-        self.distributions = found.distributions
+        self.distributions, self.outputs = found.distributions, found.outputs
 
     def _classified(self, answer: Answer, wrong: Incorrect, distribution: str) -> Incorrect | None:
         """Why values are wrong: written late, nondeterministic or uninitialized; None if they pass.

@@ -40,12 +40,18 @@ class CaseProperties:
         distributions: Those on which its output stays finite.
         seconds: Duration of one call of the reference, measured while the device is shared.
         structures: The structure of each input.
+        inputs: Bytes of an image of the inputs.
+        outputs: Meta tensors of the shapes and dtypes of its outputs.
+        largest: Elements of the largest input, weight or output.
     """
 
     stochastic: bool
     distributions: list[str]
     seconds: float
     structures: tuple[Structure, ...]
+    inputs: int
+    outputs: list[torch.Tensor]
+    largest: int
 
 
 def properties_key(problem: Problem, case: str, inputs: str) -> tuple[str, str, str]:
@@ -89,24 +95,24 @@ def usable_distributions(case: Case, seed: int, inputs: str = "varied") -> list[
     return usable
 
 
-def find_properties(
-    case: Case,
-    problem: Problem,
-    inputs: str,
-    skeleton: tree.Skeleton,
-    tensors: list[torch.Tensor],
-) -> CaseProperties:
-    """The properties of a case with drawn weights, found with one of its input sets.
+def find_properties(case: Case, problem: Problem, inputs: str) -> CaseProperties:
+    """The properties of a case with drawn weights.
 
     Raises:
         ProblemError: if the reference fails or is not finite on its own inputs.
     """
-    case.find_randomness(skeleton, tensors)
     # not from the secret: a turn that is judged again has the same distributions
     probe = seed_from(problem.sha256, case.name, "probe")
+    skeleton, tensors = case.draw_inputs("own", probe)
+    case.find_randomness(skeleton, tensors)
     usable = usable_distributions(case, probe, inputs)
     seconds = seconds_of(case, skeleton, tensors)
-    return CaseProperties(case.stochastic, usable, seconds, case.structures)
+    answer = tree.flatten(case.answer(skeleton, tensors, seed=0))[1]
+    outputs = [output.to(_META) for output in answer]
+    largest = max((t.numel() for t in (*tensors, *model_tensors(case), *outputs)), default=0)
+    return CaseProperties(
+        case.stochastic, usable, seconds, case.structures, image_size(tensors), outputs, largest
+    )
 
 
 def seconds_of(case: Case, skeleton: tree.Skeleton, tensors: list[torch.Tensor]) -> float:

@@ -8,7 +8,7 @@ import copy
 import hashlib
 import inspect
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -132,12 +132,18 @@ class Case:
             reseed(seed)
             with Creation() as creation, self.process_state:
                 model = self.module.Model(*self.init_inputs)
+        with no_grad():  # without `RANDOM`, for which others wait: it waits for the device
             self._names = creation.names(model)
             self.model = model.to(self.device)
-            for parameter in self.model.parameters():
-                if parameter.is_floating_point() and parameter.numel() and not parameter.is_meta:
-                    _vary(parameter)
-                    if parameter.dtype == torch.float32 and self.precision == "ieee":
+            drawn = [
+                parameter
+                for parameter in self.model.parameters()
+                if parameter.is_floating_point() and parameter.numel() and not parameter.is_meta
+            ]
+            _vary(drawn, seed)
+            if self.precision == "ieee":
+                for parameter in drawn:
+                    if parameter.dtype == torch.float32:
                         _lean(parameter)
         self._oracle = self._if_possible(lambda: copy.deepcopy(self.model).double())
 
@@ -295,14 +301,22 @@ def _doubled(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.to(torch.complex128 if tensor.is_complex() else torch.float64, copy=True)
 
 
-def _vary(parameter: torch.Tensor) -> None:
-    """Adds noise to a parameter of few distinct values; a single number keeps its sign."""
-    if parameter.numel() == 1:
-        parameter.mul_(1 + 0.1 * torch.rand_like(parameter)).add_(
-            0.1 * torch.rand_like(parameter) * (parameter == 0)
-        )
-    elif _has_two_values(parameter):
-        parameter.add_(torch.randn_like(parameter), alpha=0.1)
+def _vary(parameters: Sequence[torch.Tensor], seed: int) -> None:
+    """Adds noise to parameters of few distinct values; a single number keeps its sign."""
+    if not parameters:
+        return
+    generator = torch.Generator(parameters[0].device).manual_seed(seed)
+    few = torch.stack([_has_two_values(each) for each in parameters]).tolist()
+
+    def noise(draw: Callable[..., torch.Tensor], like: torch.Tensor) -> torch.Tensor:
+        return 0.1 * draw(like.shape, dtype=like.dtype, device=like.device, generator=generator)
+
+    for parameter in (each for each, has in zip(parameters, few, strict=True) if has):
+        if parameter.numel() == 1:
+            parameter.mul_(1 + noise(torch.rand, parameter))
+            parameter.add_(noise(torch.rand, parameter) * (parameter == 0))
+        else:
+            parameter.add_(noise(torch.randn, parameter))
 
 
 def _lean(parameter: torch.Tensor) -> None:
@@ -311,11 +325,11 @@ def _lean(parameter: torch.Tensor) -> None:
         bits.copy_(torch.where((bits & NARROWED) == 0, bits, leaning))
 
 
-def _has_two_values(tensor: torch.Tensor) -> bool:
-    """Whether it has at most two distinct values."""
+def _has_two_values(tensor: torch.Tensor) -> torch.Tensor:
+    """Whether it has at most two distinct values. Does not wait for the device."""
     flat = tensor.flatten()
-    other = flat[(flat != flat[0]).to(torch.uint8).argmax()]
-    return bool(((flat == flat[0]) | (flat == other)).all())
+    other = flat.gather(0, (flat != flat[0]).to(torch.uint8).argmax(keepdim=True))
+    return ((flat == flat[0]) | (flat == other)).all()
 
 
 ROUNDING = 1e-2

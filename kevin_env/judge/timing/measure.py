@@ -21,7 +21,7 @@ from kevin_env.outcome import Correct, Incorrect, Threads
 
 STUDY = 8
 """Factor on the most pairs and seconds if a precision is requested."""
-LINKS = 8
+LINKS = 6
 """Links of a chain, of which the first does not count. Twelve take longer and vary as much."""
 SINGLE_LINKS = 5
 """The same where links are queued one by one, which takes some 20 ms each."""
