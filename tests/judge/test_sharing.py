@@ -14,6 +14,7 @@ import pytest
 from leasing import taken
 
 from kevin_env.judge import Options, Submission
+from kevin_env.judge.capacity import GIB
 from kevin_env.judge.compare.tolerance import Tolerance
 from kevin_env.judge.judge import Judge
 from kevin_env.judge.submission_run import SubmissionRun
@@ -154,11 +155,14 @@ def test_a_submission_judged_alone_is_screened_with_the_exclusive_lease(
 
 @pytest.mark.parametrize("count", [2, 3])
 def test_a_large_problem_takes_several_places(judge: Judge, monkeypatch, count: int) -> None:
-    places, left, cleared = threading.Semaphore(3), list[int](), list[int]()
+    places, left, cleared = threading.Semaphore(3), list[int](), list[tuple[int, float]]()
+    capacity = replace(judge.bench.capacity, on_device=3, place=GIB)
     monkeypatch.setattr(judge, "_on_device", places)
-    monkeypatch.setattr(judge.bench, "capacity", replace(judge.bench.capacity, on_device=3))
-    monkeypatch.setattr(judge.bench, "places", lambda problem: count)
-    monkeypatch.setattr(judge.bench, "clear", lambda: cleared.append(places._value))
+    monkeypatch.setattr(judge.bench, "capacity", capacity)
+    monkeypatch.setattr(judge.bench, "needed", lambda problem: count * GIB)
+    monkeypatch.setattr(
+        judge.bench, "clear", lambda needed: cleared.append((places._value, needed))
+    )
 
     def watch(stage: str) -> None:
         if stage == "verify":
@@ -166,7 +170,7 @@ def test_a_large_problem_takes_several_places(judge: Judge, monkeypatch, count: 
 
     assert judge.judge(SOFTMAX, RIGHT, OPTIONS, watch).outcome.category == "correct"
     assert set(left) == {3 - count} and places._value == 3
-    assert cleared == ([0] if count == 3 else [])
+    assert cleared == ([(0, 3 * GIB)] if count == 3 else [])
 
 
 @pytest.mark.parametrize(
