@@ -3,12 +3,14 @@
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from judges import ScriptedClock
 
 from kevin_env.judge import JudgeError, Judgement, Options, Submission
+from kevin_env.judge.inputs.reference import Case
 from kevin_env.judge.inputs.source import source_of
 from kevin_env.judge.job import Cancellation, Cancelled
 from kevin_env.judge.judge import Judge
@@ -190,6 +192,26 @@ def test_a_submission_that_kills_itself_is_judged_again_on_other_inputs(judge: J
     )
     firsts = [judgement.log.splitlines()[0] for judgement in (once, again, recorded)]
     assert firsts[0] != firsts[1] == firsts[2]
+
+
+def test_for_a_known_problem_only_inputs_that_are_verified_are_drawn(
+    judge: Judge, monkeypatch
+) -> None:
+    judged(judge, RIGHT)
+    draw, checked = Case.draw_inputs, SubmissionRun.checked
+    drawn, verified = list[str](), list[str]()
+
+    def counted(case: Case, distribution: str, seed: int) -> Any:
+        if case.device.type != "meta":
+            drawn.append(distribution)
+        return draw(case, distribution, seed)
+
+    monkeypatch.setattr(Case, "draw_inputs", counted)
+    monkeypatch.setattr(
+        SubmissionRun, "checked", lambda *call: (verified.append(call[1]), checked(*call))[1]
+    )
+    judged(judge, RIGHT)
+    assert drawn == verified != []
 
 
 @pytest.mark.parametrize("failures", [1, 2])

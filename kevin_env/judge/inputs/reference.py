@@ -140,7 +140,7 @@ class Case:
                 for parameter in self.model.parameters()
                 if parameter.is_floating_point() and parameter.numel() and not parameter.is_meta
             ]
-            _vary(drawn, seed)
+            _vary(drawn, seed ^ 1)  # the weights were drawn from the seed itself
             if self.precision == "ieee":
                 for parameter in drawn:
                     if parameter.dtype == torch.float32:
