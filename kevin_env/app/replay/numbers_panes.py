@@ -46,7 +46,7 @@ def measured(turn: Turn) -> dict[str, str]:
         "reference": _call(outcome.reference_seconds),
         "submission": _call(outcome.submission_seconds),
     }
-    if outcome.max_unseen_gain is not None:
+    if outcome.max_unseen_gain:
         facts["unseen gain"] = f"at most {outcome.max_unseen_gain:.1%} of its time"
     if outcome.roofline is not None:
         facts |= _held(outcome.roofline)
