@@ -58,8 +58,9 @@ class Held(Light):
         result = func(*args, **(kwargs or {}))
         known = len(self._made)
         for tensor in tree_leaves(result):
-            if isinstance(tensor, torch.Tensor) and tensor.untyped_storage().nbytes() >= UNIT:
-                storage = tensor.untyped_storage()
+            if not isinstance(tensor, torch.Tensor) or tensor.is_meta:
+                continue
+            if (storage := tensor.untyped_storage()).nbytes() >= UNIT:
                 self._made[storage._cdata] = StorageWeakRef(storage), storage.nbytes()
         if len(self._made) > known:
             self.seen += 1
