@@ -231,10 +231,9 @@ class Judge:
         self, run: SubmissionRun, watch: Stopwatch, alone: bool, places: ExitStack
     ) -> None:
         """Acquires places on the device; the submission is stopped while it waits."""
-        capacity, needed = self.bench.capacity, math.inf
+        capacity = self.bench.capacity
         with watch("queue"), asleep(run.worker, wait=False):
-            if not alone:
-                needed = self.bench.needed(run.problem)
+            needed = math.inf if alone else self.bench.needed(run.problem)
             count = capacity.on_device if alone else capacity.places(needed)
             self._take_places(places, watch, count, needed)
             self._gathering.add(run)

@@ -132,6 +132,25 @@ def test_a_busy_pool_keeps_spares_without_contexts(
         assert pool.take().has_context
 
 
+def test_idle_processes_are_ended_only_for_memory_that_a_gpu_lacks(
+    a_bench: Callable[[], Bench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = list[str]()
+    with contextlib.closing(a_bench()) as bench:
+        monkeypatch.setattr(bench.candidates, "end_spares", lambda: ended.append("spares"))
+        monkeypatch.setattr(bench.baselines, "end_free", lambda: ended.append("baselines"))
+        bench.clear()
+        assert not ended, "on a CPU"
+        with monkeypatch.context() as on_gpu:
+            on_gpu.setattr(bench, "device", torch.device("cuda"))
+            on_gpu.setattr("kevin_env.judge.bench.free_memory", lambda device: GIB)
+            bench.clear(GIB)
+            assert not ended
+            bench.clear(GIB + 1)
+            bench.clear()
+        assert ended == ["spares", "baselines"] * 2
+
+
 def test_a_spare_that_could_not_be_started_is_started_again(
     a_bench: Callable[[], Bench], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,7 +9,7 @@ from kevin_env.judge.api import CaseFacts, DeviceInfo, Facts, InputFacts, Option
 from kevin_env.judge.compare import tolerance as budgets
 from kevin_env.judge.compare.chunked import is_rounded
 from kevin_env.judge.compare.values import dtype_name
-from kevin_env.judge.inputs.cases import open_cases, seconds_of, usable_distributions
+from kevin_env.judge.inputs.cases import open_cases, timed_answer, usable_distributions
 from kevin_env.judge.inputs.distributions import TOLD, described, has_outliers
 from kevin_env.judge.inputs.reference import Case
 from kevin_env.judge.inputs.source import overrides_of
@@ -40,7 +40,7 @@ def find_facts(problem: Problem, device: torch.device, info: DeviceInfo, options
         tolerance=_tolerance(timed, output),
         precision=timed.precision,
         weights=tuple(f"{name}: {_label(tensor)}" for name, tensor in timed.state().items()),
-        limits=options.limits(seconds_of(timed, *drawn)),
+        limits=options.limits(timed_answer(timed, *drawn)[0]),
     )
 
 
