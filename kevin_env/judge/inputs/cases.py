@@ -117,9 +117,7 @@ def find_properties(case: Case, problem: Problem, inputs: str) -> CaseProperties
 def timed_answer(
     case: Case, skeleton: tree.Skeleton, tensors: list[torch.Tensor]
 ) -> tuple[float, Any]:
-    """Seconds of one call of a reference that has been called before, the shorter of two, and its
-    answer.
-    """
+    """Seconds of the shorter of two calls of a reference that has been called before; its answer."""
     durations, answer = list[float](), None
     for _ in range(2):
         del answer  # before there is another
