@@ -117,7 +117,10 @@ def find_properties(case: Case, problem: Problem, inputs: str) -> CaseProperties
 def timed_answer(
     case: Case, skeleton: tree.Skeleton, tensors: list[torch.Tensor]
 ) -> tuple[float, Any]:
-    """Seconds of the shorter of two calls of a reference that has been called before; its answer."""
+    """Seconds of one call of a reference, the shorter of two, and its answer.
+
+    The reference has been called before.
+    """
     durations, answer = list[float](), None
     for _ in range(2):
         del answer  # before there is another
