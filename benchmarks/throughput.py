@@ -20,7 +20,7 @@ import time
 from concurrent.futures import Future, as_completed
 from pathlib import Path
 
-from honest import Entry, Fresh, filled_up, freshened, is_right
+from honest import Entry, Fresh, filled_up, freshened
 from machine import Busy
 from resultfile import Results, Row, device_name, median_row, plain_row
 
@@ -145,16 +145,14 @@ def wrong(judged: list[Judged]) -> list[str]:
     return [
         f"{entry.name}: {_ending((entry, result))}"
         for entry, result in judged
-        if isinstance(result, JudgeError) or not is_right(entry, result.outcome)
+        if isinstance(result, JudgeError) or not entry.met_by(result.outcome)
     ]
 
 
 def rows_of(name: str, wall: float, judged: list[Judged], busy: Busy) -> list[Row]:
     """The rate of correct verdicts, and the time of their stages."""
     verdicts = [
-        each
-        for entry, each in judged
-        if isinstance(each, Verdict) and is_right(entry, each.outcome)
+        each for entry, each in judged if isinstance(each, Verdict) and entry.met_by(each.outcome)
     ]
     noisy = sum(each.outcome.kind == "too_noisy" for each in verdicts)
     problems = len({entry.problem for entry, _ in judged})

@@ -5,7 +5,7 @@ import time
 from collections import defaultdict
 from typing import Any
 
-from honest import Entry, Fresh, freshened, is_built_only, is_right, kind_of, warm
+from honest import Entry, Fresh, freshened, is_built_only, kind_of, warm
 from resultfile import Results, median_row
 
 from kevin_env.judge import Judgement, Options, Submission
@@ -60,7 +60,7 @@ class Turns:
         print(
             f"{name:16} {seconds:7.2f} s  {judgement.outcome.category:12} {entry.name}", flush=True
         )
-        if self.require(is_right(entry, judgement.outcome), entry.name, judgement):
+        if self.require(entry.met_by(judgement.outcome), entry.name, judgement):
             self.taken[entry.name] = seconds, new
             self.take(name, seconds, judgement)
 

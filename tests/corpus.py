@@ -8,14 +8,14 @@ from kevin_env.judge import JudgePool, Options, Submission
 from kevin_env.outcome import OUTCOME_TYPES, Outcome
 from kevin_env.problem import Problem, load_problem
 from kevin_env.rules import Rules, check_rules
+from kevin_env.score.scoring import at_bound
 
 FOLDER = Path(__file__).parent / "submissions"
 IMPATIENT = 2.0
 """Seconds for a file that is expected to run out of them."""
 Judged = tuple[Outcome, str, set[str]]
 NO_GAIN = 3.0
-"""What a cheat may be faster than the reference at most; honest code of its kind is about as fast.
-"""
+"""The most that a cheat may be paid; honest code of its kind is about as fast as the reference."""
 WORDS = ("correct", "not correct", "no gain", "no reward")
 KINDS = {
     f"{outcome.model_fields['category'].default}/{kind}"
@@ -198,10 +198,11 @@ class Entry:
         return f"{self.path.parent.name}/{self.path.stem}"
 
     def met_by(self, outcome: Outcome) -> bool:
-        """Whether the outcome is what the file must end with. Whether a time is too noisy to tell
-        decides nothing.
+        """Whether the outcome is what the file must end with.
+
+        Gain is what a score pays: of a noisy speedup the lower end.
         """
-        speedup = getattr(outcome, "speedup", None)
+        speedup = getattr(at_bound(outcome), "speedup", None)
         match self.expect:
             case "correct":
                 return outcome.category == "correct"
