@@ -173,7 +173,7 @@ def logged_pool(file: Path, device: str) -> RequestPool:
 
 
 def quick(device: str) -> RequestPool:
-    return LocalPool(QUICK)
+    return LocalPool(pace=QUICK)
 
 
 def stub(seconds: float, device: str) -> RequestPool:
@@ -183,8 +183,10 @@ def stub(seconds: float, device: str) -> RequestPool:
 def overhead(count: int, results: Results) -> None:
     """Time outside the judge, of the same submissions in both pools."""
     with (
-        cluster(1, 1), RayPool(RaySettings(judges=1), quick) as ray_pool, LocalPool(QUICK) as local
-    ):  # fmt: skip
+        cluster(1, 1),
+        RayPool(RaySettings(judges=1), quick) as ray_pool,
+        LocalPool(pace=QUICK) as local,
+    ):
         outside = {"local": list[float](), "ray": list[float]()}
         pools = {"local": local, "ray": ray_pool}
         for pool in pools.values():

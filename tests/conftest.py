@@ -28,7 +28,7 @@ def pool() -> Iterator[LocalPool]:
     """Real judges of this machine's devices, each started when a test first needs it; quick ones
     without a GPU.
     """
-    with LocalPool(None if gpu_present() else QUICK) as judges:
+    with LocalPool(pace=None if gpu_present() else QUICK) as judges:
         yield judges
 
 

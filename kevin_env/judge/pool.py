@@ -41,7 +41,7 @@ class LocalPool(RequestPool):
     """
 
     def __init__(
-        self, pace: Pace | None = None, start: Callable[[str, Pace | None], Remote] = Remote
+        self, *, pace: Pace | None = None, start: Callable[[str, Pace | None], Remote] = Remote
     ) -> None:
         super().__init__()
         self._pace = pace

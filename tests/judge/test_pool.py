@@ -179,7 +179,7 @@ def test_a_fork_server_that_dies_is_replaced(pool: LocalPool) -> None:
 
 def test_a_judge_that_dies_or_hangs_is_replaced_and_what_it_had_is_judged() -> None:
     others = judges()
-    with LocalPool(QUICK, partial(Remote, beat=0.1)) as pool:
+    with LocalPool(pace=QUICK, start=partial(Remote, beat=0.1)) as pool:
         for end in (signal.SIGKILL, signal.SIGSTOP):
             future = pool.submit(SOFTMAX, SLOW, CPU)
             wait_for("kevin-slow")
@@ -192,7 +192,7 @@ def test_a_judge_that_dies_or_hangs_is_replaced_and_what_it_had_is_judged() -> N
 
 
 def test_a_judge_that_does_not_start_in_time_is_the_judges_failure() -> None:
-    late = LocalPool(QUICK, partial(Remote, patience=0.01))
+    late = LocalPool(pace=QUICK, start=partial(Remote, patience=0.01))
     with late as pool, pytest.raises(JudgeError, match=r"did not start within 0\.01 s"):
         pool.device("cpu")
 
@@ -218,7 +218,7 @@ from kevin_env.judge.pool import LocalPool
 from judges import QUICK
 from test_pool import BUSY, CPU, SOFTMAX, WRONG, judged
 if __name__ == "__main__":
-    pool = LocalPool(QUICK)
+    pool = LocalPool(pace=QUICK)
     print(judged(pool, WRONG).outcome.category, flush=True)
     running = pool.submit(SOFTMAX, BUSY, CPU)
     sys.stdin.readline()
@@ -279,7 +279,7 @@ from kevin_env.judge.pool import LocalPool
 from judges import QUICK
 from test_pool import RIGHT, WRONG, judged
 if __name__ == "__main__":
-    pool = LocalPool(QUICK)
+    pool = LocalPool(pace=QUICK)
     print(judged(pool, WRONG).outcome.category, flush=True)
     child = os.fork()
     print(judged(pool, WRONG).outcome.category, flush=True)

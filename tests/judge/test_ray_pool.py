@@ -97,7 +97,7 @@ def judges_of(futures: list[Future[Judgement]]) -> list[str]:
 
 
 def test_a_real_judge_on_another_node(start: Start) -> None:
-    pool = start(lambda device: LocalPool(QUICK), judges=1)
+    pool = start(lambda device: LocalPool(pace=QUICK), judges=1)
     stages: list[Stage] = []
     right = Submission(code=f"{HEAD}        return torch.softmax(x, dim=1)\n")
     options = Options(device="cpu")
