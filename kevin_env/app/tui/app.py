@@ -307,13 +307,17 @@ def _keys(screen: Screen[Any]) -> dict[str, tuple[str, str]]:
     """The keys and the action of each binding, by its description."""
     keys: dict[str, tuple[str, str]] = {}
     own = [base for base in type(screen).__mro__ if issubclass(base, AskScreen)]
-    for base in (*reversed(own), KevinApp):
-        for binding in Binding.make_bindings(vars(base).get("BINDINGS", ())):
-            if words := str(binding.tooltip or binding.description):
-                shown = screen.app.get_key_display(replace(binding, key_display=None))
-                known = keys[words][0] + " " if words in keys else ""
-                action = f"{'app.' * (base is KevinApp)}{binding.action}"
-                keys[words] = known + shown, action
+    every = {
+        binding.key: (base, binding)
+        for base in (*reversed(own), KevinApp)
+        for binding in Binding.make_bindings(vars(base).get("BINDINGS", ()))
+    }
+    for base, binding in every.values():
+        if words := str(binding.tooltip or binding.description):
+            shown = screen.app.get_key_display(replace(binding, key_display=None))
+            known = keys[words][0] + " " if words in keys else ""
+            action = f"{'app.' * (base is KevinApp)}{binding.action}"
+            keys[words] = known + shown, action
     return keys
 
 
