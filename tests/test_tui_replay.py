@@ -225,6 +225,22 @@ def test_lines_that_cannot_be_read_are_listed(tmp_path: Path) -> None:
     assert "t.jsonl line 3" in bad
 
 
+class Unhurried(Library):
+    """Reads few lines at a time."""
+
+    def advance(self, seconds: float) -> bool:
+        return super().advance(0.0)
+
+
+def test_the_title_knows_when_the_file_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "t.jsonl"
+    write(file, STORY)
+    with file.open("a") as more:
+        more.write("not a record\n" * 100)
+    app = ReplayApp(Unhurried(file))
+    screens(app, until("reading"), until("1 trajectory  100 unreadable"))
+
+
 def test_help_knows_every_key(replayed: Callable[..., list[str]]) -> None:
     view, listed = replayed("question_mark", "q q question_mark", size=(120, 120))
     assert "next turn that failed" in view and "all commands" in view

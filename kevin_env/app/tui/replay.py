@@ -280,6 +280,7 @@ class ReplayApp(KevinApp[None]):
         words = f"{words} id:{episode}".strip() if episode else words
         self.listing = Listing().filtered(words)
         self.marked: Row | None = None
+        self._seen = 0.0, 0
         self._list = ListScreen()
 
     def on_load(self) -> None:
@@ -376,7 +377,9 @@ class ReplayApp(KevinApp[None]):
         self.set_timer(_PAUSE if busy else _REDRAW, self._read_on)
 
     def _grow(self) -> None:
-        if self.library.progress < 1 or len(self.listing.rows) != len(self.library.rows):
+        seen = self.library.progress, len(self.library.rows)
+        if seen != self._seen:
+            self._seen = seen
             self.relist(self.listing.grown(self.library.rows))
 
     def _search(self) -> bool:
