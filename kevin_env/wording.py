@@ -155,8 +155,9 @@ def duration(seconds: float) -> str:
 
 
 def ratio(value: float, digits: int = 3) -> str:
-    """A number with that many significant digits, such as `1.50`, `0.000601` and `123`."""
-    return f"{value:#.{digits}g}".rstrip(".") if abs(value) < 1e6 else f"{value:.{digits}g}"
+    """A number with that many significant digits, such as `1.50`, `0.000601` and `1270`."""
+    rounded = f"{value:#.{digits}g}".rstrip(".")
+    return f"{float(rounded):.0f}" if 10**digits <= abs(float(rounded)) < 1e6 else rounded
 
 
 def sentence(text: str) -> str:

@@ -33,7 +33,7 @@ from kevin_env.outcome import (
 )
 from kevin_env.problem import Problem, data_folder
 from kevin_env.roofline import Ceilings, Work, roofline_of
-from kevin_env.wording import elide
+from kevin_env.wording import elide, ratio
 
 COMPUTES = "`forward`, or code that it calls, uses torch.relu, which counts as computing."
 WORDS = {
@@ -387,3 +387,10 @@ def test_the_worked_examples_give_the_right_result(pool: LocalPool, language, de
     )
     assert outcome.category == "correct", outcome
     assert code.strip() in task(language=language, example=True, templates=templates)
+
+
+def test_a_ratio_has_no_exponent_below_a_million() -> None:
+    values = 0.000601, 1.5, 99.99, 999.7, 1269.9, 2.5e6
+    assert [ratio(value) for value in values] == [
+        "0.000601", "1.50", "100", "1000", "1270", "2.50e+06"
+    ]  # fmt: skip
