@@ -14,13 +14,15 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
+import numpy as np
+
 from kevin_env.difficulty import by_difficulty
 from kevin_env.outcome import Correct, Ending, Frozen, Outcome, speedup_of
 from kevin_env.problem import Problem
 from kevin_env.score import at_bound
 from kevin_env.selection import ProblemChoice, find_problems
 
-Result = bool | Outcome | Iterable[Outcome]
+Result = bool | np.bool_ | Outcome | Iterable[Outcome]
 """Success of an episode, the outcomes of its turns, or the outcome that counts."""
 
 
@@ -126,7 +128,7 @@ class Curriculum:
 
         Raises:
             ValueError: if the problem is not in this curriculum.
-            TypeError: if the result is a number.
+            TypeError: if the result is anything else, such as a score.
         """
         id = problem if isinstance(problem, str) else problem.id
         stage = self._stage_of(id)
@@ -192,13 +194,15 @@ class Curriculum:
             self._recent.clear()
 
     def _succeeded(self, result: Result) -> bool:
-        if isinstance(result, bool):
-            return result
-        if isinstance(result, int | float):
+        if isinstance(result, bool | np.bool_):
+            return bool(result)
+        given: Any = result
+        several = isinstance(given, Iterable) and not isinstance(given, Ending)
+        outcomes = list[Any](given) if several else [given]
+        if not all(isinstance(each, Ending) for each in outcomes):
             raise TypeError(
                 f"the result is {result!r}; give True or False, or the outcomes of the turns"
             )
-        outcomes = (result,) if isinstance(result, Ending) else result
         return any(
             isinstance(each, Correct) and (speedup_of(at_bound(each)) or 0.0) >= self.least_speedup
             for each in outcomes

@@ -174,7 +174,10 @@ class Episode:
         Raises:
             EpisodeError: before the start; if no turn is left out, also after the end or while a
                 turn is judged.
+            ValueError: if `turns` is negative.
         """
+        if turns is not None and turns < 0:
+            raise ValueError(f"turns is {turns}; it must be at least 0")
         if self._facts is None or turns is None or turns >= len(self.turns):
             self._require_open()
         other = copy.copy(self)

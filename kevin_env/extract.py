@@ -3,14 +3,14 @@
 import ast
 import itertools
 import re
-import warnings
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from kevin_env.judge.api import Submission
 from kevin_env.outcome import FormatError, Frozen, Printable
-from kevin_env.parsing import defines, nodes_of, texts_of, tree_of
+from kevin_env.parsing import defines, nodes_of, parsed, texts_of
 
 Language = Literal["cuda", "triton", "cpp", "python"]
 
@@ -27,6 +27,8 @@ REASONING_CLOSES = re.compile("|".join(map(re.escape, CLOSING_TAGS)))
 _FENCE = re.compile(r"(?P<indent>[ \t]*)(?P<marks>`{3,}|~{3,})(?P<info>.*)")
 _MODEL_LINE = re.compile(r"^class ModelNew\b", re.MULTILINE)
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|\n")
+_DEEPEST = 8
+"""Blocks within each other; of more, the outer ones are ignored."""
 
 
 _AT_THE_LIMIT = "The reply reached the token limit before a complete code block with ModelNew."
@@ -58,22 +60,23 @@ def extract(reply: str, truncated: bool = False) -> Extracted | FormatError:
     """The last complete code block of a reply that defines `ModelNew`, and the prose around it.
 
     A block whose `forward` is just `...`, as in a reminder of changes, counts only if there is no
-    other. Reasoning in tags such as `<think>` is dropped first, even if the opening tag is missing
-    or the closing tag never comes. A block that does not parse counts if one of its lines starts
-    with `class ModelNew`, so that its error can be reported. A reply that is a Python file without
-    a fence is taken whole.
+    other. A block that does not parse counts if one of its lines starts with `class ModelNew`, so
+    that its error can be reported, and if no fence inside it opens such a block. Reasoning in tags
+    such as `<think>` is dropped first, even if the opening tag is missing or the closing tag never
+    comes. A reply that is a Python file without a fence is taken whole.
 
     Args:
         reply: the model's reply.
         truncated: whether the endpoint reported that a token limit cut the reply off.
     """
-    answer, _, unfinished = split_reasoning(_clean(reply))
+    answer, _, unfinished = split_reasoning(clean(reply))
     lines = answer.split("\n")
     blocks = _code_blocks(lines)
-    models = [block for block in reversed(blocks) if block.closed and _defines_model(block.code)]
-    chosen = next(
-        (block for block in models if not _is_outline(block.code)), models[0] if models else None
-    )
+    chosen = _last_model(blocks)
+    if chosen is None or parsed(chosen.code) is None:
+        nested = _code_blocks(lines, nested=True)
+        if model := _last_model(nested):
+            blocks, chosen = nested, model
     if chosen is not None:
         return Extracted(
             submission=_submission(chosen.code), summary=_summary(lines, blocks, chosen)
@@ -89,23 +92,23 @@ def extract(reply: str, truncated: bool = False) -> Extracted | FormatError:
             kind="no_model",
             message="No code block of the reply defines a top-level class ModelNew.",
         )
-    if _is_python_with_model(answer):
+    if _defines_model(answer) and parsed(answer):
         return Extracted(submission=_submission(answer.strip("\n") + "\n"), summary="")
     return FormatError(kind="no_code", message="The reply has no fenced code block.")
 
 
 def extract_file(code: str) -> Submission | FormatError:
     """A whole file as a submission, even if it does not parse: the rules report the error."""
-    code = _clean(code)
-    tree = _parse(code)
-    if tree is not None and not _has_model(tree):
+    code = clean(code)
+    tree = parsed(code)
+    if tree is not None and not defines(tree, "ModelNew"):
         return FormatError(kind="no_model", message="The file defines no top-level class ModelNew.")
     return _submission(code)
 
 
 def guess_language(code: str) -> Language:
     """Guesses the language from imports, decorators and strings; for display only."""
-    tree = _parse(code)
+    tree = parsed(code)
     if tree is None:
         return "python"
     imported = _imported(tree)
@@ -121,10 +124,18 @@ def guess_language(code: str) -> Language:
     return "cpp" if builds or "ctypes" in imported else "python"
 
 
-def _clean(text: str) -> str:
+def clean(text: str) -> str:
     """Encodable text with plain line ends and no byte order mark."""
     text = text.encode("utf-8", "replace").decode()
     return text.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
+
+
+def fenced(text: str, language: str = "python") -> str:
+    """`text` as a fenced block that it cannot close."""
+    longest = max((len(run) for run in re.findall("`{3,}", text)), default=2)
+    fence = "`" * (longest + 1)
+    end = "" if text.endswith("\n") else "\n"
+    return f"{fence}{language}\n{text}{end}{fence}"
 
 
 def split_reasoning(reply: str) -> tuple[str, str, bool]:
@@ -173,43 +184,49 @@ def _follows_code(reply: str, place: int, code: Sequence[range]) -> bool:
     return bool(before.strip()) and any(place in span for span in code)
 
 
-def _code_blocks(lines: Sequence[str]) -> list[_Block]:
-    """All fenced blocks in order, by CommonMark's rules except that any indentation is allowed."""
+def _last_model(blocks: Sequence[_Block]) -> _Block | None:
+    """The last closed block that defines the model, preferably not just its outline."""
+    models = [block for block in reversed(blocks) if block.closed and _defines_model(block.code)]
+    whole = (block for block in models if not _is_outline(block.code))
+    return next(whole, models[0] if models else None)
+
+
+def _code_blocks(lines: Sequence[str], nested: bool = False) -> list[_Block]:
+    """All fenced blocks by their starts, as in CommonMark except that any indentation is allowed.
+
+    If `nested`, a fence with a language opens a block even inside another one, for models that
+    begin again without closing a block or fence their whole answer; blocks left open do not count.
+    """
     blocks: list[_Block] = []
-    start, indent, marks = -1, "", ""
+    opened: deque[tuple[int, re.Match[str]]] = deque(maxlen=_DEEPEST)
     for number, line in enumerate(lines):
         fence = _FENCE.fullmatch(line)
-        if fence is None:
+        if fence is None or (opened and not fence["marks"].startswith(opened[-1][1]["marks"])):
             continue
-        if start < 0:
-            if "`" not in fence["info"]:
-                start, indent, marks = number, fence["indent"], fence["marks"]
-        elif fence["marks"].startswith(marks) and not fence["info"].strip():
-            blocks.append(
-                _Block(_dedented(lines[start + 1 : number], indent), start, number + 1, closed=True)
-            )
-            start = -1
-    if start >= 0:
-        blocks.append(
-            _Block(_dedented(lines[start + 1 :], indent), start, len(lines), closed=False)
-        )
-    return blocks
+        if opened and not fence["info"].strip():
+            blocks.append(_block(lines, *opened.pop(), number))
+        elif "`" not in fence["info"] and (nested or not opened):
+            opened.append((number, fence))
+    if opened and not nested:
+        blocks.append(_block(lines, *opened[-1], None))
+    return sorted(blocks, key=lambda block: block.start)
 
 
-def _dedented(lines: Sequence[str], indent: str) -> str:
-    return "".join(line.removeprefix(indent) + "\n" for line in lines)
+def _block(lines: Sequence[str], start: int, fence: re.Match[str], end: int | None) -> _Block:
+    code = "".join(line.removeprefix(fence["indent"]) + "\n" for line in lines[start + 1 : end])
+    return _Block(code, start, len(lines) if end is None else end + 1, closed=end is not None)
 
 
 def _defines_model(code: str) -> bool:
     if "ModelNew" not in code:
         return False
-    tree = _parse(code)
-    return _MODEL_LINE.search(code) is not None if tree is None else _has_model(tree)
+    tree = parsed(code)
+    return _MODEL_LINE.search(code) is not None if tree is None else defines(tree, "ModelNew")
 
 
 def _is_outline(code: str) -> bool:
     """Whether the body of the model or of its `forward` is `...`."""
-    tree = _parse(code)
+    tree = parsed(code)
     models = (
         [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "ModelNew"]
         if tree
@@ -231,26 +248,6 @@ def _is_ellipsis(statement: ast.stmt) -> bool:
         and isinstance(statement.value, ast.Constant)
         and statement.value.value is ...
     )
-
-
-def _is_python_with_model(text: str) -> bool:
-    tree = _parse(text) if "ModelNew" in text else None
-    return tree is not None and _has_model(tree)
-
-
-def _has_model(tree: ast.Module) -> bool:
-    return defines(tree, "ModelNew")
-
-
-def _parse(code: str) -> ast.Module | None:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # warnings about escapes in a submission do not concern the user
-            return tree_of(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
 
 
 def _submission(code: str) -> Submission:

@@ -3,16 +3,19 @@
 import ast
 import functools
 import hashlib
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.util import decode_source
 from typing import TypeVar, cast
 
 Node = TypeVar("Node", bound=ast.AST)
 _ATTEMPTS = 10
+UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+"""Errors of parsing a text as Python; ValueError is for a null byte."""
 
 
 def parse(code: str, filename: str = "<unknown>") -> ast.Module:
-    """As `ast.parse`, retried on a spurious SystemError.
+    """As `ast.parse`, without warnings and retried on a spurious SystemError.
 
     Before Python 3.13, all threads share the counter of the tree's depth (python/cpython#106905),
     which raises a SystemError about once in ten thousand calls. Each call resets the counter. A
@@ -21,12 +24,14 @@ def parse(code: str, filename: str = "<unknown>") -> ast.Module:
     Raises:
         SyntaxError, ValueError, RecursionError, MemoryError: as `ast.parse`.
     """
-    for _ in range(_ATTEMPTS):
-        try:
-            return ast.parse(code, filename)
-        except SystemError:
-            continue
-    return ast.parse(code, filename)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # such as those about escapes in a submission
+        for _ in range(_ATTEMPTS):
+            try:
+                return ast.parse(code, filename)
+            except SystemError:
+                continue
+        return ast.parse(code, filename)
 
 
 def marked(code: str, error: SyntaxError) -> str:
@@ -52,6 +57,14 @@ def text_of(source: bytes) -> str:
 def tree_of(code: str) -> ast.Module:
     """As `parse`, cached. The tree must not be changed."""
     return parse(code)
+
+
+def parsed(code: str) -> ast.Module | None:
+    """As `tree_of`; None if the code does not parse."""
+    try:
+        return tree_of(code)
+    except UNREADABLE:
+        return None
 
 
 def nodes_of(tree: ast.Module, kind: type[Node] = ast.AST) -> Sequence[Node]:
@@ -103,7 +116,7 @@ def meaning_of(code: str) -> bytes:
     try:
         kinds, fields = _read_whole(tree_of(code))
         text = repr(([type(node).__name__ for node in kinds[ast.AST]], fields))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except UNREADABLE:
         text = code
     return hashlib.sha256(text.encode(errors="surrogatepass")).digest()
 
@@ -189,17 +202,34 @@ def lacks_forward(tree: ast.Module, name: str) -> bool:
 
 
 def as_submission(source: str) -> str:
-    """A problem's source as a submission: `Model` is renamed to `ModelNew` throughout."""
-    return ast.unparse(_Renamed().visit(parse(source)))
+    """A file with its top-level class `Model` renamed to `ModelNew`, unless it has both.
+
+    Raises:
+        SyntaxError, ValueError, RecursionError, MemoryError: if it does not parse.
+    """
+    tree = tree_of(source)
+    names = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
+    if "ModelNew" in names or "Model" not in names:
+        return source
+    lines = source.encode().split(b"\n")
+    for line, column in sorted(_mentions(tree, lines), reverse=True):
+        text = lines[line - 1]
+        lines[line - 1] = text[:column] + b"ModelNew" + text[column + len(b"Model") :]
+    return b"\n".join(lines).decode()
 
 
-class _Renamed(ast.NodeTransformer):
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
-        if node.name == "Model":
-            node.name = "ModelNew"
-        return self.generic_visit(node)
+def _mentions(tree: ast.Module, lines: list[bytes]) -> Iterator[tuple[int, int]]:
+    """Line and byte column of each `Model` that refers to the class.
 
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        if node.id == "Model":
-            node.id = "ModelNew"
-        return node
+    Python 3.11 misplaces names in f-strings, so each place is checked.
+    """
+    for node in nodes_of(tree):
+        match node:
+            case ast.ClassDef(name="Model") if node in tree.body:
+                column = node.col_offset + len(b"class ")
+            case ast.Name(id="Model") | ast.arg(arg="Model"):
+                column = node.col_offset
+            case _:
+                continue
+        if lines[node.lineno - 1][column:].startswith(b"Model"):
+            yield node.lineno, column

@@ -193,7 +193,7 @@ class Settings(Frozen):
         """Whether this outcome ends the episode early."""
         if self.stop_on is None or not isinstance(outcome, Correct):
             return False
-        speedup = speedup_of(at_bound(outcome, noisy=self.noisy))
+        speedup = speedup_of(at_bound(outcome, self.bound, self.noisy))
         return self.stop_on == "correct" or (speedup is not None and speedup >= self.stop_on)
 
     @model_validator(mode="before")

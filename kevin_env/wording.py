@@ -4,6 +4,7 @@ import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
 
+from kevin_env.extract import fenced
 from kevin_env.judge.api import InputFacts
 from kevin_env.outcome import Difference, Pattern, Span, printable
 from kevin_env.profile import (
@@ -44,9 +45,7 @@ def block(text: str, language: str = "", limit: int | None = BLOCK_LIMIT) -> str
     text = printable(text).strip("\n")
     if limit is not None:
         text = elide(re.sub(f"`{{{LONGEST_FENCE},}}", "`" * LONGEST_FENCE, text), limit)
-    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}{language}\n{text}\n{fence}"
+    return fenced(text, language)
 
 
 def inline(text: str, limit: int = MESSAGE_LIMIT) -> str:

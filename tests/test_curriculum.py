@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from episodes import WRONG, correct
 
@@ -69,6 +70,7 @@ def test_only_the_stages_own_episodes_lead_on() -> None:
         (1.5, [NOISY.model_copy(update={"speedup": 2.0, "speedup_interval": (1.4, 3.0)})], False),
         (1.5, [correct(1.6), WRONG], True),
         (1.5, True, True),
+        (1.5, np.float64(1.9) >= 1.8, True),  # as from the scores of `make_vec`
     ],
 )
 def test_what_counts_as_a_success(least_speedup: float, result, success: bool) -> None:
@@ -79,9 +81,9 @@ def test_what_counts_as_a_success(least_speedup: float, result, success: bool) -
 
 def test_a_score_and_a_stranger_are_refused() -> None:
     plan = make()
-    for score in (0.3, 1):
+    for other in (0.3, 1, np.float64(1.3), "correct", [True]):
         with pytest.raises(TypeError, match="give True or False, or the outcomes of the turns"):
-            plan.record("1a", score)  # pyright: ignore[reportArgumentType]
+            plan.record("1a", other)  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="'9z' is not in this curriculum"):
         plan.record("9z", True)
     assert plan.state.tried == {}

@@ -92,15 +92,16 @@ def noisy(speedup: float, low: float) -> Correct:
 
 
 @pytest.mark.parametrize(
-    ("stop_on", "outcomes", "turns"),
+    ("stop_on", "bound", "outcomes", "turns"),
     [
-        ("correct", [WRONG, Correct(message="Correct.", kind="too_noisy")], 2),
-        (2.0, [correct(1.9), Correct(message="Correct.", kind="too_noisy"), correct(2.0)], 3),
-        (2.0, [noisy(9.0, 1.9), noisy(9.0, 2.1)], 2),
+        ("correct", "median", [WRONG, Correct(message="Correct.", kind="too_noisy")], 2),
+        (2.0, "median", [correct(1.9), Correct(message="", kind="too_noisy"), correct(2.0)], 3),
+        (2.0, "median", [noisy(9.0, 1.9), noisy(9.0, 2.1)], 2),
+        (2.0, "lower", [correct(2.1), correct(2.3)], 2),
     ],
 )
-def test_stop_on_ends_it_early(problem, stop_on, outcomes, turns) -> None:
-    episode = started(problem, outcomes, stop_on=stop_on, max_turns=9)
+def test_stop_on_ends_it_early(problem, stop_on, bound, outcomes, turns) -> None:
+    episode = started(problem, outcomes, stop_on=stop_on, bound=bound, max_turns=9)
     while not episode.done:
         episode.submit(another(len(episode.turns)))
     assert (len(episode.turns), episode.stop_reason) == (turns, "stop_on")
@@ -192,6 +193,8 @@ def test_samples_and_what_they_came_from_are_recorded(problem, tmp_path) -> None
     assert (first.trajectory.sample, first.trajectory.parent) == (3, None)
     first.start()
     first.submit(REPLY)
+    with pytest.raises(ValueError, match="turns is -1"):
+        first.fork(turns=-1)
     second, third = first.fork(sample=4), first.fork()
     assert (second.trajectory.sample, second.trajectory.parent) == (4, first.episode_id)
     assert (third.trajectory.sample, third.trajectory.parent) == (None, first.episode_id)

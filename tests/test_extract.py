@@ -156,6 +156,25 @@ def test_a_fence_within_a_longer_fence_is_code():
     assert _code(_fenced(code, fence="````")) == code
 
 
+@pytest.mark.parametrize(
+    "reply",
+    [
+        f"```markdown\n# Answer\n{_fenced()}```\nDone.",
+        f"```python\nimport torch\n\nNo, again:\n{_fenced()}Done.",
+        f"{_fenced(OTHER)}Better:\n```python\nclass ModelNew:\n\nNo:\n{_fenced()}Done.",
+    ],
+)
+def test_a_fence_with_a_language_opens_a_block_within_one_that_does_not_parse(reply):
+    assert _code(reply) == MODEL and _summary(reply) == "Done."
+
+
+def test_a_docstring_with_a_fenced_example():
+    code = f'"""Use:\n\n```python\nmodel()\n```\n"""\n{MODEL}'
+    assert _code(_fenced(code)) == code
+    broken = _fenced("class ModelNew(:\n")
+    assert _code(f"{_fenced(code)}Better:\n{broken}") == "class ModelNew(:\n"
+
+
 def test_an_indented_fence():
     reply = "1. First\n" + textwrap.indent(_fenced(), "   ") + "2. Then\n"
     assert _code(reply) == MODEL
@@ -220,6 +239,7 @@ def test_the_language(code, language):
         "<think>\n" * 50000 + "</think>",
         _fenced("x = 1 # ModelNew\n") * 3000,
         " " * 200000 + "```",
+        "```python\nclass ModelNew(:\n" * 3000 + "```\n" * 3000,
     ],
 )
 def test_hostile_replies_end_soon(reply):

@@ -44,13 +44,12 @@ def test_a_script_is_played_in_order_and_ends() -> None:
 
 def test_a_person_gives_a_file_or_types(tmp_path: Path) -> None:
     file = tmp_path / "kernel.py"
-    file.write_text("class ModelNew: ...")
+    code = '"""Use:\n```\nmodel()\n```\n"""\nclass ModelNew: x = 1'
+    file.write_text(code)
     screen = io.StringIO()
     person = HumanPolicy(io.StringIO(f"missing.py\n{file}\n```python\nx\n```\n.\n"), screen)
-    assert (
-        person.reply([Message(role="user", content="Go\x1b[2J.")]).content
-        == "```python\nclass ModelNew: ...\n```\n"
-    )
+    found = extract(person.reply([Message(role="user", content="Go\x1b[2J.")]).content)
+    assert isinstance(found, Extracted) and found.submission.code == f"{code}\n"
     assert person.reply(CHAT).content == "```python\nx\n```\n"
     assert "missing.py" in screen.getvalue()
     assert "\x1b" not in screen.getvalue()
@@ -64,8 +63,8 @@ def test_a_person_may_use_an_editor(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     editor.chmod(0o755)
     monkeypatch.setenv("VISUAL", str(editor))
     person = HumanPolicy(io.StringIO("edit\nedit\n"), io.StringIO())
-    assert person.reply(CHAT).content == "```python\nx = 1\n\n```\n"
-    assert person.reply(CHAT).content == "```python\nx = 1\nx = 1\n\n```\n"
+    assert person.reply(CHAT).content == "```python\nx = 1\n```"
+    assert person.reply(CHAT).content == "```python\nx = 1\nx = 1\n```"
 
 
 @pytest.mark.parametrize(

@@ -191,7 +191,7 @@ def test_an_html_page_is_told_by_its_title(listener: Any) -> None:
     [
         (b"{", "cannot be used"),
         (b"[]", "a chat completion"),
-        (b'{"choices": null}', "without a finish_reason"),
+        (b'{"choices": null}', "finish_reason is None"),
         (
             b'{"choices": [{"finish_reason": "stop", "message": "hi"}]}',
             r"a chat completion .choices\.0\.message",
@@ -213,12 +213,13 @@ def test_wrong_json_is_told(raw: bytes, said: str) -> None:
 
 @pytest.mark.parametrize(
     "answer",
-    [Answer([delta(content="half")], cut=True), Answer([delta(content="half")])],
-    ids=["connection cut", "no finish reason"],
+    [Answer([delta(content="half")], cut=True)]
+    + [Answer([delta(finish, content="half")]) for finish in (None, "error", "abort")],
+    ids=["connection cut", "no finish reason", "error", "abort"],
 )
 def test_half_a_stream_is_no_reply(answer: Answer) -> None:
     with failing(answer, listener=ignore) as (error, stub):
-        assert "broke" in str(error) or "not whole" in str(error)
+        assert "broke" in str(error) or "incomplete answer: finish_reason is" in str(error)
     assert len(stub.requests) == 1
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from kevin_env.app.errors import BadInput
+from kevin_env.extract import fenced
 from kevin_env.judge.api import Submission
 from kevin_env.outcome import CompileError, Correct, Incorrect, Outcome, RuntimeFailure
 from kevin_env.record import ProblemRef, Trajectory, Turn
@@ -172,7 +173,7 @@ def _episode(sample: Sample, outcome: Outcome) -> Trajectory:
     turn = Turn(
         turn=1,
         messages=(),
-        reply=f"```python\n{code}\n```",
+        reply=fenced(code),
         submission=Submission(code=code),
         outcome=outcome,
         score=score,

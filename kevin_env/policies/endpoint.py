@@ -16,6 +16,8 @@ from kevin_env.record import Reply, Usage
 
 FILTERED = frozenset({"content_filter", "refusal"})
 """Finish reasons of an answer that a filter or the model stopped."""
+FAILED = frozenset({"error", "abort"})
+"""Finish reasons of an answer that broke off: OpenRouter; vLLM and SGLang."""
 
 _LONGEST_ERROR = 1000
 _LONGEST_PAUSE = 60.0

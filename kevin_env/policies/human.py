@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
+from kevin_env.extract import fenced
 from kevin_env.outcome import printable
 from kevin_env.policies.base import OnText, Quit
 from kevin_env.record import Message, Reply
@@ -60,9 +61,9 @@ class HumanPolicy:
         word = first.strip()
         if word == "edit":
             self._draft = edited(self._draft)
-            return _fenced(self._draft)
+            return fenced(self._draft)
         if word.endswith(".py"):
-            return _fenced(Path(word).expanduser().read_text(encoding="utf-8"))
+            return fenced(Path(word).expanduser().read_text(encoding="utf-8"))
         lines = [first]
         while (line := self._source.readline()) and line.strip() != ".":
             lines.append(line)
@@ -71,10 +72,6 @@ class HumanPolicy:
     def _show(self, text: str) -> None:
         self._screen.write(text)
         self._screen.flush()
-
-
-def _fenced(code: str) -> str:
-    return f"```python\n{code}\n```\n"
 
 
 def edited(draft: str) -> str:

@@ -13,6 +13,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from kevin_env.policies.base import Listener, OnText, PolicyError, Refused
 from kevin_env.policies.endpoint import (
+    FAILED,
     FILTERED,
     Answer,
     Endpoint,
@@ -221,9 +222,9 @@ class OpenAIPolicy:
             raise endpoint.error(
                 f"{endpoint.host} gave no answer at this address; check --base-url"
             )
-        if answer.finish is None and not answer.full:
+        if (answer.finish is None or answer.finish in FAILED) and not answer.full:
             raise endpoint.error(
-                f"{endpoint.host} ended its answer without a finish_reason: it is not whole"
+                f"{endpoint.host} sent an incomplete answer: finish_reason is {answer.finish}"
             )
 
 

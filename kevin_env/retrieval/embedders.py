@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from kevin_env.parsing import parse
-from kevin_env.retrieval.operations import UNREADABLE, RetrievalError
+from kevin_env.parsing import UNREADABLE, parse
+from kevin_env.retrieval.operations import RetrievalError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

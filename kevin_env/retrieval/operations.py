@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Literal
 
 from kevin_env.outcome import Frozen
-from kevin_env.parsing import parse
+from kevin_env.parsing import UNREADABLE, parse
 
 SYNONYMS = {
     "mm": "matmul", "bmm": "matmul", "addmm": "linear", "baddbmm": "linear", "multiply": "mul",
@@ -87,9 +87,6 @@ class Pair(Frozen):
         """The kernel's language, as in a fence."""
         return "cpp" if self.origin == "archive" else "python"
 
-
-UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
-"""Errors of parsing a text as Python; ValueError is for a null byte."""
 
 Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -10,7 +10,6 @@ of a tensor or which branch runs, is decided by what torch dispatches when the s
 """
 
 import ast
-import warnings
 
 from kevin_env.outcome import CompileError, FormatError, RulesViolation
 from kevin_env.parsing import defines, lacks_forward, marked, nodes_of, tree_of, walk
@@ -35,9 +34,7 @@ def check_rules(
             operations on tensors that may be small are not reported.
     """
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an invalid escape in the submission
-            tree = tree_of(code)
+        tree = tree_of(code)
         if not defines(tree, "ModelNew"):
             message = "The code defines no class ModelNew at its top level."
             return FormatError(kind="no_model", message=message)

@@ -379,7 +379,7 @@ def test_solutions_play_one_a_turn_and_the_last_again(monkeypatch: pytest.Monkey
     def codes(config, played):
         policy = make_player(config, [problem])(problem, 0, played)
         replies = [policy.reply([]).content for _ in range(4 - played)]
-        return [each.removeprefix("```python\n").removesuffix("\n```\n") for each in replies]
+        return [each.removeprefix("```python\n").removesuffix("```") for each in replies]
 
     assert codes(config, 0) == [cuda, triton, triton, triton]
     assert codes(config, 1) == [triton] * 3
@@ -406,9 +406,9 @@ def test_scripts_lie_in_folders(tmp_path: Path) -> None:
     player = make_player(config, [problem])
     assert [player(problem, sample, 0).reply([]).content for sample in (0, 1)] == [
         "first",
-        "```python\nsecond\n```\n",
+        "```python\nsecond\n```",
     ]
-    assert player(problem, 0, 1).reply([]).content == "```python\nthird\n```\n"
+    assert player(problem, 0, 1).reply([]).content == "```python\nthird\n```"
 
 
 def test_each_sample_of_a_seeded_model_has_its_own_seed() -> None:

@@ -53,7 +53,7 @@ def test_a_file_needs_no_fence_and_its_model_may_be_called_model() -> None:
     assert [len(line) for line in code.split("\n")[:6]] == [
         len(line) for line in KERNRL.split("\n")[:6]
     ]
-    assert code.count("\n") == KERNRL.count("\n") + 1
+    assert code.count("\n") == KERNRL.count("\n")
 
 
 def test_an_inner_class_and_another_name_stay() -> None:

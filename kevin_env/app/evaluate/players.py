@@ -12,6 +12,7 @@ from kevin_env.app.evaluate.config import (
     Solutions,
     Transformers,
 )
+from kevin_env.extract import fenced
 from kevin_env.judge.api import gpu_present
 from kevin_env.policies.base import Policy, ScriptedPolicy, for_sample
 from kevin_env.policies.openai import public_url
@@ -88,7 +89,7 @@ def _reply_file(folder: Path, sample: int, turn: int) -> Path:
 
 def _reply(path: Path) -> str:
     text = path.read_text(encoding="utf-8")
-    return f"```python\n{text}\n```\n" if path.suffix == ".py" else text
+    return fenced(text) if path.suffix == ".py" else text
 
 
 def _solutions(problems: Sequence[Problem], languages: Sequence[str], turns: int) -> Player:

@@ -5,8 +5,6 @@ import asyncio
 import math
 import random
 import re
-import warnings
-from collections.abc import Iterator
 from concurrent.futures import Future
 from importlib import metadata, resources
 from typing import Any
@@ -18,12 +16,13 @@ from openenv.core.env_server.types import Action, EnvironmentMetadata, Observati
 from openenv.core.utils import run_async_safely
 
 from kevin_env.episode import Episode, EpisodeError
+from kevin_env.extract import clean, fenced
 from kevin_env.integrations.openenv.models import KernelAction, KernelObservation, KernelState
 from kevin_env.integrations.openenv.server.sessions import LEFT, ServerLimits
 from kevin_env.integrations.openenv.server.tasks import ResetRequest, Tasks
 from kevin_env.judge.api import DeviceInfo, JudgePool
 from kevin_env.outcome import CompileError, Incorrect, Outcome, speedup_of
-from kevin_env.parsing import parse
+from kevin_env.parsing import as_submission, parsed
 from kevin_env.record import Turn
 from kevin_env.score import Score, WeightedSum, discounted_returns, resolve_score
 from kevin_env.settings import Settings
@@ -343,56 +342,11 @@ def as_reply(text: str) -> str:
     A file that does not parse counts if one of its lines begins such a class, so that its error is
     reported. Other text is unchanged.
     """
-    code = text.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
-    tree = _parse(code)
-    if tree is not None:
+    code = clean(text)
+    if (tree := parsed(code)) is not None:
         is_file = any(isinstance(node, ast.ClassDef) for node in tree.body)
-        return _fenced(_renamed(code, tree)) if is_file else text
+        return fenced(as_submission(code)) if is_file else text
     if _REPLY.search(code):
         return text
     code = code if _MODEL_NEW.search(code) else _MODEL.sub("class ModelNew", code)
-    return _fenced(code) if _MODEL_NEW.search(code) else text
-
-
-def _renamed(code: str, tree: ast.Module) -> str:
-    """The code with its top-level class `Model` renamed to `ModelNew`, unless that exists."""
-    names = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
-    if "ModelNew" in names or "Model" not in names:
-        return code
-    lines = code.encode().split(b"\n")
-    for line, column in sorted(_mentions(tree, lines), reverse=True):
-        text = lines[line - 1]
-        lines[line - 1] = text[:column] + b"ModelNew" + text[column + len(b"Model") :]
-    return b"\n".join(lines).decode()
-
-
-def _mentions(tree: ast.Module, lines: list[bytes]) -> Iterator[tuple[int, int]]:
-    """Line and byte column of each `Model` that refers to the class.
-
-    Python 3.11 misplaces names in f-strings, so each place is checked.
-    """
-    for node in ast.walk(tree):
-        match node:
-            case ast.ClassDef(name="Model") if node in tree.body:
-                column = node.col_offset + len(b"class ")
-            case ast.Name(id="Model") | ast.arg(arg="Model"):
-                column = node.col_offset
-            case _:
-                continue
-        if lines[node.lineno - 1][column:].startswith(b"Model"):
-            yield node.lineno, column
-
-
-def _fenced(code: str) -> str:
-    longest = max((len(run) for run in re.findall(r"`+", code)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}python\n{code}\n{fence}\n"
-
-
-def _parse(code: str) -> ast.Module | None:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # such as those about escapes in a submission
-            return parse(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
+    return fenced(code) if _MODEL_NEW.search(code) else text
