@@ -18,7 +18,8 @@ from kevin_env.rules import check_rules
 FOLDER = data_folder("problems") / "solutions"
 FILES = sorted(FOLDER.glob("*.*"))
 LANGUAGES = ("cpp", "cuda", "triton")
-ON_CPU, ON_GPU = (Options(device=device, rules="kernel") for device in ("cpu", "cuda"))
+ON_CPU = Options(device="cpu", rules="kernel", call_timeout=60.0)  # Triton's interpreter is slow
+ON_GPU = Options(device="cuda", rules="kernel")
 QUICK = {
     "L1_47_Sum_reduction_over_a_dimension", "L1_95_CrossEntropyLoss", "L3_107_CrossEntropyWithGradient",
     "L3_108_FusedAdamW", "L9_2_Reduction_Sum",
