@@ -197,8 +197,8 @@ class Curriculum:
         if isinstance(result, bool | np.bool_):
             return bool(result)
         given: Any = result
-        several = isinstance(given, Iterable) and not isinstance(given, Ending)
-        outcomes = list[Any](given) if several else [given]
+        one = isinstance(given, Ending) or not hasattr(given, "__iter__")
+        outcomes: list[Any] = [given] if one else list(given)
         if not all(isinstance(each, Ending) for each in outcomes):
             raise TypeError(
                 f"the result is {result!r}; give True or False, or the outcomes of the turns"
