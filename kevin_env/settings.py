@@ -146,6 +146,8 @@ class Settings(Frozen):
     """Profile of a correct kernel for the feedback: time per kernel, or also Nsight Compute."""
     sanitize: bool = False
     """Run compute-sanitizer on illegal accesses and on outputs that change between calls."""
+    require_sandbox: bool = False
+    """Refuse to run if a protection of the sandbox is missing."""
     stop_on: Literal["correct"] | Annotated[float, Field(gt=0)] | None = Field(
         default=None, examples=["correct", "SPEEDUP"]
     )
@@ -183,6 +185,7 @@ class Settings(Frozen):
             profile=self.profile,
             secret=secret,
             sanitize=self.sanitize,
+            require_sandbox=self.require_sandbox,
             call_timeout=self.call_timeout,
             build_timeout=self.build_timeout,
             precision=self.precision,

@@ -92,7 +92,7 @@ def rows(files: list[Path], folder: Path, answers: Any, **more: Any) -> list[dic
     settings = Settings.of({name: value for name, value in more.items() if name != "turn"})
     with closing(ScriptedPool(answers)) as pool:
         requests = read_requests(
-            files, str(folder / "7_Double.py"), more.get("turn", (None, "")), settings, False
+            files, str(folder / "7_Double.py"), more.get("turn", (None, "")), settings
         )
         return [result.row() for result in judge(requests, pool)]
 
@@ -459,7 +459,7 @@ def test_the_inputs_of_a_recorded_turn_are_as_they_were(tmp_path: Path) -> None:
         episode.start()
         episode.submit(REPLY)
         assert [options.inputs for _, _, options in pool.submissions] == ["shipped"]
-    [request] = read_requests([file], None, (1, ""), Settings(), False)
+    [request] = read_requests([file], None, (1, ""), Settings())
     assert request.options.inputs == "shipped"
 
 
@@ -474,7 +474,7 @@ def test_a_recorded_turn_is_judged_again_on_the_same_inputs(tmp_path: Path) -> N
     for number, turn in enumerate(episode.turns, start=1):
         with closing(ScriptedPool([turn.outcome])) as pool:
             requests = read_requests(
-                [file], None, (number, episode.episode_id[:6]), Settings(), True
+                [file], None, (number, episode.episode_id[:6]), Settings(require_sandbox=True)
             )
             [result] = judge(requests, pool)
         row = result.row()
@@ -492,9 +492,9 @@ def test_a_recorded_turn_is_judged_again_on_the_same_inputs(tmp_path: Path) -> N
             )
             assert options.require_sandbox
     with pytest.raises(BadInput, match="3 turns"):
-        read_requests([file], None, (4, ""), Settings(), False)
+        read_requests([file], None, (4, ""), Settings())
     with pytest.raises(BadInput, match="no such episode"):
-        read_requests([file], None, (1, "zz"), Settings(), False)
+        read_requests([file], None, (1, "zz"), Settings())
 
 
 @pytest.mark.parametrize("bound", ["median", "lower"])
@@ -514,7 +514,7 @@ def test_a_recorded_turn_is_scored_again_with_all_that_it_has(tmp_path: Path, bo
             episode.submit(reply)
     for number, turn in enumerate(episode.turns, start=1):
         with closing(ScriptedPool([turn.outcome])) as pool:
-            [result] = judge(read_requests([file], None, (number, ""), Settings(), False), pool)
+            [result] = judge(read_requests([file], None, (number, ""), Settings()), pool)
         assert result.row()["score"] == turn.score
 
 
@@ -532,7 +532,7 @@ def test_a_problem_that_has_changed_must_be_asked_for(tmp_path: Path) -> None:
     assert "--problem" in err
 
     def asked(name: Path) -> Problem:
-        [request] = read_requests([file], str(name), (1, ""), Settings(), False)
+        [request] = read_requests([file], str(name), (1, ""), Settings())
         return request.problem
 
     assert asked(path).source == path.read_text()
@@ -545,7 +545,7 @@ def test_a_problem_that_has_changed_must_be_asked_for(tmp_path: Path) -> None:
         asked(other)
     path.unlink()
     with pytest.raises(BadInput, match="its ID and path are gone"):
-        read_requests([file], None, (1, ""), Settings(), False)
+        read_requests([file], None, (1, ""), Settings())
 
 
 def test_several_episodes_must_be_told_apart(tmp_path: Path) -> None:
@@ -560,9 +560,9 @@ def test_several_episodes_must_be_told_apart(tmp_path: Path) -> None:
             episode.submit("no code")
             ids.append(episode.episode_id)
     with pytest.raises(BadInput, match="--episode") as caught:
-        read_requests([file], None, (1, ""), Settings(), False)
+        read_requests([file], None, (1, ""), Settings())
     assert all(id[:8] in str(caught.value) for id in ids)
-    [request] = read_requests([file], None, (1, ids[1][:8]), Settings(), False)
+    [request] = read_requests([file], None, (1, ids[1][:8]), Settings())
     assert request.file == str(file)
 
 
@@ -575,9 +575,7 @@ def test_a_verdict_is_printed_for_a_person(tmp_path: Path) -> None:
     )
     files = submissions(tmp_path, a=KERNEL, b=KERNEL, c=KERNEL)
     with closing(ScriptedPool([correct(2.0), wrong, JudgeError("gone")])) as pool:
-        requests = read_requests(
-            files, str(tmp_path / "7_Double.py"), (None, ""), Settings(), False
-        )
+        requests = read_requests(files, str(tmp_path / "7_Double.py"), (None, ""), Settings())
         results = list(judge(requests, pool))
     for result in results:
         print_result(console, result)
@@ -603,9 +601,7 @@ def test_on_a_terminal_a_judgement_shows_progress_and_ends_in_a_panel(tmp_path: 
         return wrong
 
     with closing(ScriptedPool(answer)) as pool:
-        requests = read_requests(
-            files, str(tmp_path / "7_Double.py"), (None, ""), Settings(), False
-        )
+        requests = read_requests(files, str(tmp_path / "7_Double.py"), (None, ""), Settings())
         for result in judge(requests, pool, console):
             print_result(console, result)
     shown = page.getvalue()
@@ -628,7 +624,7 @@ def test_a_verdict_names_its_baseline_and_shows_what_was_printed(tmp_path: Path)
     files = submissions(tmp_path, a=KERNEL)
     with closing(ScriptedPool([told])) as pool:
         settings = Settings(baseline="compile")
-        requests = read_requests(files, str(tmp_path / "7_Double.py"), (None, ""), settings, False)
+        requests = read_requests(files, str(tmp_path / "7_Double.py"), (None, ""), settings)
         for result in judge(requests, pool):
             print_result(Console(file=page, width=300), result)
     shown = page.getvalue()

@@ -216,6 +216,7 @@ def test_every_keyword_reaches_the_episode() -> None:
         "hints": True, "examples": "zero", "index": "somewhere", "baseline": "compile",
         "inputs": "shipped", "noisy": "retry", "call_timeout": 7.5, "build_timeout": 90.0,
         "precision": 0.005, "profile": "ncu", "sanitize": True, "stop_on": 1.5,
+        "require_sandbox": True,
     }  # fmt: skip
     env = make([WRONG], **keywords)
     env.reset()
@@ -226,6 +227,7 @@ def test_every_keyword_reaches_the_episode() -> None:
     options = env.episode.pool.submissions[0][2]
     passed_on = (
         "device", "baseline", "inputs", "precision", "rules", "glue", "profile", "sanitize",
+        "require_sandbox",
     )  # fmt: skip
     passed_on += ("call_timeout", "build_timeout")
     assert all(getattr(options, name) == keywords[name] for name in passed_on)

@@ -168,7 +168,6 @@ def read_requests(
     problem: str | None,
     turn: tuple[int | None, str],
     settings: Settings,
-    require_sandbox: bool,
 ) -> list[Request]:
     """Requests from files: `.py` submissions and `.jsonl` trajectories.
 
@@ -179,13 +178,12 @@ def read_requests(
         turn: for trajectories, the turn, from 1, and a prefix of the episode id (empty if there is
             only one).
         settings: of the judgements; a record's own take precedence for the names in `RECORDED`.
-        require_sandbox: whether to fail if a protection is missing.
 
     Raises:
         BadInput: if a file is unreadable or of neither kind, or an argument is missing.
         ProblemError: if the problem is unknown.
     """
-    options = options_of(settings, require_sandbox)
+    options = settings.options()
     answered = load_problem(problem) if problem else None
     requests: list[Request] = []
     for file in files:
@@ -200,11 +198,6 @@ def read_requests(
         else:
             requests.append(Request(str(file), answered, _read(file), options, settings))
     return requests
-
-
-def options_of(settings: Settings, require_sandbox: bool) -> Options:
-    """How a judge judges by these settings."""
-    return settings.options().model_copy(update={"require_sandbox": require_sandbox})
 
 
 def exit_code(results: Sequence[Judged | Failed], fail_on_wrong: bool) -> int:

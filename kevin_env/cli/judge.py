@@ -9,7 +9,6 @@ import typer
 from kevin_env.cli.options import (
     JUDGE,
     Given,
-    RequireSandbox,
     positive,
     print_json,
     settings_options,
@@ -61,7 +60,6 @@ def judge(
     out: Out = None,
     timeout: Timeout = None,
     fail_on_wrong: FailOnWrong = False,
-    require_sandbox: RequireSandbox = False,
     as_json: AsJson = False,
 ) -> None:
     """Compile, run, check and time submissions.
@@ -78,7 +76,7 @@ def judge(
     default = {"rules": "open"} if kernelbench_run else {}
     limits = {"build_timeout": timeout, "call_timeout": timeout} if timeout else {}
     chosen = read_settings(**{**default, **limits, **settings})
-    how = _How(chosen, require_sandbox, fail_on_wrong, as_json)
+    how = _How(chosen, fail_on_wrong, as_json)
     if kernelbench_run is None:
         if out is not None:
             raise BadInput("--out is for --kernelbench-run")
@@ -97,7 +95,6 @@ class _How:
     """What judging files and judging a run have in common."""
 
     settings: "Settings"
-    require_sandbox: bool
     fail_on_wrong: bool
     as_json: bool
 
@@ -109,7 +106,7 @@ class _How:
 
         if not files:
             raise BadInput("give files to judge, or --kernelbench-run FOLDER")
-        requests = read_requests(files, problem, turn, self.settings, self.require_sandbox)
+        requests = read_requests(files, problem, turn, self.settings)
         console, results = make_console(), []
         with open_pool(self.settings.device) as pool:
             for result in judge(requests, pool, make_console(stream="stderr")):
@@ -123,17 +120,15 @@ class _How:
     def run(self, folder: Path, out: Path) -> None:
         from kevin_env.app.arguments import open_pool
         from kevin_env.app.errors import JUDGE_FAILED, NOT_CORRECT
-        from kevin_env.app.judging import options_of
         from kevin_env.app.rejudge.comparison import Report
         from kevin_env.app.rejudge.run import Terms, read_run, rejudge
         from kevin_env.app.screen import make_console, show
 
         errors = make_console(stream="stderr")
         kernels = read_run(folder, errors)
-        options = options_of(self.settings, self.require_sandbox)
         with open_pool(self.settings.device) as pool:
             terms = Terms.of(self.settings, pool.device(self.settings.device).name)
-            kernels = rejudge(kernels, out, pool, options, terms, errors)
+            kernels = rejudge(kernels, out, pool, self.settings.options(), terms, errors)
         report = Report(folder.resolve().name, terms, kernels)
         if self.as_json:
             print_json(report.row())

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from kevin_env.cli.options import Given, RequireSandbox, settings_options
+from kevin_env.cli.options import Given, settings_options
 
 Host = Annotated[
     str, typer.Option(help="Address to listen on; others than this machine need a token.")
@@ -16,13 +16,12 @@ AtOnce = Annotated[
 ]
 
 
-@settings_options(("device",))
+@settings_options(("device", "require_sandbox"))
 def judge_server(
     settings: Given,
     host: Host = "127.0.0.1",
     port: Port = 8001,
     at_once: AtOnce = 64,
-    require_sandbox: RequireSandbox = False,
 ) -> None:
     """Judge submissions for other machines.
 
@@ -40,7 +39,7 @@ def judge_server(
         from kevin_env.integrations import judge_server as served
     except ImportError as error:
         raise BadInput(f"{error}: pip install 'kevin-env[openenv]'") from error
-    device, token = read_settings(**settings).device, os.environ.get(TOKEN, "")
+    chosen, token = read_settings(**settings), os.environ.get(TOKEN, "")
     try:
         served.require_token_for(host, token)
         sock = served.listen(host, port)
@@ -49,8 +48,8 @@ def judge_server(
     except OSError as error:
         raise BadInput(f"cannot listen on {host} port {port}: {error.strerror or error}") from error
     with sock, LocalPool() as pool:
-        info = pool.device(device)
-        requests = served.Requests(pool, device, at_once, require_sandbox)
+        info = pool.device(chosen.device)
+        requests = served.Requests(pool, chosen.device, at_once, chosen.require_sandbox)
         app = served.make_app(requests, token, ("*",) if token else served.LOOPBACK)
         address = f"http://{host}:{sock.getsockname()[1]}"
         typer.echo(f"judging on {info.name} at {address}; Ctrl-C stops it", err=True)

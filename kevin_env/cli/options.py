@@ -19,12 +19,6 @@ TRAJECTORIES = Path("trajectories.jsonl")
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Plain = Annotated[bool, typer.Option("--plain", help="Print without colors or live display.")]
-RequireSandbox = Annotated[
-    bool,
-    typer.Option(
-        "--require-sandbox", help="Refuse to run if a protection of the sandbox is missing."
-    ),
-]
 Override = Annotated[
     list[str] | None,
     typer.Option(
@@ -44,7 +38,7 @@ PANELS = {
     "Score": ("score", "bound", "pay_repeats", "noisy"),
     "Judge": (
         *("device", "rules", "glue", "baseline", "inputs", "call_timeout", "build_timeout"),
-        *("precision", "profile", "sanitize"),
+        *("precision", "profile", "sanitize", "require_sandbox"),
     ),
 }
 """All settings, by the group of options that shows them."""

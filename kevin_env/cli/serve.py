@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from kevin_env.cli.options import EPISODE, Given, Override, RequireSandbox, settings_options
+from kevin_env.cli.options import EPISODE, Given, Override, settings_options
 
 
 def _of_server(help: str, **more: Any) -> Any:
@@ -27,7 +27,6 @@ def serve(
     settings: Given,
     problem: Problems = None,
     override: Override = None,
-    require_sandbox: RequireSandbox = False,
     host: Host = "127.0.0.1",
     port: Port = 8000,
     sessions: Sessions = 32,
@@ -45,6 +44,7 @@ def serve(
     from kevin_env.selection import find_problems
 
     try:
+        from kevin_env.integrations.judge_server import listen
         from kevin_env.integrations.openenv.server import app as openenv
         from kevin_env.integrations.openenv.server.sessions import ServerLimits
     except ImportError as error:
@@ -57,14 +57,13 @@ def serve(
         limits = ServerLimits(
             sessions=sessions, step_timeout=step_timeout, idle_timeout=idle_timeout
         )
-        sock = openenv.listen(host, port)
+        sock = listen(host, port)
     except OSError as error:
         raise BadInput(f"cannot listen on {host} port {port}: {error.strerror or error}") from error
     except ValueError as error:
         raise BadInput("give --step-timeout and --idle-timeout in seconds") from error
     with sock, open_pool(chosen.device) as pool:
-        judges = openenv.RequireSandbox(pool) if require_sandbox else pool
-        served = openenv.make_app(judges, chosen, problems=problems, limits=limits)
+        served = openenv.make_app(pool, chosen, problems=problems, limits=limits)
         server = openenv.make_server(served, limits, before_stop=pool.close)
         typer.echo(f"serving on http://{host}:{sock.getsockname()[1]}; Ctrl-C stops it", err=True)
         server.run(sockets=[sock])

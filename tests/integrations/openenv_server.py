@@ -11,7 +11,8 @@ from typing import Any
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
-from kevin_env.integrations.openenv.server.app import listen, make_app, make_server
+from kevin_env.integrations.judge_server import listen
+from kevin_env.integrations.openenv.server.app import make_app, make_server
 from kevin_env.integrations.openenv.server.sessions import ServerLimits
 from kevin_env.judge import Judgement, Options, ScriptedPool, Submission
 from kevin_env.judge.api import JudgePool, OnStage

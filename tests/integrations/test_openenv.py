@@ -7,7 +7,6 @@ import random
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -317,21 +316,6 @@ def test_a_step_that_takes_too_long_has_not_happened() -> None:
         free.set()
         assert env.step(KernelAction(code=REPLY)).observation.turn == 1
         assert len(pool.submissions) == 2
-
-
-def test_a_pool_can_be_made_to_require_the_sandbox() -> None:
-    from kevin_env.integrations.openenv.server.app import RequireSandbox
-    from kevin_env.judge.api import Options, Submission
-    from kevin_env.problem import load_problem
-
-    problem = load_problem("L1_23_Softmax")
-    with closing(ScriptedPool([correct(1.0)])) as pool:
-        strict = RequireSandbox(pool)
-        judged: Future[Any] = strict.submit(problem, Submission(code=KERNEL), Options())
-        assert judged.result().outcome == correct(1.0)
-        assert strict.describe(problem, Options()).result().device == pool.device
-        strict.close()
-        assert pool.submissions[0][2].require_sandbox and not pool.closed
 
 
 def test_the_web_interface_works(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,6 @@ import functools
 import logging
 import socket
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from typing import Any
 
 import uvicorn
@@ -26,15 +25,7 @@ from kevin_env.integrations.openenv.server.sessions import (
     SocketMiddleware,
 )
 from kevin_env.integrations.openenv.server.tasks import Tasks
-from kevin_env.judge.api import (
-    Facts,
-    JudgeError,
-    Judgement,
-    JudgePool,
-    OnStage,
-    Options,
-    Submission,
-)
+from kevin_env.judge.api import JudgeError, JudgePool
 from kevin_env.problem import Problem, list_problems
 from kevin_env.selection import our_sides
 from kevin_env.settings import Settings
@@ -80,36 +71,6 @@ def make_app(
     return app
 
 
-class RequireSandbox:
-    """A pool that raises `JudgeError` if a protection of the sandbox is missing.
-
-    Args:
-        pool: the judges; the caller closes them.
-    """
-
-    def __init__(self, pool: JudgePool) -> None:
-        self._pool = pool
-
-    def describe(self, problem: Problem, options: Options) -> Future[Facts]:
-        """See `Describer.describe`."""
-        return self._pool.describe(problem, options)
-
-    def submit(
-        self,
-        problem: Problem,
-        submission: Submission,
-        options: Options,
-        on_stage: OnStage | None = None,
-    ) -> Future[Judgement]:
-        """See `JudgePool.submit`."""
-        return self._pool.submit(
-            problem, submission, options.model_copy(update={"require_sandbox": True}), on_stage
-        )
-
-    def close(self) -> None:
-        """Does not close the pool."""
-
-
 def make_server(
     app: Any, limits: ServerLimits | None = None, before_stop: Callable[[], None] | None = None
 ) -> uvicorn.Server:
@@ -142,16 +103,6 @@ class _Server(uvicorn.Server):
         if self._before_stop is not None:
             await asyncio.to_thread(self._before_stop)
         await super().shutdown(sockets)
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """A listening socket; port 0 is any free port.
-
-    Raises:
-        OSError: if the address is in use, or not one of this machine.
-    """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    return socket.create_server((host, port), family=family, backlog=1024)
 
 
 def _refuse(_: Request, error: Exception) -> JSONResponse:
