@@ -153,6 +153,12 @@ def best_turn(turns: Sequence[Turn]) -> Turn | None:
     return max(timed, key=lambda turn: turn.paid_speedup or 0.0, default=None)
 
 
+def best_speedup(turns: Sequence[Turn]) -> float:
+    """The largest paid speedup; 0 if none was timed."""
+    best = best_turn(turns)
+    return best.paid_speedup or 0.0 if best else 0.0
+
+
 class ProblemRef(Frozen):
     """The problem of an episode; the hash identifies its version."""
 

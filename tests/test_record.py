@@ -16,7 +16,7 @@ from episodes import REPLY, SOURCE, WRONG, correct
 from kevin_env.judge.api import Seconds, Submission
 from kevin_env.outcome import Outcome
 from kevin_env.problem import Problem, ProblemError, parse_problem
-from kevin_env.record import Message, ProblemRef, Trajectory, Turn, Usage, best_turn
+from kevin_env.record import Message, ProblemRef, Trajectory, Turn, Usage, best_speedup, best_turn
 from kevin_env.recorder import (
     BadLine,
     Recorder,
@@ -113,6 +113,7 @@ def test_the_best_turn_is_the_one_that_is_paid_most() -> None:
     assert best_turn(turns) is turns[1]
     assert best_turn(turns[2:3]) is turns[2] and turns[2].paid_speedup == 0.9
     assert best_turn(turns[:1]) is None
+    assert [best_speedup(each) for each in (turns, turns[2:3], ())] == [turns[1].speedup, 0.9, 0.0]
 
 
 def test_a_running_episode_is_on_disk_turn_by_turn(tmp_path) -> None:

@@ -9,7 +9,6 @@
         logger.log_run(step, measure(held_out))
 """
 
-import re
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +18,7 @@ from typing import Self
 
 from kevin_env.app.evaluate.figures import RunMetrics
 from kevin_env.app.evaluate.search import AGAIN
-from kevin_env.integrations.scalars import batch_distributions, batch_scalars, run_scalars
+from kevin_env.integrations.scalars import batch_distributions, batch_scalars, camel, run_scalars
 from kevin_env.record import Trajectory
 from kevin_env.recorder import read_line
 
@@ -31,7 +30,7 @@ class RunLogger(ABC):
     def write(
         self, step: int, scalars: Mapping[str, float], distributions: Mapping[str, Sequence[float]]
     ) -> None:
-        """Writes numbers, and values for histograms, by name. They need not be finite."""
+        """Writes numbers, which need not be finite, and values for histograms, by name."""
 
     @abstractmethod
     def close(self) -> None:
@@ -61,8 +60,8 @@ class RunLogger(ABC):
             ValueError: if no episode has a turn.
         """
         scalars = batch_scalars(episodes, advantages)
-        scalars |= {f"Timing/{_camel(name)}": value for name, value in (timing or {}).items()}
-        scalars |= {f"Optimizer/{_camel(name)}": value for name, value in (optimizer or {}).items()}
+        scalars |= {f"Timing/{camel(name)}": value for name, value in (timing or {}).items()}
+        scalars |= {f"Optimizer/{camel(name)}": value for name, value in (optimizer or {}).items()}
         if progress is not None:
             scalars["Progress/CompletionFraction"] = progress
         self.write(step, scalars, batch_distributions(episodes, advantages))
@@ -143,8 +142,3 @@ class EpisodeFollower:
 
 
 _NOT_ENDED = frozenset({*AGAIN, "pruned"})
-
-
-def _camel(name: str) -> str:
-    """`learning_rate` as `LearningRate`."""
-    return "".join(part[:1].upper() + part[1:] for part in re.split(r"[_\s]+", name))

@@ -13,10 +13,13 @@ Signs of an unstable training are `Kernel/NotOkayRate`, reasoning that does not 
 (Kevin's), `Kernel/RepetitionRate`, replies that end in a loop, `Kernel/RepeatedRate`, code that the
 episode had before, and `Reward/GroupStdDev`, the spread of returns within a problem, near 0.
 
+A noisy speedup counts by the lower end of its interval.
+
 Of a run: `Eval`, its metrics without intervals.
 """
 
 import math
+import re
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -25,7 +28,7 @@ from statistics import fmean, pstdev
 from kevin_env.advantage import returns_of, settings_of
 from kevin_env.app.evaluate.figures import Baseline, Figure, GroupMetrics, RunMetrics
 from kevin_env.app.evaluate.samples import RATES, share
-from kevin_env.record import Trajectory, Turn
+from kevin_env.record import Trajectory, Turn, best_speedup
 from kevin_env.score import SCORES, at_bound
 from kevin_env.turn import as_scored
 
@@ -69,13 +72,13 @@ def batch_scalars(
 def batch_distributions(
     episodes: Sequence[Trajectory], advantages: Sequence[float] = ()
 ) -> dict[str, list[float]]:
-    """All values of a batch by name, such as `Distributions/Rewards`, for histograms."""
+    """All finite values of a batch by name, such as `Distributions/Rewards`, for histograms."""
     turns = [turn for each in episodes for turn in each.turns]
     values = {
         "Rewards": [turn.score for turn in turns],
         "Returns": [value for each in episodes for value in returns_of(each)],
         "Speedups": _speedups(turns),
-        "Advantages": list(advantages),
+        "Advantages": list(filter(math.isfinite, advantages)),
     }
     return {f"Distributions/{name}": each for name, each in values.items() if each}
 
@@ -86,6 +89,11 @@ def run_scalars(metrics: RunMetrics) -> dict[str, float]:
     for level, group in metrics.levels.items():
         values |= dict(_group(f"Eval/Level{level}", group))
     return values
+
+
+def camel(name: str) -> str:
+    """`learning_rate` as `LearningRate`."""
+    return "".join(part[:1].upper() + part[1:] for part in re.split(r"[_\s]+", name))
 
 
 def _rewards(episodes: Sequence[Trajectory], turns: Sequence[Turn]) -> Named:
@@ -149,7 +157,7 @@ def _repeated(turns: Sequence[Turn]) -> Iterator[bool]:
 
 def _multi_turn(episodes: Sequence[Trajectory]) -> Named:
     right = [[turn.category == "correct" for turn in each.turns] for each in episodes]
-    best = [max(_speedups(each.turns), default=0.0) for each in episodes]
+    best = [best_speedup(each.turns) for each in episodes]
     yield "SuccessRate", share(map(any, right))
     yield "FailureRate", share(not any(each) for each in right)
     yield "AvgTurns", fmean(map(len, right))
@@ -206,7 +214,7 @@ def _levels(episodes: Sequence[Trajectory]) -> Named:
         yield f"PerLevel/Level{level}/RewardMean", fmean(turn.score for turn in turns)
         for name, counts in RATES.items():
             yield f"PerLevel/Level{level}/{name.capitalize()}Rate", share(map(counts, turns))
-        best = [max(_speedups(each.turns), default=0.0) for each in some]
+        best = [best_speedup(each.turns) for each in some]
         yield f"PerLevel/Level{level}/BestSpeedupMean", fmean(best)
 
 
@@ -216,8 +224,7 @@ def _group(prefix: str, group: GroupMetrics) -> Named:
             if figure is not None:
                 yield f"{prefix}/{name}", figure.value
     for name, total in group.totals.model_dump(exclude_none=True).items():
-        camel = "".join(part.capitalize() for part in name.split("_"))
-        yield f"{prefix}/{camel}", total / group.counts.trajectories
+        yield f"{prefix}/{camel(name)}", total / group.counts.trajectories
 
 
 def _shares(group: GroupMetrics) -> Figures:
@@ -261,7 +268,7 @@ def _each_turn(group: GroupMetrics) -> Figures:
 
 
 def _speedups(turns: Sequence[Turn]) -> list[float]:
-    return [turn.speedup for turn in turns if turn.speedup is not None]
+    return [turn.paid_speedup for turn in turns if turn.paid_speedup is not None]
 
 
 def _spread(values: Sequence[float]) -> Named:

@@ -18,6 +18,7 @@ from kevin_env.integrations.judging import process_pool, submit
 from kevin_env.judge.api import JudgePool
 from kevin_env.policies.thinking import make_reply
 from kevin_env.problem import ProblemError, load_problem
+from kevin_env.record import best_speedup
 from kevin_env.settings import Settings
 
 
@@ -93,6 +94,6 @@ class KernelEnv(BaseTextEnv):
             "turns": len(turns),
             "solved": any(turn.category == "correct" for turn in turns),
             "best_score": max(turn.score for turn in turns),
-            "best_speedup": max(turn.speedup or 0.0 for turn in turns),
+            "best_speedup": best_speedup(turns),
             "return": self._episode.returns[0],
         }

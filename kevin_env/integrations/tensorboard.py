@@ -1,6 +1,5 @@
 """TensorBoard logs of training loops and evaluations. Needs the extra `tensorboard`, not torch."""
 
-import math
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -30,7 +29,7 @@ class TensorBoardLogger(RunLogger):
     def write(
         self, step: int, scalars: Mapping[str, float], distributions: Mapping[str, Sequence[float]]
     ) -> None:
-        """See `RunLogger.write`. Histograms exclude values that are not finite."""
+        """See `RunLogger.write`."""
         from tensorboard.compat.proto.event_pb2 import Event  # pyright: ignore[reportAttributeAccessIssue]
         from tensorboard.plugins.histogram.summary_v2 import histogram_pb
         from tensorboard.plugins.scalar.summary_v2 import scalar_pb
@@ -42,9 +41,7 @@ class TensorBoardLogger(RunLogger):
                 event.summary.MergeFrom(scalar_pb(name, float(value)))
         for name, values in distributions.items():
             if name not in logged:
-                event.summary.MergeFrom(
-                    histogram_pb(name, [value for value in values if math.isfinite(value)])
-                )
+                event.summary.MergeFrom(histogram_pb(name, list(values)))
         if event.summary.value:
             self._writer.add_event(event)
             self._writer.flush()

@@ -1,6 +1,5 @@
 """Weights & Biases logs of training loops and evaluations. Needs the extra `wandb`, not torch."""
 
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -35,13 +34,11 @@ class WandbLogger(RunLogger):
     def write(
         self, step: int, scalars: Mapping[str, float], distributions: Mapping[str, Sequence[float]]
     ) -> None:
-        """See `RunLogger.write`. Histograms exclude values that are not finite."""
+        """See `RunLogger.write`."""
         if step < self._run.step:
             return
         values: dict[str, Any] = {name: float(value) for name, value in scalars.items()}
-        for name, each in distributions.items():
-            if finite := [value for value in each if math.isfinite(value)]:
-                values[name] = self._wandb.Histogram(finite)
+        values |= {name: self._wandb.Histogram(each) for name, each in distributions.items()}
         self._run.log(values, step=step)
 
     def close(self) -> None:

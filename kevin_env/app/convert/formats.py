@@ -16,7 +16,7 @@ from typing import Any, TextIO
 from kevin_env.advantage import returns_of, samples_of
 from kevin_env.app.replay.code import clean
 from kevin_env.app.replay.numbers_panes import STAGES
-from kevin_env.record import Trajectory, Turn
+from kevin_env.record import Trajectory, Turn, best_speedup
 
 _TOKENS = ("prompt_tokens", "completion_tokens", "reasoning_tokens")
 COLUMNS = (
@@ -266,12 +266,11 @@ def _scores(episode: Trajectory) -> dict[str, Any]:
         turn.model_dump(mode="json", include={"turn", "category", "kind", "speedup", "score"})
         for turn in episode.turns
     ]
-    best = max((turn.speedup or 0.0 for turn in episode.turns), default=0.0)
     return {
         "return": {
             "value": returns[0] if returns else 0.0,
             "metadata": {"returns": returns, "turns": turns},
         },
-        "best_speedup": {"value": best},
+        "best_speedup": {"value": best_speedup(episode.turns)},
         "correct": {"value": any(turn.category == "correct" for turn in episode.turns)},
     }

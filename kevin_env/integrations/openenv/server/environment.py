@@ -23,7 +23,7 @@ from kevin_env.integrations.openenv.server.tasks import ResetRequest, Tasks
 from kevin_env.judge.api import DeviceInfo, JudgePool
 from kevin_env.outcome import CompileError, Incorrect, Outcome, speedup_of
 from kevin_env.parsing import as_submission, parsed
-from kevin_env.record import Turn
+from kevin_env.record import Turn, best_speedup
 from kevin_env.score import Score, WeightedSum, discounted_returns, resolve_score
 from kevin_env.settings import Settings
 
@@ -178,7 +178,7 @@ class KernelEnvironment(MCPEnvironment):
         episode = self._episode
         if episode is not None:
             scores, returns = self._paid(episode)
-            best = _best(episode)
+            best = best_speedup(episode.turns)
             state.episode_id, state.problem_id = self._episode_id, episode.problem.id
             state.step_count = state.turn = len(scores)
             state.turn_scores, state.returns = scores, returns
@@ -260,7 +260,9 @@ class KernelEnvironment(MCPEnvironment):
             reward_range=self._range,
             step_timeout_s=self._limits.step_timeout,
             idle_timeout_s=self._limits.idle_timeout,
-            metadata={"step": turn.turn, "solved": _best(episode) > _SOLVED} if turn else {},
+            metadata={"step": turn.turn, "solved": best_speedup(episode.turns) > _SOLVED}
+            if turn
+            else {},
             **_verdict(turn),
         )
 
@@ -294,10 +296,6 @@ def reward_range(score: str | Score) -> tuple[float, float]:
     known = resolve_score(score)
     low, high = known.range if isinstance(known, WeightedSum) else (0.0, MOST)
     return low, high if math.isfinite(high) else MOST
-
-
-def _best(episode: Episode) -> float:
-    return max((turn.speedup or 0.0 for turn in episode.turns), default=0.0)
 
 
 def _verdict(turn: Turn | None) -> dict[str, Any]:
