@@ -159,8 +159,8 @@ class KevinEnv(gymnasium.Env[str, str]):
         self.action_space = UnicodeText()
         self.episode: Episode | None = None
         self._begun: Counter[str] = Counter()
-        self._shared_pool = None if pool is None or isinstance(pool, str) else connect(pool)
-        self._own_pool = connect(pool) if isinstance(pool, str) else None
+        self._pool = connect(pool)
+        self._owns_pool = self._pool is not pool
         self._closed = False
 
     def reset(
@@ -202,17 +202,16 @@ class KevinEnv(gymnasium.Env[str, str]):
 
         `begun` counts the episodes of each problem by ID, shared by several environments.
         """
+        self._require_open()
         super().reset(seed=seed)
         options = options or {}
         unknown = options.keys() - {"problem"}
         if unknown:
             raise ValueError(f"unknown reset option {sorted(unknown)[0]!r}; there is 'problem'")
         self._source = problem_source(options["problem"]) if "problem" in options else self.problems
-        problem, begun = (
-            draw_problem(self._source, self.np_random),
-            self._begun if begun is None else begun,
-        )
-        self.episode = Episode(problem, self._pool(), self.settings, sample=begun[problem.id])
+        begun = self._begun if begun is None else begun
+        problem = draw_problem(self._source, self.np_random)
+        self.episode = Episode(problem, self._pool, self.settings, sample=begun[problem.id])
         begun[problem.id] += 1
 
     def end_reset(self) -> tuple[str, dict[str, Any]]:
@@ -265,21 +264,12 @@ class KevinEnv(gymnasium.Env[str, str]):
     def close(self) -> None:
         """Closes the pool, unless the caller passed it. Closing twice is allowed."""
         self._closed = True
-        if self._own_pool is not None:
-            self._own_pool.close()
-            self._own_pool = None
+        if self._owns_pool:
+            self._pool.close()
 
     def _require_open(self) -> None:
         if self._closed:
             raise ClosedEnvironmentError("the environment is closed; make a new one")
-
-    def _pool(self) -> JudgePool:
-        self._require_open()
-        if self._shared_pool is not None:
-            return self._shared_pool
-        if self._own_pool is None:
-            self._own_pool = connect(None)
-        return self._own_pool
 
     def _require_episode(self) -> Episode:
         if self.episode is None:

@@ -178,8 +178,6 @@ class Correct(Ending):
     """Share of device time in the submission's own kernels; None if not measured from outside."""
     max_unseen_gain: float | None = None
     """The largest share of the time that the clock's allowance could hide (0.05 is 5 %)."""
-    alone_seconds: float | None = None
-    """Only in older records: the shortest call with nothing before or after it."""
     queued: bool = False
     """Whether all kernels of a call were launched before it began, so that `submission_seconds`
     excludes host time. False on a CPU, and if `forward` synchronizes.

@@ -19,7 +19,6 @@ from kevin_env import kernelbench
 from kevin_env.outcome import Frozen
 from kevin_env.parsing import assigned, parse, text_of
 
-_ID = re.compile(r"L(?P<level>\d+)_(?P<number>\d+)_(?P<name>.+)")
 _FILE = re.compile(r"(?P<number>\d+)_(?P<name>.+)\.py")
 
 

@@ -172,14 +172,7 @@ class ProblemRef(Frozen):
     @classmethod
     def of(cls, problem: Problem) -> "ProblemRef":
         """The reference to a problem, its source included."""
-        return cls(
-            id=problem.id,
-            sha256=problem.sha256,
-            level=problem.level,
-            name=problem.name,
-            path=problem.path,
-            source=problem.source,
-        )
+        return cls(**{name: getattr(problem, name) for name in cls.model_fields})
 
     def load(self) -> Problem:
         """The recorded problem, from its file or its ID.

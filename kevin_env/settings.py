@@ -176,21 +176,9 @@ class Settings(Frozen):
 
     def options(self, secret: str | None = None) -> Options:
         """Options of the judge, with inputs drawn from `secret`."""
-        return Options(
-            device=self.device,
-            baseline=self.baseline,
-            rules=self.rules,
-            glue=self.glue,
-            inputs=self.inputs,
-            profile=self.profile,
-            secret=secret,
-            sanitize=self.sanitize,
-            require_sandbox=self.require_sandbox,
-            call_timeout=self.call_timeout,
-            build_timeout=self.build_timeout,
-            precision=self.precision,
-            retry_noisy=self.noisy == "retry",
-        )
+        names = Options.model_fields.keys() & Settings.model_fields.keys()
+        values = {name: getattr(self, name) for name in names}
+        return Options(secret=secret, retry_noisy=self.noisy == "retry", **values)
 
     def ends_with(self, outcome: Outcome) -> bool:
         """Whether this outcome ends the episode early."""

@@ -3,7 +3,7 @@ there is.
 """
 
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 from kevin_env.outcome import OUTCOME, OUTCOME_TYPES, Correct, Incorrect, Outcome
 from kevin_env.problem import Problem, parse_problem
@@ -92,3 +92,15 @@ def every_outcome() -> list[Outcome]:
                 values |= {"speedup": 2.5, "speedup_interval": (2.4, 2.6)}
             outcomes.append(OUTCOME.validate_python(values))
     return outcomes
+
+
+OTHER_SETTINGS: dict[str, Any] = {
+    "max_turns": 3, "gamma": 0.8, "returns": "max", "device": "cuda", "language": "cuda", "rules": "open",
+    "glue": 0.05,
+    "score": "kernrl", "bound": "lower", "pay_repeats": True, "noisy": "retry",
+    "templates": "kevin-paper", "context": "last_n:2", "context_tokens": 9000, "tokenizer": "", "hints": True,
+    "examples": "zero", "index": "kernels",
+    "baseline": "compile", "inputs": "shipped", "call_timeout": 7.5, "build_timeout": 90.0, "precision": 0.01,
+    "profile": "kernels", "sanitize": True, "require_sandbox": True, "stop_on": 2.5,
+}  # fmt: skip
+"""Of each setting another value than the one that it has by itself."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from episodes import another, correct, problem_file
+from episodes import OTHER_SETTINGS, another, correct, problem_file
 from stub_server import Answer, delta, serve
 from typer.testing import CliRunner, Result
 
@@ -21,25 +21,14 @@ from kevin_env.judge import ScriptedPool
 from kevin_env.recorder import read_trajectories
 from kevin_env.settings import Settings
 
-OTHER: dict[str, Any] = {
-    "max_turns": 3, "gamma": 0.8, "returns": "max", "device": "cuda", "language": "cuda", "rules": "open",
-    "glue": 0.05,
-    "score": "kernrl", "bound": "lower", "pay_repeats": True, "noisy": "retry",
-    "templates": "kevin-paper", "context": "last_n:2", "context_tokens": 9000, "tokenizer": "", "hints": True,
-    "examples": "zero", "index": "kernels",
-    "baseline": "compile", "inputs": "shipped", "call_timeout": 7.5, "build_timeout": 90.0, "precision": 0.01,
-    "profile": "kernels", "sanitize": True, "require_sandbox": True, "stop_on": 2.5,
-}  # fmt: skip
-"""Of each setting another value than the one that it has by itself."""
-
 OVERRIDES = [
     word
-    for name, value in OTHER.items()
+    for name, value in OTHER_SETTINGS.items()
     for word in ("-o", f"settings.{name}={str(value).lower()}")
 ]
 FLAGS = [
     word
-    for name, value in OTHER.items()
+    for name, value in OTHER_SETTINGS.items()
     for word in (f"--{name.replace('_', '-').replace('max-', '')}", str(value))
     if value and word != "True"
 ]
@@ -100,18 +89,18 @@ def test_the_environment_has_every_setting_by_its_name_and_default() -> None:
     }
     assert given.keys() - Settings.model_fields.keys() == {"problem", "pool", "render_mode"}
     assert {name: given[name] for name in Settings.model_fields} == Settings().model_dump()
-    assert OTHER.keys() == Settings.model_fields.keys() == set(EPISODE)
+    assert OTHER_SETTINGS.keys() == Settings.model_fields.keys() == set(EPISODE)
 
 
 @pytest.mark.parametrize("command", ["play", "eval", pytest.param("serve", marks=pytest.mark.full)])
 def test_every_command_takes_every_setting(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert settings_of(command, [], monkeypatch) == Settings()
-    assert settings_of(command, OVERRIDES, monkeypatch) == Settings.of(OTHER)
+    assert settings_of(command, OVERRIDES, monkeypatch) == Settings.of(OTHER_SETTINGS)
 
 
 @pytest.mark.parametrize("command", ["play", "serve"])
 def test_every_setting_is_an_option(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert settings_of(command, FLAGS, monkeypatch) == Settings.of(OTHER)
+    assert settings_of(command, FLAGS, monkeypatch) == Settings.of(OTHER_SETTINGS)
     override = ["-o", "settings.max_turns=7"]
     assert settings_of(command, [*override, *FLAGS], monkeypatch).max_turns == 7, (
         "an override goes before an option"

@@ -7,7 +7,7 @@ from typing import Any, cast
 import gymnasium as gym
 import numpy as np
 import pytest
-from episodes import KERNEL, REPLY, SOURCE, WRONG, another, correct, problem_file
+from episodes import KERNEL, OTHER_SETTINGS, REPLY, SOURCE, WRONG, another, correct, problem_file
 from gymnasium.error import ClosedEnvironmentError, InvalidAction, ResetNeeded
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
@@ -209,29 +209,17 @@ def test_problems_are_found_by_id_level_path_and_list(tmp_path) -> None:
 
 
 def test_every_keyword_reaches_the_episode() -> None:
-    keywords = {
-        "max_turns": 7, "gamma": 0.9, "returns": "max", "device": "cpu", "language": "cuda",
-        "rules": "open", "glue": 0.05, "score": "kevin", "bound": "lower", "pay_repeats": True,
-        "context_tokens": 9000, "tokenizer": "", "templates": "kevin-paper", "context": "kevin",
-        "hints": True, "examples": "zero", "index": "somewhere", "baseline": "compile",
-        "inputs": "shipped", "noisy": "retry", "call_timeout": 7.5, "build_timeout": 90.0,
-        "precision": 0.005, "profile": "ncu", "sanitize": True, "stop_on": 1.5,
-        "require_sandbox": True,
-    }  # fmt: skip
-    env = make([WRONG], **keywords)
+    env = make([WRONG], **OTHER_SETTINGS)
     env.reset()
     env.step(f"```python\n{KERNEL}```")
     assert env.episode
-    assert env.episode.trajectory.config == keywords
+    assert env.episode.trajectory.config == OTHER_SETTINGS
     assert isinstance(env.episode.pool, ScriptedPool)
-    options = env.episode.pool.submissions[0][2]
-    passed_on = (
-        "device", "baseline", "inputs", "precision", "rules", "glue", "profile", "sanitize",
-        "require_sandbox",
-    )  # fmt: skip
-    passed_on += ("call_timeout", "build_timeout")
-    assert all(getattr(options, name) == keywords[name] for name in passed_on)
-    assert options.retry_noisy
+    options = env.episode.pool.submissions[0][2].model_dump()
+    shared = OTHER_SETTINGS.keys() & options.keys()
+    assert {"device", "rules", "call_timeout", "require_sandbox"} <= shared
+    assert all(options[name] == OTHER_SETTINGS[name] for name in shared)
+    assert options["retry_noisy"] and options["secret"]
 
 
 def test_a_judge_failure_is_raised_and_the_reply_may_be_given_again() -> None:

@@ -5,18 +5,14 @@ are shown.
 import io
 import re
 from contextlib import closing
-from pathlib import Path
 
-import gymnasium as gym
 import pytest
 from episodes import REPLY, SOURCE, another, correct
 from rich.console import Console
 from trajectories import EVIL, trajectory, turn
-from typer.testing import CliRunner
 
 from kevin_env.app.replay.panes import pane_lines
 from kevin_env.app.replay.pieces import Look
-from kevin_env.cli import app
 from kevin_env.episode import Episode
 from kevin_env.feedback import PROFILE_TOKENS, render_feedback
 from kevin_env.judge import Judgement, ScriptedPool
@@ -209,21 +205,3 @@ def test_the_replay_shows_all_of_a_profile_and_where_it_was_taken() -> None:
     assert re.search(r"profile +1\.250", page.getvalue()) and re.search(
         r"total +2\.250", page.getvalue()
     )
-
-
-def test_it_is_asked_for_by_keyword_and_on_the_command_line(tmp_path: Path) -> None:
-    with closing(ScriptedPool([judgement(correct(2.0), Profile(kernels=KERNELS))])) as pool:
-        env = gym.make("Kevin-v0", problem=PROBLEM, pool=pool, profile="kernels", sanitize=True)
-        env.reset()
-        prompt = env.step(REPLY)[0]
-        asked = pool.submissions[0][2]
-    assert (asked.profile, asked.sanitize) == ("kernels", True) and "softmax_kernel" in prompt
-    file = tmp_path / "a.py"
-    file.write_text("class ModelNew: ...")
-    for command in (("judge", str(file)), ("play", "--model", "human")):
-        done = CliRunner().invoke(
-            app, [*command, "--problem", "L1_23_Softmax", "--profile", "nsys"]
-        )
-        assert (
-            done.exit_code == 2 and "'kernels'" in done.stderr and done.stderr.count("\n") == 1
-        ), done.stderr

@@ -177,20 +177,6 @@ def _metrics(turn: Turn) -> Metrics:
     )
 
 
-# pyright: reportMissingImports=false
-# Its pins conflict with those of the type checkers.
-
-
-__all__ = [
-    "KernelDataset",
-    "KernelDatasetBuilder",
-    "KernelEnv",
-    "KernelGroup",
-    "PerTurnReturns",
-    "divide",
-]
-
-
 class KernelDataset(RLDataset):
     """Batches of problems, shuffled in each epoch, or drawn from a source.
 

@@ -29,6 +29,9 @@ from kevin_env.score import resolve_score, score_of
 from kevin_env.selection import ProblemChoice, ProblemSource, problem_source
 from kevin_env.settings import Settings
 
+if TYPE_CHECKING:
+    from datasets import Dataset, IterableDataset
+
 _NOTHING = FormatError(kind="no_code", message="Nothing was submitted.")
 
 
@@ -113,12 +116,6 @@ class KernelEnvironment:
         if not self._episode.turns:
             return score_of(_NOTHING, resolve_score(self._settings.score))
         return self._episode.returns[0]
-
-
-if TYPE_CHECKING:
-    from datasets import Dataset, IterableDataset
-
-__all__ = ["KernelEnvironment", "TurnRollouts", "turn_return"]
 
 
 class TurnRollouts:

@@ -179,9 +179,6 @@ def _exclusion_reason(pair: Pair) -> str:
     return ""
 
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 _KERNELBENCH_LEVELS = 3
 """Up to this level, shipped problems have KernelBench's IDs."""
 
