@@ -1,7 +1,7 @@
 """Lists and shows problems."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, get_args
+from typing import Any, Literal
 
 from rich.console import Console
 
@@ -21,9 +21,9 @@ _COLUMNS = (Column("split", 8), Column("difficulty", 10, "right"))
 def choose_problems(
     level: int | None = None,
     tag: str | None = None,
-    side: str | None = None,
+    side: Side | None = None,
     seed: int = SEED,
-    order: str = "level",
+    order: Literal["level", "difficulty"] = "level",
     search: str = "",
 ) -> list[Problem]:
     """The built-in problems that match every filter.
@@ -31,18 +31,14 @@ def choose_problems(
     Args:
         level: 1 to 10.
         tag: a family, a trait, a bound or a dtype.
-        side: `train` or `held_out`.
+        side: of the split.
         seed: of the split.
         order: `level`, or `difficulty` with the easiest first.
         search: words that must all occur in the ID, the task or the tags, in any case.
 
     Raises:
-        BadInput: if nothing matches, or the side or order is unknown.
+        BadInput: if nothing matches.
     """
-    if side not in (None, *get_args(Side)):
-        raise BadInput(f"--split is {side!r}; it may be {' or '.join(get_args(Side))}")
-    if order not in ("level", "difficulty"):
-        raise BadInput(f"--order is {order!r}; it may be level or difficulty")
     words = search.lower().split()
     chosen = [
         each
@@ -51,12 +47,10 @@ def choose_problems(
     ]
     if chosen:
         return by_difficulty(chosen) if order == "difficulty" else chosen
-    every = list_problems()
-    levels = sorted({each.level for each in every if each.level is not None})
-    tags = sorted({tag for each in every for tag in tags_of(each)})
-    raise BadInput(
-        f"no such problem; levels are {', '.join(map(str, levels))}, tags are {', '.join(tags)}"
-    )
+    tags = sorted({each for problem in list_problems() for each in tags_of(problem)})
+    if tag not in (None, *tags):
+        raise BadInput(f"unknown tag {tag!r}; tags are {', '.join(tags)}")
+    raise BadInput("no problem matches; `kevin-env problems` lists all")
 
 
 def named_problems(names: Sequence[str], level: int | None) -> list[Problem]:

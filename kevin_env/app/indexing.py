@@ -10,15 +10,12 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from kevin_env.app.errors import BadInput
 from kevin_env.app.screen import show, shown
 from kevin_env.problem import Problem
 from kevin_env.retrieval.embedders import make_embedder
 from kevin_env.retrieval.index import Found, Kept, build, keep, open_retriever, save
 from kevin_env.retrieval.operations import Language, Pair
 from kevin_env.retrieval.sources import read_source
-
-LANGUAGES: tuple[Language, ...] = ("triton", "cuda", "cpp")
 
 
 def build_index(
@@ -29,8 +26,8 @@ def build_index(
     Raises:
         RetrievalError: if a source, the model or the folder cannot be used.
     """
-    embedder = make_embedder(model, device)
     kept = keep(pair for source in sources for pair in read_source(source))
+    embedder = make_embedder(model, device)
     with Progress(console=errors, transient=True, disable=not errors.is_terminal) as progress:
         task = progress.add_task("references")
         index = build(
@@ -55,27 +52,23 @@ def show_built(console: Console, kept: Kept, out: Path) -> None:
         show(console, f"left out {number:,}: {reason}")
 
 
-def query_index(folder: Path, problem: Problem, language: str, most: int) -> list[Found]:
+def query_index(folder: Path, problem: Problem, language: Language, most: int) -> list[Found]:
     """The pairs that a prompt for the problem would be offered, the most similar first.
 
     Raises:
-        BadInput: if the language is unknown.
         RetrievalError: if the index cannot be used.
     """
-    for known in LANGUAGES:
-        if known == language:
-            return list(islice(open_retriever(str(folder)).find(problem, known), most))
-    raise BadInput(f"--language {language}: give one of {', '.join(LANGUAGES)}")
+    return list(islice(open_retriever(str(folder)).find(problem, language), most))
 
 
 def found_row(found: Found) -> dict[str, Any]:
-    """The pair's fields and its similarity (`likeness`), for JSON."""
-    return found.pair.model_dump(mode="json") | {"likeness": found.similarity}
+    """The pair's fields and its similarity, for JSON."""
+    return found.pair.model_dump(mode="json") | {"similarity": found.similarity}
 
 
 def show_found(console: Console, results: Sequence[Found]) -> None:
     """Prints a row per pair; `--json` has the kernels."""
-    table = Table("likeness", "pair", "language", "module", "speedup")
+    table = Table("similarity", "pair", "language", "module", "speedup")
     for found in results:
         speedup = "" if found.pair.speedup is None else f"{found.pair.speedup:.2f}x"
         table.add_row(

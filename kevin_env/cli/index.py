@@ -1,7 +1,7 @@
 """`kevin-env index`: builds and queries the index that prompts retrieve examples from."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -57,7 +57,7 @@ def query_index(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of the index.")],
     problem: Annotated[str, typer.Argument(metavar="ID", help="Problem ID or file.")],
     language: Annotated[
-        str, typer.Option(metavar="triton|cuda|cpp", help="Language of the kernels.")
+        Literal["triton", "cuda", "cpp"], typer.Option(help="Language of the kernels.")
     ] = "triton",
     number: Annotated[int, typer.Option("-k", help="Number of results.", min=1)] = 3,
     as_json: Json = False,

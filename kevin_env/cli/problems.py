@@ -1,29 +1,25 @@
 """`kevin-env problems`, `show` and `export-problems`: lists, lints, shows and exports problems."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from kevin_env.cli.options import Given, Json, example, print_json, settings_options
+from kevin_env.selection import Side
 
 problems = typer.Typer(help="List or lint problems.")
 
-Level = Annotated[int | None, typer.Option(help="Only problems of this level, 1 to 10.")]
+Level = Annotated[int | None, typer.Option(help="Only problems of this level.", min=1, max=10)]
 Tag = Annotated[str | None, typer.Option(help="Only this tag: a family, trait, bound or dtype.")]
 Search = Annotated[
     str, typer.Option(help="Only problems with these words in their ID, task or tags.")
 ]
-Split = Annotated[
-    str | None, typer.Option(metavar="train|held_out", help="Only this side of the split.")
-]
+Split = Annotated[Side | None, typer.Option(help="Only this side of the split.")]
 SplitSeed = Annotated[int, typer.Option(help="Seed of the split.")]
 Order = Annotated[
-    str,
-    typer.Option(
-        metavar="level|difficulty",
-        help="Sort by level, or by measured difficulty from easy to hard.",
-    ),
+    Literal["level", "difficulty"],
+    typer.Option(help="Sort by level, or by measured difficulty from easy to hard."),
 ]
 
 

@@ -1,7 +1,7 @@
 """The commands that show, convert and report trajectories: replay, export, import, report."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -100,11 +100,8 @@ def _two_turns(text: str) -> tuple[int, int]:
 def export(
     file: FileOrFolder,
     to: Annotated[
-        str,
-        typer.Option(
-            metavar="atif|chat|inspect|csv|turns",
-            help="Format to convert to; turns is one training sample per turn.",
-        ),
+        Literal["atif", "chat", "inspect", "csv", "turns"],
+        typer.Option(help="Format to convert to; turns is one training sample per turn."),
     ],
     out: Annotated[
         Path | None,
@@ -121,7 +118,9 @@ def export(
     from kevin_env.app.screen import make_console
 
     choice = text.Choice(require_query(words), episode)
-    convert(text.chosen(Library(file, out), choice, make_console(stream="stderr")), to, out)
+    episodes = text.chosen(Library(file, out), choice, make_console(stream="stderr"))
+    if written := convert(episodes, to, out):
+        typer.echo(f"wrote {written}", err=True)
 
 
 def import_file(

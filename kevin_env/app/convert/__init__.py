@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Literal, TextIO
 
 from kevin_env.app.convert.formats import (
     chat,
@@ -26,7 +26,7 @@ from kevin_env.app.kernelbench_run import is_run, read_run
 from kevin_env.app.writing import whole, write_text
 from kevin_env.record import Trajectory
 
-FORMATS = ("atif", "chat", "inspect", "csv", "turns")
+Format = Literal["atif", "chat", "inspect", "csv", "turns"]
 
 _LINES: dict[str, Callable[[Trajectory], Iterable[dict[str, Any]]]] = {
     "atif": lambda episode: [to_atif(episode)],
@@ -35,29 +35,28 @@ _LINES: dict[str, Callable[[Trajectory], Iterable[dict[str, Any]]]] = {
 }
 
 
-def convert(episodes: Iterable[Trajectory], to: str, out: Path | None) -> None:
-    """Writes episodes in another format.
+def convert(episodes: Iterable[Trajectory], to: Format, out: Path | None) -> Path | None:
+    """Writes episodes in another format. Returns the file or folder; None for stdout.
 
     Args:
         episodes: consumed one at a time, except for `inspect`.
-        to: one of `FORMATS`.
+        to: the format.
         out: a file; None for stdout; without an ending, for `atif` a folder with a file per
             episode, and for `inspect` a folder with one log.
 
     Raises:
-        BadInput: if the format is unknown, or `out` cannot be written.
+        BadInput: if `out` cannot be written.
     """
-    if to not in FORMATS:
-        raise BadInput(f"--to {to!r} is unknown; known formats: {', '.join(FORMATS)}")
     try:
         if to == "atif" and out is not None and out.suffix != ".jsonl":
             _write_documents(episodes, out)
-            return
+            return out
         if to == "inspect" and out is not None and not out.suffix and not _special(out):
             out.mkdir(parents=True, exist_ok=True)
             out = out / f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%S}_kevin-env.json"  # else not listed
         with _stream(out) as stream:
             _write(episodes, to, stream)
+        return out
     except BrokenPipeError:  # the reader closed the pipe
         raise
     except OSError as error:
