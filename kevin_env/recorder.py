@@ -7,6 +7,7 @@ exclusive lock on FILE, which is only appended to, while the partial file is rep
 """
 
 import contextlib
+import errno
 import fcntl
 import itertools
 import json
@@ -136,7 +137,7 @@ def read_trajectories(path: str | Path) -> Iterator[Trajectory | BadLine]:
     # never missed.
     running = list(read_running(path))
     if not path.exists() and not running:
-        raise FileNotFoundError(f"no trajectory file {path}")
+        raise FileNotFoundError(errno.ENOENT, "no such trajectory file", str(path))
     finished: set[str] = set()
     for number, line, whole in _lines(path):
         trajectory = read_line(path, number, line, whole)

@@ -16,6 +16,7 @@ import pytest
 from episodes import KERNEL, REPLY, SOURCE, WRONG, another, correct, problem_file
 from rich.console import Console
 from stub_server import Answer, delta, serve
+from trajectories import trajectory, write
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -189,15 +190,22 @@ def test_a_problem_is_shown() -> None:
     [
         (["show", "L1_23_Sofmax"], "did you mean L1_23_Softmax"),
         (["judge", "{file}", "--problem", "L1_23_Sofmax"], "did you mean L1_23_Softmax"),
-        (["judge", "{folder}/missing.py", "--problem", "L1_23_Softmax"], "cannot read"),
+        (
+            ["judge", "{folder}/missing.py", "--problem", "L1_23_Softmax"],
+            "missing.py: No such file",
+        ),
         (["judge", "{folder}", "--problem", "L1_23_Softmax"], "a submission is a .py file"),
         (["judge", "{file}"], "--problem"),
         (["judge", "{file}", "--problem", "{file}"], "does not define"),
         (["judge", "{file}", "--problem", "L1_23_Softmax", "--rules", "none"], "rules"),
         (["judge", "{file}", "--problem", "L1_23_Softmax", "--device", "tpu"], "device"),
-        (["judge", "{bad}"], "--turn"),
+        (["judge", "{trajectory}"], "pass --turn N"),
+        (
+            ["judge", "{file}", "--problem", "L1_23_Softmax", "--turn", "1"],
+            "--turn and --episode are for trajectories",
+        ),
         (["judge", "{bad}", "--turn", "1"], "line 1"),
-        (["judge", "{folder}/missing.jsonl", "--turn", "1"], "no trajectory file"),
+        (["judge", "{folder}/missing.jsonl"], "missing.jsonl: no such trajectory file"),
         (["replay", "{bad}"], "no trajectory"),
         (["replay", "{folder}/missing.jsonl"], "no trajectory file"),
         (["play", "--model", "m"], "--problem ID or --resume FILE"),
@@ -234,9 +242,10 @@ def test_a_problem_is_shown() -> None:
 )
 def test_bad_input_is_one_clear_line(tmp_path: Path, words: list[str], said: str) -> None:
     [file] = submissions(tmp_path, kernel=KERNEL)
-    bad = tmp_path / "bad.jsonl"
-    bad.write_text("nonsense\n")
-    code, out, err = run(*(word.format(file=file, folder=tmp_path, bad=bad) for word in words))
+    names = {"file": file, "folder": tmp_path, "bad": tmp_path / "bad.jsonl"}
+    names["bad"].write_text("nonsense\n")
+    names["trajectory"] = write(tmp_path / "t.jsonl", trajectory())
+    code, out, err = run(*(word.format(**names) for word in words))
     last = err.splitlines()[-1]
     assert (code, out) == (2, "")
     assert last.startswith("kevin-env: ")

@@ -56,4 +56,4 @@ def test_a_folder_has_both_sides_and_a_card(tmp_path: Path) -> None:
 def test_bad_input_is_one_line(tmp_path: Path) -> None:
     assert "unknown problem 'L1_23_Softmux'" in export("L1_23_Softmux", "--out", tmp_path / "a")
     (tmp_path / "file").touch()
-    assert "cannot write" in export("--out", tmp_path / "file" / "a.parquet")
+    assert "file: File exists" in export("--out", tmp_path / "file" / "a.parquet")

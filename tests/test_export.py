@@ -195,9 +195,12 @@ def test_verdicts_of_kernelbench(result: dict[str, Any], ending: str) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("export", "{file}", "--to", "csv", "--out", "{folder}/no/x.csv"), "cannot write"),
+        (
+            ("export", "{file}", "--to", "csv", "--out", "{folder}/no/x.csv"),
+            "/no/x.csv: No such file or directory",
+        ),
         (("import", "{folder}/empty"), "neither a KernelBench run"),
-        (("import", "{folder}/bad"), "cannot read"),
+        (("import", "{folder}/bad"), "eval_results.json: Expecting value"),
     ],
 )
 def test_bad_input_is_one_clear_line(tmp_path: Path, words: tuple[str, ...], said: str) -> None:

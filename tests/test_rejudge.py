@@ -215,9 +215,9 @@ def test_results_that_fit_several_levels_or_no_kernel_are_left_out(tmp_path: Pat
     ("words", "said"),
     [
         (["--kernelbench-run", "{run}", "--problem", "L1_23_Softmax"], "leave out FILE, --problem"),
-        (["--kernelbench-run", "{run}/missing"], "cannot read {run}/missing: No such file"),
+        (["--kernelbench-run", "{run}/missing"], "kevin-env: {run}/missing: No such file"),
         (["--kernelbench-run", "{run}/empty"], "has no KernelBench kernels"),
-        (["--kernelbench-run", "{run}/bad"], "cannot read {run}/bad/eval_results.json"),
+        (["--kernelbench-run", "{run}/bad"], "{run}/bad/eval_results.json: it is not an object"),
         (
             ["{run}/a.py", "--problem", "L1_23_Softmax", "--out", "{run}"],
             "--out is for --kernelbench-run",

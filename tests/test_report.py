@@ -246,11 +246,15 @@ def test_markdown(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("lines", "words", "said"),
     [
-        (None, (), "no trajectory file"),
+        (None, (), "no such trajectory file"),
         ("", (), "no trajectory with a turn"),
         ("{}\n[1, 2\n", (), "no trajectory with a turn"),
         (RUN[0].model_dump_json() + "\n", ("--out", "r.pdf"), ".html or .md"),
-        (RUN[0].model_dump_json() + "\n", ("--out", "no/r.html"), "cannot write"),
+        (
+            RUN[0].model_dump_json() + "\n",
+            ("--out", "no/r.html"),
+            "kevin-env: no/r.html: No such file",
+        ),
     ],
 )
 def test_bad_input_is_one_clear_line(tmp_path: Path, lines, words, said, monkeypatch) -> None:

@@ -50,7 +50,8 @@ def export_problems(names: Sequence[str], out: Path) -> str:
 
     Raises:
         ProblemError: if a problem is unknown.
-        BadInput: if the file or folder cannot be written, or pyarrow is missing.
+        BadInput: if pyarrow is missing.
+        OSError: if the file or folder cannot be written.
     """
     if out.suffix == ".parquet":
         rows = [_row(each) for each in find_problems(names or "train", held_out=False)]
@@ -90,9 +91,6 @@ def _write(out: Path, rows: list[dict[str, Any]]) -> None:
         from pyarrow import Table, parquet
     except ImportError as error:
         raise BadInput("parquet files are written by pyarrow: pip install pyarrow") from error
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        with whole(out) as scratch:
-            parquet.write_table(Table.from_pylist(rows), scratch)
-    except OSError as error:
-        raise BadInput(f"cannot write {out}: {error.strerror or error}") from error
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with whole(out) as scratch:
+        parquet.write_table(Table.from_pylist(rows), scratch)

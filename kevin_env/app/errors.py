@@ -19,12 +19,7 @@ _EPISODE_CODES = {
     "interrupted": INTERRUPTED,
     "judge_error": JUDGE_FAILED,
 }
-
-
-_FILE_ERRORS = frozenset((
-    errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.EEXIST, errno.EISDIR, errno.ENOTDIR,
-    errno.ENAMETOOLONG, errno.ELOOP, errno.EFBIG, errno.EDQUOT, errno.ENOSPC,
-))  # fmt: skip
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class BadInput(ValueError):
@@ -38,8 +33,9 @@ def error_code(error: Exception) -> int | None:
     from kevin_env.retrieval.operations import RetrievalError
     from kevin_env.templates import PromptError
 
-    unwritable = isinstance(error, OSError) and error.errno in _FILE_ERRORS
-    if unwritable or isinstance(error, BadInput | ProblemError | PromptError | RetrievalError):
+    if isinstance(error, BadInput | ProblemError | PromptError | RetrievalError):
+        return WRONG_ARGUMENTS
+    if isinstance(error, OSError) and (error.filename is not None or error.errno in _NO_SPACE):
         return WRONG_ARGUMENTS
     if isinstance(error, PolicyError):
         return ENDED_EARLY

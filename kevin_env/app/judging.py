@@ -183,6 +183,8 @@ def read_requests(
         BadInput: if a file is unreadable or of neither kind, or an argument is missing.
         ProblemError: if the problem is unknown.
     """
+    if turn != (None, "") and all(file.suffix == ".py" for file in files):
+        raise BadInput("--turn and --episode are for trajectories (.jsonl)")
     options = settings.options()
     answered = load_problem(problem) if problem else None
     requests: list[Request] = []
@@ -196,7 +198,8 @@ def read_requests(
         elif answered is None:
             raise BadInput(f"pass --problem ID for {file}; `kevin-env problems` lists them")
         else:
-            requests.append(Request(str(file), answered, _read(file), options, settings))
+            submission = extract_file(file.read_bytes().decode("utf-8", "replace"))
+            requests.append(Request(str(file), answered, submission, options, settings))
     return requests
 
 
@@ -233,20 +236,13 @@ def print_result(console: Console, result: Judged | Failed) -> None:
     show(console, "\n".join([feedback, *flags]))
 
 
-def _read(path: Path) -> Submission | FormatError:
-    try:
-        return extract_file(path.read_bytes().decode("utf-8", "replace"))
-    except OSError as error:
-        raise BadInput(f"cannot read {path}: {error.strerror}") from error
-
-
 def _recorded(
     path: Path, number: int | None, episode: str, options: Options, answered: Problem | None
 ) -> Request:
     """A request to judge a recorded turn again, on its recorded inputs."""
+    trajectory = _choose(path, episode)
     if number is None:
         raise BadInput(f"pass --turn N to choose a turn of {path}")
-    trajectory = _choose(path, episode)
     if not 1 <= number <= len(trajectory.turns):
         has = f"episode {trajectory.episode_id} has {len(trajectory.turns)} turns"
         raise BadInput(f"{path}: {has}, not {number}")
@@ -293,16 +289,13 @@ def _submitted(turn: Turn) -> Submission | FormatError:
 
 def _choose(path: Path, episode: str) -> Trajectory:
     """The episode with this prefix, which must be the only one."""
-    try:
-        lines = list(read_trajectories(path))
-    except OSError as error:
-        raise BadInput(f"cannot read {path}: {error}") from error
+    lines = list(read_trajectories(path))
     read = [each for each in lines if isinstance(each, Trajectory)]
     found = [each for each in read if each.episode_id.startswith(episode)]
     if len(found) == 1:
         return found[0]
     if found:
         ids = ", ".join(each.episode_id[:8] for each in found)
-        raise BadInput(f"{path} holds {len(found)} such episodes; choose one with --episode: {ids}")
+        raise BadInput(f"choose one of {len(found)} episodes in {path} with --episode: {ids}")
     bad = next((each for each in lines if isinstance(each, BadLine)), None)
-    raise BadInput(str(bad) if bad else f"{path} holds no such episode")
+    raise BadInput(str(bad) if bad else f"{path} holds no episode {episode}".rstrip())

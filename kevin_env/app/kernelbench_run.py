@@ -40,11 +40,8 @@ class Sample:
 
     @property
     def code(self) -> str:
-        """The file's text. Raises BadInput if it cannot be read."""
-        try:
-            return self.file.read_text(encoding="utf-8", errors="replace")
-        except OSError as error:
-            raise BadInput(f"cannot read {self.file}: {error.strerror}") from error
+        """The file's text."""
+        return self.file.read_text(encoding="utf-8", errors="replace")
 
 
 def read_samples(folder: Path, trouble: Callable[[str], None]) -> list[Sample]:
@@ -53,13 +50,10 @@ def read_samples(folder: Path, trouble: Callable[[str], None]) -> list[Sample]:
     `trouble` is called with a line about results that belong to no kernel.
 
     Raises:
-        BadInput: if the folder holds no kernels, or its results cannot be read.
+        BadInput: if the folder holds no kernels, or its results are not KernelBench's.
     """
     results = _results(folder)
-    try:
-        names = [(file, _KERNEL.fullmatch(file.name)) for file in folder.iterdir()]
-    except OSError as error:
-        raise BadInput(f"cannot read {folder}: {error.strerror}") from error
+    names = [(file, _KERNEL.fullmatch(file.name)) for file in folder.iterdir()]
     files = [(*map(int, found.groups()), file) for file, found in names if found]
     if not files:
         raise BadInput(
@@ -132,8 +126,8 @@ def _results(folder: Path) -> dict[tuple[int, int], dict[str, Any]]:
             for problem, each in pairs
             if isinstance(each, dict)
         }
-    except (OSError, ValueError, TypeError) as error:
-        raise BadInput(f"cannot read {path}: {error}") from error
+    except (ValueError, TypeError) as error:
+        raise BadInput(f"{path}: {error}") from error
 
 
 def _seconds(value: Any) -> float | None:

@@ -54,16 +54,13 @@ def test_one_evaluation_at_a_time_whatever_becomes_of_it(tmp_path: Path) -> None
 
 def test_a_folder_that_nobody_can_write_to(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with (
-        pytest.raises(BadInput, match=r"cannot write to .*file"),
-        RunFolder(tmp_path / "file" / "run").locked(),
-    ):
+    with pytest.raises(NotADirectoryError), RunFolder(tmp_path / "file" / "run").locked():
         pass
 
 
 def test_the_configuration_is_kept_without_the_folder(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path / "run")
-    with pytest.raises(BadInput, match=r"run is not a run folder: it has no config\.toml"):
+    folder = RunFolder(tmp_path)
+    with pytest.raises(BadInput, match=r" is not a run folder: it has no config\.toml"):
         folder.config()
     config = parse_config({"problems": "L1", "policy": {"model": "m"}, "out": str(folder.path)})
     folder.write_config(config)
@@ -140,7 +137,7 @@ def test_a_line_that_was_cut_off_is_expected_and_any_other_bad_one_is_told(tmp_p
 
 
 def test_what_is_known_of_torch_compile_comes_back(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path / "run")
+    folder = RunFolder(tmp_path)
     assert folder.compared() == {}
     first = Compared(sha256="0", ratio=0.8, interval=(0.7, 0.9), device=SCRIPTED_CPU)
     second = Compared(sha256="0", ratio=None, why="correct/too_noisy: noisy", device=SCRIPTED_CPU)
@@ -153,7 +150,7 @@ def test_what_is_known_of_torch_compile_comes_back(tmp_path: Path) -> None:
 
 
 def test_figures_are_written_as_json_and_as_rows(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path / "run")
+    folder = RunFolder(tmp_path)
     other = trajectory(RIGHT, problem=ProblemRef(id='b, "c"', sha256="0"))
     metrics = measure([trajectory(timed(1, 2.0)), other])
     folder.write_metrics(metrics)

@@ -45,22 +45,18 @@ def convert(episodes: Iterable[Trajectory], to: Format, out: Path | None) -> Pat
             episode, and for `inspect` a folder with one log.
 
     Raises:
-        BadInput: if `out` cannot be written.
+        BadInput: if several episodes do not fit into `out`.
+        OSError: if `out` cannot be written.
     """
-    try:
-        if to == "atif" and out is not None and out.suffix != ".jsonl":
-            _write_documents(episodes, out)
-            return out
-        if to == "inspect" and out is not None and not out.suffix and not _special(out):
-            out.mkdir(parents=True, exist_ok=True)
-            out = out / f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%S}_kevin-env.json"  # else not listed
-        with _stream(out) as stream:
-            _write(episodes, to, stream)
+    if to == "atif" and out is not None and out.suffix != ".jsonl":
+        _write_documents(episodes, out)
         return out
-    except BrokenPipeError:  # the reader closed the pipe
-        raise
-    except OSError as error:
-        raise BadInput(f"cannot write {out or 'to stdout'}: {error.strerror or error}") from error
+    if to == "inspect" and out is not None and not out.suffix and not _special(out):
+        out.mkdir(parents=True, exist_ok=True)
+        out = out / f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%S}_kevin-env.json"  # else not listed
+    with _stream(out) as stream:
+        _write(episodes, to, stream)
+    return out
 
 
 def read_foreign(path: Path, trouble: Callable[[str], None]) -> Iterator[Trajectory]:

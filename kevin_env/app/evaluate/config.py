@@ -276,8 +276,8 @@ def _require_no_secret(value: Any, name: str = "") -> None:
 def _read_toml(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise BadInput(f"cannot read {file}: {error}") from error
+    except ValueError as error:
+        raise BadInput(f"{file}: {error}") from error
 
 
 def _value(text: str) -> Any:

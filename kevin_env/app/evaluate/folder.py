@@ -8,7 +8,6 @@ time can hold its lock and write to it; reading needs no lock.
 import contextlib
 import csv
 import fcntl
-import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from kevin_env.app.evaluate.config import EvalConfig, read_config
 from kevin_env.app.evaluate.figures import Prices, RunMetrics
 from kevin_env.app.evaluate.metrics import measure
 from kevin_env.app.evaluate.tables import summary_rows
+from kevin_env.app.writing import whole, write_text
 from kevin_env.judge.api import DeviceInfo
 from kevin_env.outcome import Frozen, Printable
 from kevin_env.record import Trajectory, Turn
@@ -83,15 +83,12 @@ class RunFolder:
         """Holds the lock until the block or the process ends. Removes a new folder left empty.
 
         Raises:
-            BadInput: if another evaluation holds it, or the folder cannot be written.
+            BadInput: if another evaluation holds it.
+            OSError: if the folder cannot be written.
         """
         new = not self.path.exists()
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            lock = (self.path / ".lock").open("w")
-        except OSError as error:
-            raise BadInput(f"cannot write to {self.path}: {error.strerror}") from error
-        with lock:
+        self.path.mkdir(parents=True, exist_ok=True)
+        with (self.path / ".lock").open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -130,7 +127,7 @@ class RunFolder:
             return {}
         try:
             return _COMPARED.validate_json(self.baselines_file.read_bytes())
-        except (OSError, ValidationError) as error:
+        except ValidationError as error:
             said = f"cannot read {self.baselines_file}; delete it to have it measured again"
             raise BadInput(said) from error
 
@@ -146,38 +143,24 @@ class RunFolder:
 
     def write_config(self, config: EvalConfig) -> None:
         """Writes `config.toml`."""
-        self._replace(self.config_file, config.toml())
+        write_text(self.config_file, config.toml())
 
     def write_compared(self, compared: Mapping[str, Compared]) -> None:
         """Writes `baselines.json`."""
         text = _COMPARED.dump_json(dict(compared), indent=2).decode()
-        self._replace(self.baselines_file, text + "\n")
+        write_text(self.baselines_file, text + "\n")
 
     def write_metrics(self, metrics: RunMetrics) -> None:
         """Writes `metrics.json`, and `summary.csv` with a row per problem."""
-        self._replace(self.metrics_file, metrics.model_dump_json(indent=2) + "\n")
+        write_text(self.metrics_file, metrics.model_dump_json(indent=2) + "\n")
         rows = summary_rows(metrics)
         with (
-            self._scratch(self.summary_file) as scratch,
+            whole(self.summary_file) as scratch,
             scratch.open("w", encoding="utf-8", newline="") as file,
         ):
             writer = csv.DictWriter(file, list(rows[0]) if rows else [])
             writer.writeheader()
             writer.writerows(rows)
-
-    def _replace(self, path: Path, text: str) -> None:
-        with self._scratch(path) as scratch:
-            scratch.write_text(text, encoding="utf-8")
-
-    @contextlib.contextmanager
-    def _scratch(self, path: Path) -> Iterator[Path]:
-        """A file to write to, which replaces `path` atomically."""
-        self.path.mkdir(parents=True, exist_ok=True)
-        scratch = path.with_name(f"{path.name}.tmp")
-        yield scratch
-        with scratch.open("rb") as file:
-            os.fsync(file.fileno())
-        scratch.replace(path)
 
 
 def read_recorded(path: Path, prices: Prices | None, on_bad_line: OnBadLine) -> Recorded:
@@ -248,8 +231,5 @@ def _loose_episodes(path: Path, on_bad_line: OnBadLine) -> list[Trajectory]:
     """Episodes without sample numbers, since no evaluation gave them: equal ones mean nothing."""
     files = sorted(path.rglob("*.jsonl")) if path.is_dir() else [path]
     files = [file for file in files if not file.name.endswith(".partial.jsonl")]
-    try:
-        found = [each for file in files for each in read_episodes(file, on_bad_line)]
-    except OSError as error:
-        raise BadInput(f"cannot read {path}: {error}") from error
+    found = [each for file in files for each in read_episodes(file, on_bad_line)]
     return [each.model_copy(update={"sample": None}) for each in found]

@@ -14,7 +14,14 @@ from rich.console import Console
 from rich.text import Text
 
 from kevin_env.app.arguments import require_endpoint
-from kevin_env.app.errors import ENDED_EARLY, INTERRUPTED, JUDGE_FAILED, WRONG_ARGUMENTS, BadInput
+from kevin_env.app.errors import (
+    ENDED_EARLY,
+    INTERRUPTED,
+    JUDGE_FAILED,
+    WRONG_ARGUMENTS,
+    BadInput,
+    one_line,
+)
 from kevin_env.app.evaluate.board import Board, best_text, progress_text
 from kevin_env.app.evaluate.config import EvalConfig, OpenAI
 from kevin_env.app.evaluate.figures import RunMetrics
@@ -123,7 +130,7 @@ def evaluate(
             interrupted = _on_screen(board, run) if live else _interrupted(run)
             metrics = _conclude(folder.recorded(config.prices, bad_line), folder, log)
     except OSError as error:
-        said = f"cannot write to {folder.path}: {error}; continue with --resume {folder.path}"
+        said = f"{one_line(error)}; continue with --resume {folder.path}"
         raise BadInput(said) from error
     for line in kept:
         console.print(line, soft_wrap=True)

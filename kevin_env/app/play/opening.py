@@ -25,10 +25,7 @@ def last_episodes(path: Path) -> tuple[Trajectory, ...]:
     Raises:
         BadInput: if there is none.
     """
-    try:
-        found = [each for each in read_trajectories(path) if not isinstance(each, BadLine)]
-    except OSError as error:
-        raise BadInput(f"cannot read {path}: {error}") from error
+    found = [each for each in read_trajectories(path) if not isinstance(each, BadLine)]
     if not found:
         raise BadInput(f"{path} holds no trajectory that can be read")
     if found[-1].sample is None:

@@ -103,7 +103,6 @@ def write_report(
     """Writes the report of a run: a `.html` file, or a `.md` file with the tables only.
 
     `on_page` is called after each page of trajectories, with their number so far and in total.
-    Raises BadInput if it cannot be written.
     """
     if out.suffix not in (".html", ".md"):
         raise BadInput(f"cannot write a report to {out}: use a name that ends in .html or .md")
@@ -117,10 +116,7 @@ def write_report(
         return out
     beside = _pages_beside(run, out, room)
     folder = out.with_name(f"{out.stem}_trajectories")
-    try:
-        folder.mkdir(exist_ok=True)
-    except OSError as error:
-        raise BadInput(f"cannot write {folder}: {error.strerror}") from error
+    folder.mkdir(exist_ok=True)
     for number, (name, each) in enumerate(beside, start=1):
         text = page(f"{run.title}: {each[0].problem}", run.episodes(each), f"../{quote(out.name)}")
         write_text(folder / name, text)

@@ -14,7 +14,7 @@ from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.widgets import Static
 
-from kevin_env.app.errors import BadInput
+from kevin_env.app.errors import one_line
 from kevin_env.app.replay.code import lines_of
 from kevin_env.app.replay.panes import PANES, Pane, about_lines, pane_lines
 from kevin_env.app.replay.pieces import Base, Look, text
@@ -320,12 +320,13 @@ class EpisodeScreen(Scrolling, AskScreen):
         path = Path(words).expanduser()
         if not words:
             return
+        if path.exists():
+            self.app.say(f"{path} already exists; give another name", wrong=True)
+            return
         try:
-            if path.exists():
-                raise BadInput(f"{path} already exists; give another name")
             write_text(path, code)
-        except BadInput as error:
-            self.app.say(str(error), wrong=True)
+        except OSError as error:
+            self.app.say(one_line(error), wrong=True)
         else:
             self.app.say(f"saved as {path}")
 
