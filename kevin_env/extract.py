@@ -10,7 +10,7 @@ from typing import Literal
 
 from kevin_env.judge.api import Submission
 from kevin_env.outcome import FormatError, Frozen, Printable
-from kevin_env.parsing import defines, nodes_of, parsed, texts_of
+from kevin_env.parsing import as_submission, defines, nodes_of, parsed, texts_of
 
 Language = Literal["cuda", "triton", "cpp", "python"]
 
@@ -26,6 +26,8 @@ REASONING_OPENS = re.compile(
 REASONING_CLOSES = re.compile("|".join(map(re.escape, CLOSING_TAGS)))
 _FENCE = re.compile(r"(?P<indent>[ \t]*)(?P<marks>`{3,}|~{3,})(?P<info>.*)")
 _MODEL_LINE = re.compile(r"^class ModelNew\b", re.MULTILINE)
+_OLD_MODEL_LINE = re.compile(r"^class Model\b", re.MULTILINE)
+_REPLY = re.compile(rf"^[ \t]*(?:```|~~~)|{REASONING_CLOSES.pattern}", re.MULTILINE)
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|\n")
 _DEEPEST = 8
 """Blocks within each other; of more, the outer ones are ignored."""
@@ -104,6 +106,22 @@ def extract_file(code: str) -> Submission | FormatError:
     if tree is not None and not defines(tree, "ModelNew"):
         return FormatError(kind="no_model", message="The file defines no top-level class ModelNew.")
     return _submission(code)
+
+
+def as_reply(text: str) -> str:
+    """`text` as a reply: a Python file gets a fence, and its class `Model` becomes `ModelNew`.
+
+    A file that does not parse counts if one of its lines begins such a class, so that its error is
+    reported. Other text is unchanged.
+    """
+    code = clean(text)
+    if (tree := parsed(code)) is not None:
+        is_file = any(isinstance(node, ast.ClassDef) for node in tree.body)
+        return fenced(as_submission(code)) if is_file else text
+    if _REPLY.search(code):
+        return text
+    code = code if _MODEL_LINE.search(code) else _OLD_MODEL_LINE.sub("class ModelNew", code)
+    return fenced(code) if _MODEL_LINE.search(code) else text
 
 
 def guess_language(code: str) -> Language:

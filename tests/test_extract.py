@@ -2,7 +2,14 @@ import textwrap
 
 import pytest
 
-from kevin_env.extract import SUMMARY_LIMIT, Extracted, extract, extract_file, guess_language
+from kevin_env.extract import (
+    SUMMARY_LIMIT,
+    Extracted,
+    as_reply,
+    extract,
+    extract_file,
+    guess_language,
+)
 from kevin_env.outcome import CompileError, FormatError
 from kevin_env.rules import check_rules
 
@@ -244,3 +251,68 @@ def test_the_language(code, language):
 )
 def test_hostile_replies_end_soon(reply):
     extract(reply)
+
+
+KERNRL = '''"""A Model of one kernel."""
+import torch  # the Model's own
+
+TICKS = """
+```
+"""
+
+
+class Model(torch.nn.Module):
+    """Model."""
+
+    size: "int" = 3
+
+    def __init__(self, Model=None):
+        super(Model, self).__init__()
+        self.Model = f"{'Model'} é" + Model.__name__; self.other = Model
+
+    def forward(self, x):
+        return x
+'''
+
+
+def test_a_file_needs_no_fence_and_its_model_may_be_called_model() -> None:
+    code = _code(as_reply(KERNRL))
+    assert "class ModelNew(torch.nn.Module):" in code and "class Model(" not in code
+    assert "def __init__(self, ModelNew=None):" in code
+    assert "super(ModelNew, self).__init__()" in code
+    assert """self.Model = f"{'Model'} é" + ModelNew.__name__; self.other = ModelNew""" in code
+    assert "A Model of one kernel." in code and "# the Model's own" in code
+    assert [len(line) for line in code.split("\n")[:6]] == [
+        len(line) for line in KERNRL.split("\n")[:6]
+    ]
+    assert code.count("\n") == KERNRL.count("\n")
+
+
+def test_an_inner_class_and_another_name_stay() -> None:
+    code = "class Inner:\n    class Model:\n        pass\n\n\nclass ModelNew:\n    inner = Inner.Model\n"
+    assert _code(as_reply(code)).strip() == code.strip()
+    assert _kind(as_reply("class Inner:\n    class Model:\n        pass\n")) == "no_model"
+    both = "class Model:\n    pass\n\n\nclass ModelNew:\n    reference = Model\n"
+    assert _code(as_reply(both)).strip() == both.strip()
+
+
+def test_a_reply_is_left_alone() -> None:
+    for reply in (
+        f"Here it is.\n```python\n{KERNRL.replace('class Model(', 'class ModelNew(').replace('```', '')}```\n",
+        "I would start with the memory traffic.",
+        "<think>hm</think>\nclass ModelNew: no code after all",
+        "```python\nclass ModelNew:",
+        "",
+        "pass",
+    ):
+        assert as_reply(reply) == reply
+    assert _kind(as_reply("pass")) == _kind(as_reply("")) == "no_code"
+
+
+@pytest.mark.parametrize("name", ["Model", "ModelNew"])
+def test_a_file_that_does_not_parse_is_told_its_error(name: str) -> None:
+    verdict = check_rules(
+        _code(as_reply(f"import torch\n\nclass {name}(torch.nn.Module:\n    pass\n"))
+    )
+    assert isinstance(verdict, CompileError)
+    assert (verdict.kind, verdict.line) == ("syntax", 3)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from kevin_env.advantage import training_samples
 from kevin_env.context import build_messages
 from kevin_env.episode import Episode, EpisodeError
+from kevin_env.extract import as_reply
 from kevin_env.integrations.judging import process_pool, submit, submit_all, token_counter
 from kevin_env.integrations.run_log import RunLogger
 from kevin_env.judge.api import JudgeError, JudgePool
@@ -95,7 +96,7 @@ class KernelEnvironment:
         if episode is None or episode.done or self._failed:
             raise EpisodeError("no turns are left; nothing more can be submitted")
         try:
-            turn = submit(episode, code)
+            turn = submit(episode, as_reply(code))
         except JudgeError:
             self._failed = True
             return (

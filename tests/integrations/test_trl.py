@@ -15,7 +15,7 @@ pytestmark = [
 ]
 
 from datasets import Dataset  # noqa: E402
-from episodes import WRONG, correct, problem_file  # noqa: E402
+from episodes import KERNEL, WRONG, correct, problem_file  # noqa: E402
 from tiny_model import load_example  # noqa: E402
 from tiny_models import CHAT, END, make_byte_tokenizer, make_model, make_tokenizer, reply  # noqa: E402
 
@@ -314,6 +314,15 @@ def test_the_example_takes_two_optimizer_steps_on_each_batch(tmp_path, monkeypat
     trainer.script = [("fast", "wrong"), ("plain", "slow")]  # one batch
     trainer.train()
     assert (trainer.state.global_step, trainer.script) == (2, [])
+
+
+def test_the_tool_takes_a_file_as_it_is(tmp_path) -> None:
+    environment = KernelEnvironment(ScriptedPool([correct(2.0)]), Settings(max_turns=2))
+    environment.reset(problem=problem_file(tmp_path).path)
+    broken = environment.submit_kernel("import torch\nclass ModelNew(:\n")
+    assert broken.startswith("Compile error (syntax, line 2)")
+    right = environment.submit_kernel(f'"""Such as\n```\nmodel(x)\n```\n"""\n{KERNEL}')
+    assert right.startswith("Correct.") and environment.get_reward() == pytest.approx(0.4 * 2.3)
 
 
 def test_the_example_with_tools_takes_an_optimizer_step_on_each_batch(tmp_path) -> None:

@@ -1,10 +1,8 @@
 """An `Episode` as an OpenEnv environment."""
 
-import ast
 import asyncio
 import math
 import random
-import re
 from concurrent.futures import Future
 from importlib import metadata, resources
 from typing import Any
@@ -16,13 +14,12 @@ from openenv.core.env_server.types import Action, EnvironmentMetadata, Observati
 from openenv.core.utils import run_async_safely
 
 from kevin_env.episode import Episode, EpisodeError
-from kevin_env.extract import clean, fenced
+from kevin_env.extract import as_reply
 from kevin_env.integrations.openenv.models import KernelAction, KernelObservation, KernelState
 from kevin_env.integrations.openenv.server.sessions import LEFT, ServerLimits
 from kevin_env.integrations.openenv.server.tasks import ResetRequest, Tasks
 from kevin_env.judge.api import DeviceInfo, JudgePool
 from kevin_env.outcome import CompileError, Incorrect, Outcome, speedup_of
-from kevin_env.parsing import as_submission, parsed
 from kevin_env.record import Turn, best_speedup
 from kevin_env.score import Score, WeightedSum, discounted_returns, resolve_score
 from kevin_env.settings import Settings
@@ -327,24 +324,3 @@ def _device_line(device: DeviceInfo | None) -> str:
         return ""
     capability = f", compute capability {device.capability}" if device.capability else ""
     return f"{device.name} ({device.device}{capability})"
-
-
-_REPLY = re.compile(r"^[ \t]*(?:```|~~~)|</think(?:ing)?>", re.MULTILINE)
-_MODEL = re.compile(r"^class Model\b", re.MULTILINE)
-_MODEL_NEW = re.compile(r"^class ModelNew\b", re.MULTILINE)
-
-
-def as_reply(text: str) -> str:
-    """`text` as a reply: a Python file gets a fence, and its class `Model` becomes `ModelNew`.
-
-    A file that does not parse counts if one of its lines begins such a class, so that its error is
-    reported. Other text is unchanged.
-    """
-    code = clean(text)
-    if (tree := parsed(code)) is not None:
-        is_file = any(isinstance(node, ast.ClassDef) for node in tree.body)
-        return fenced(as_submission(code)) if is_file else text
-    if _REPLY.search(code):
-        return text
-    code = code if _MODEL_NEW.search(code) else _MODEL.sub("class ModelNew", code)
-    return fenced(code) if _MODEL_NEW.search(code) else text
