@@ -3,15 +3,16 @@ itself.
 """
 
 import re
-import time
+import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from kevin_env.judge import Judgement, Options, Submission
-from kevin_env.judge.api import PACES
+from kevin_env.judge.api import Pace
+from kevin_env.judge.job import Cancellation, Cancelled
 from kevin_env.judge.judge import Judge
 from kevin_env.judge.workers.usage import Ran, starved
 from kevin_env.problem import Problem, load_problem
@@ -26,7 +27,6 @@ class ModelNew(torch.nn.Module):
         self.calls += 1
         return torch.softmax(x, dim=1)
 """
-OTHERS, MOST = 9, 1.1
 
 
 def judged(
@@ -55,10 +55,9 @@ def test_only_the_first_call_in_a_case_may_take_longer_than_the_limit(judge: Jud
     found = re.fullmatch(
         r"one call of ModelNew took longer than (\S+) s \(stopped at line 8\)", hung.outcome.message
     )
-    assert (
-        found is not None and 2 <= float(found[1]) < 20
-    )  # it is more than 2 s where the reference was slow, too
-    assert stages.count("build") == 1 and hung.seconds.verify < float(found[1]) + 4
+    # it is more than 2 s where the reference was slow, too, and less than that of a first call
+    assert found is not None and 2 <= float(found[1]) < 32
+    assert stages.count("build") == 1
 
 
 def test_a_hang_is_judged_once_also_beside_others(judge: Judge) -> None:
@@ -78,38 +77,40 @@ def test_seconds_without_a_processor_do_not_count() -> None:
     assert starved(0.5, before, Ran(0.0, 0.0)) == 0, "a compiler has ended"
 
 
-def test_a_much_slower_submission_is_called_as_often_as_it_takes_to_tell_that(
+def test_a_much_slower_submission_is_called_once_for_each_time(
     a_judge: Callable[..., Judge],
 ) -> None:
-    judge = a_judge(PACES["cpu"].model_copy(update={"seconds": 99.0}))
-    larger = SOFTMAX.model_copy(
-        update={"source": SOFTMAX.source.replace("300", "3000")}
-    )  # its ratio is steadier
-    judgement, _ = judged(judge, "print('called', flush=True); time.sleep(0.6)", larger)
+    judge = a_judge(Pace(pairs=(2, 2), seconds=99.0, sets=9))
+    judgement, _ = judged(judge, "print('called', flush=True); time.sleep(0.6)")
     outcome = judgement.outcome
     assert outcome.category == "correct" and outcome.speedup is not None and outcome.speedup < 0.1
-    # four input sets of each of two cases, a few pairs, and one call for its threads
-    assert judgement.log.count("called") <= 2 * 4 + 5 + 1
+    # at most five input sets of each of two cases, two pairs, and one call for its threads
+    assert judgement.log.count("called") <= 2 * 5 + 2 + 1
 
 
-@pytest.mark.full
-def test_one_hang_among_ten_costs_the_others_less_than_a_tenth(
-    a_judge: Callable[..., Judge],
-) -> None:
-    """Beyond its share, which is what the tenth takes when it is right; that is measured before and
-    after.
-    """
-    judge, seconds = a_judge(PACES["cpu"]), list[float]()
-    tenths = ("None", "time.sleep(99)", "[None for _ in iter(int, 1)]", "None")
-    for tenth in tenths:
-        with ThreadPoolExecutor(OTHERS + 1) as threads:
-            start = time.monotonic()
-            last = threads.submit(judged, judge, tenth)
-            others = [threads.submit(judged, judge, "None") for _ in range(OTHERS)]
-            wait([*others, last] if tenth == "None" else others)
-            seconds.append(time.monotonic() - start)
-            assert all(each.result()[0].outcome.category == "correct" for each in others)
-            assert (last.result()[0].outcome.kind == "timeout") is (tenth != "None")
-    assert max(seconds[1:3]) < MOST * max(seconds[0], seconds[3]), dict(
-        zip(tenths, seconds, strict=True)
+@pytest.mark.parametrize("hang", ["time.sleep(999)", "[None for _ in iter(int, 1)]"])
+def test_others_are_judged_while_one_hangs(judge: Judge, hang: str) -> None:
+    """Also where there is one place only; `benchmarks/hang_throughput.py` measures what it costs."""
+    hanging, cancellation = threading.Event(), Cancellation()
+    code, options = (
+        RIGHT.replace("return", f"{hang}; return"),
+        Options(device="cpu", call_timeout=999),
     )
+
+    def watch(stage: str) -> None:
+        if stage == "verify":
+            hanging.set()
+
+    with ThreadPoolExecutor() as threads:
+        hung = threads.submit(
+            judge.judge, SOFTMAX, Submission(code=code), options, watch, cancellation
+        )
+        try:
+            assert hanging.wait(60)
+            others = [threads.submit(judged, judge, "None") for _ in range(2)]
+            assert [each.result(120)[0].outcome.category for each in others] == ["correct"] * 2
+            assert not hung.done()
+        finally:
+            cancellation.cancel()
+        with pytest.raises(Cancelled):
+            hung.result(60)

@@ -393,8 +393,8 @@ def test_on_a_cpu_each_side_is_called_in_turn_in_no_order_that_can_be_known() ->
     assert len(orders) > 20
 
 
-def test_a_much_slower_submission_is_called_once_a_turn() -> None:
-    pace = Pace(pairs=(2, 2), seconds=60.0)
+def test_a_much_slower_submission_is_called_once_in_each_of_two_turns() -> None:
+    pace = Pace(pairs=(7, 25), seconds=60.0)
     session = Scripted(pace, seconds=calls(2.0, 5e-3), rough=(2.0, 5e-3))
     time_on_cpu(session)
     threads_too = 1
