@@ -5,8 +5,7 @@ error of the judge's.
 import copy
 import json
 import random
-import time
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 import torch
@@ -230,7 +229,10 @@ def test_a_handle_has_one_name_of_a_length_that_handles_have() -> None:
 
 
 def test_claims_of_more_calls_than_were_made_are_refused_unread() -> None:
-    began = time.monotonic()
-    with pytest.raises(Broken, match="2000000 outputs of 1"):
-        read_claims({"claims": [{}] * 2_000_000}, 1)
-    assert time.monotonic() - began < 1
+    with pytest.raises(Broken, match="2 outputs of 1"):
+        read_claims({"claims": Unread([{}, {}])}, 1)
+
+
+class Unread(list[Any]):
+    def __iter__(self) -> NoReturn:
+        raise AssertionError("it was read")
