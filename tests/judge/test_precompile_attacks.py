@@ -89,7 +89,7 @@ def inside(of: Ran) -> list[int]:
 
 def assert_alone(of: Ran) -> None:
     """No process but the candidate; one that was killed may take a moment to go."""
-    deadline = time.monotonic() + 2
+    deadline = time.monotonic() + SECONDS
     while len(inside(of)) > 1 and time.monotonic() < deadline:
         time.sleep(0.02)
     assert len(inside(of)) == 1
@@ -118,7 +118,7 @@ def test_a_copy_harms_nobody(submit: Submit, attack: str, is_late: bool) -> None
     ran = submit(f"{PRELUDE}def attack():\n    {attack}")
     seconds = rehearse(ran, LATE if is_late else SECONDS)
     assert calls(ran) == CASES
-    assert LATE < seconds < LATE + 10 if is_late else seconds < SECONDS
+    assert seconds > LATE if is_late else seconds < SECONDS
     assert_alone(ran)
     ran.worker.ask("prepare", 5, device="cpu", threads=1)
     assert ran.closed().log == ""

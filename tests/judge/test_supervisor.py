@@ -205,13 +205,13 @@ def test_a_child_and_who_waits_for_it_stand_still_and_go_on(counting) -> None:
 
 def test_a_child_that_runs_meanwhile_is_noticed(counting) -> None:
     """Whatever wakes it: here it is the judge."""
-    worker, _ = counting(RUNS)
+    worker, memory = counting(RUNS)
     with pytest.raises(Ended) as found:
         for _ in range(4 * STRIKES):
             worker.freeze(True)
             for pid in descendants(worker.pid):
                 os.kill(pid, signal.SIGCONT)
-            time.sleep(0.1)
+            _wait_for_change(memory)
             worker.freeze(False)
             assert not worker.stood_still
     assert found.value.limit == "time in which it was to stand still"

@@ -5,11 +5,13 @@ test.
 import os
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
-from loaded import Submit
+from loaded import SECONDS, Ran, Submit
+from processes import descendants, outlived
 
 from kevin_env.candidate.wire import LIMIT
 from kevin_env.judge.api import JudgeError
@@ -25,6 +27,8 @@ fd = next(int(f) for f in os.listdir("/proc/self/fd") if os.path.islink(f"/proc/
           and os.readlink(f"/proc/self/fd/{f}").startswith("socket:"))
 channel = socket.socket(fileno=os.dup(fd))
 """
+AT_ONCE = SECONDS / 4
+"""Less than any time after which the judge stops waiting, and much more than forking one takes."""
 
 
 def test_what_it_raises_comes_back_with_its_frames(submit: Submit) -> None:
@@ -50,7 +54,7 @@ def test_what_it_raises_comes_back_with_its_frames(submit: Submit) -> None:
 def test_its_end_is_known_at_once_and_how(submit: Submit, code: str, expected: int) -> None:
     ran = submit(f"import os, signal, time\n{code}")
     assert isinstance(ran.end, Ended) and (ran.end.code, ran.end.limit) == (expected, None)
-    assert ran.seconds < 5
+    assert ran.seconds < AT_ONCE
 
 
 def test_leaving_python_is_a_failure_of_its_own(submit: Submit) -> None:
@@ -67,10 +71,12 @@ def test_orders_to_stand_still_that_are_not_waited_for_are_obeyed_one_after_the_
     for number in range(1, 8):
         worker.freeze(bool(number % 2), wait=False)
     worker.settle()
-    time.sleep(0.1)  # for what is in the pipe
-    written = len(worker.log)
-    time.sleep(0.1)
-    assert worker.stood_still and len(worker.log) == written
+    deadline, written = time.monotonic() + SECONDS, -1
+    while len(worker.log) != written:  # until the pipe is empty
+        assert time.monotonic() < deadline
+        written = len(worker.log)
+        time.sleep(0.1)
+    assert worker.stood_still
     worker.freeze(False, wait=False)
     assert worker.ask("read", 5, path="/proc/self/stat", limit=10)["text"]
 
@@ -78,35 +84,46 @@ def test_orders_to_stand_still_that_are_not_waited_for_are_obeyed_one_after_the_
 def test_who_dies_before_it_stands_still_is_told_of_to_whoever_waits_for_that(
     submit: Submit,
 ) -> None:
-    worker = submit("import os, threading\nthreading.Timer(0.2, os._exit, (6,)).start()").worker
+    worker = submit("").worker
     worker.freeze(True)
     worker.freeze(False, wait=False)
-    time.sleep(0.6)
+    _kill(worker)
     worker.freeze(True, wait=False)
     with pytest.raises(Ended) as found:
         worker.settle()
-    assert found.value.code == 6
+    assert found.value.code == -signal.SIGKILL
     with pytest.raises(Ended):
         worker.ask("prepare", 5, device="cpu", threads=1)
 
 
-def test_a_death_between_two_orders_is_known_with_its_code(submit: Submit) -> None:
-    code = "import os, threading\nthreading.Timer(0.2, os._exit, (5,)).start()"
-    for use in ("freeze", "ask"):
-        ran = submit(code)
-        assert ran.end is None
-        time.sleep(0.6)
-        with pytest.raises(Ended) as found:
-            ran.worker.freeze(True) if use == "freeze" else ran.worker.ask(
-                "prepare", 5, device="cpu", threads=1
-            )
-        assert found.value.code == 5
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda worker: worker.freeze(True),
+        lambda worker: worker.ask("prepare", 5, device="cpu", threads=1),
+    ],
+    ids=["freeze", "ask"],
+)
+def test_a_death_between_two_orders_is_known_with_its_code(
+    submit: Submit, use: Callable[[Worker], object]
+) -> None:
+    worker = submit("").worker
+    _kill(worker)
+    with pytest.raises(Ended) as found:
+        use(worker)
+    assert found.value.code == -signal.SIGKILL
+
+
+def _kill(worker: Worker) -> None:
+    (keeper,) = (each for each in descendants(os.getpid()) if each.pid == worker.pid)
+    os.kill(min(descendants(worker.pid)).pid, signal.SIGKILL)
+    assert not outlived({keeper}), "it ends when it has reported that the candidate did"
 
 
 def test_sleeping_for_ever_times_out(submit: Submit) -> None:
     ran = submit("import time\ntime.sleep(1000)", seconds=0.3)
     assert isinstance(ran.end, TimedOut) and ran.end.seconds == 0.3
-    assert 0.25 < ran.seconds < 3
+    assert 0.25 < ran.seconds < AT_ONCE
 
 
 @pytest.mark.parametrize(
@@ -135,26 +152,22 @@ def test_a_process_that_only_waits_has_no_longer_than_a_usual_call(
             entry="ModelNew",
         )
     assert found.value.seconds == limit
-    assert limit <= time.monotonic() - start < limit + 2
+    assert limit <= time.monotonic() - start
 
 
 def test_stopping_itself_times_out_and_it_still_dies(submit: Submit) -> None:
     ran = submit("import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)", seconds=0.5)
     assert isinstance(ran.end, TimedOut)
-    start = time.monotonic()
-    ran.closed()
-    assert time.monotonic() - start < 3
+    _close_at_once(ran)
 
 
 def test_a_candidate_that_reads_nothing_holds_nobody_up(submit: Submit) -> None:
-    ran = submit(
-        "import os, signal, threading\nthreading.Timer(0.1, os.kill, (os.getpid(), signal.SIGSTOP)).start()"
-    )
-    time.sleep(0.4)
+    worker = submit("").worker
+    worker.freeze(True)
     start = time.monotonic()
     with pytest.raises(TimedOut):
-        ran.worker.ask("prepare", 0.5, device="x" * 5_000_000, threads=1)
-    assert time.monotonic() - start < 3
+        worker.ask("prepare", 0.5, device="x" * 5_000_000, threads=1)
+    assert time.monotonic() - start < AT_ONCE
 
 
 def test_orphans_that_have_ended_are_no_processes(submit: Submit) -> None:
@@ -172,8 +185,6 @@ def test_a_fork_bomb_is_stopped(submit: Submit) -> None:
         isinstance(ran.end, Ended)
         and ran.end.limit == f"more than {supervisor.MAX_PROCESSES} processes"
     )
-    ran.closed()
-    assert ran.seconds < 15
 
 
 @pytest.mark.parametrize(
@@ -188,7 +199,6 @@ def test_a_fork_bomb_is_stopped(submit: Submit) -> None:
 def test_a_memory_hog_is_stopped(submit: Submit, code: str) -> None:
     ran = submit(f"import os, time\n{code}\ntime.sleep(99)", memory=250 << 20)
     assert isinstance(ran.end, Ended) and ran.end.limit == "more than 250 MiB of memory"
-    assert ran.seconds < 5
 
 
 def test_what_forks_share_counts_once(submit: Submit) -> None:
@@ -201,7 +211,7 @@ def test_a_memory_hog_is_stopped_also_while_it_is_frozen_and_thawed_all_the_time
 ) -> None:
     hog = "def hog():\n    global kept\n    kept = bytearray(b'x') * (400 << 20)\n"
     ran = submit(f"import threading\n{hog}threading.Timer(0.1, hog).start()", memory=250 << 20)
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     with pytest.raises(Ended) as found:
         while time.monotonic() < deadline:
             ran.worker.freeze(True)
@@ -215,7 +225,7 @@ def test_of_endless_output_the_beginning_and_the_end_are_kept_and_it_blocks_noth
 ) -> None:
     code = "import os, sys\nprint('first')\nfor _ in range(5000): sys.stdout.write('x' * 10_000)\n"
     ran = submit(f"{code}print('last words', flush=True)\nos.abort()")
-    assert isinstance(ran.end, Ended) and ran.seconds < 10
+    assert isinstance(ran.end, Ended)
     log = ran.closed().log
     assert log.startswith("first\nxxx") and log.endswith("xxxlast words\n")
     left_out = 5000 * 10_000 + len("first\nlast words\n") - LOG_HEAD - LOG_TAIL
@@ -286,7 +296,7 @@ def test_closing_every_descriptor_breaks_its_channel(
 ) -> None:
     monkeypatch.setattr(supervisor_channel, "SECONDS", 1.0)
     ran = submit("import os, time\nos.closerange(0, 4096)\ntime.sleep(99)")
-    assert isinstance(ran.end, Broken) and ran.seconds < 5
+    assert isinstance(ran.end, Broken)
 
 
 @pytest.mark.parametrize(
@@ -301,17 +311,15 @@ def test_closing_every_descriptor_breaks_its_channel(
 )
 def test_what_no_honest_candidate_sends_is_broken(submit: Submit, code: str) -> None:
     ran = submit(f"{CHANNEL}{code}")
-    assert isinstance(ran.end, Broken) and ran.seconds < 10
+    assert isinstance(ran.end, Broken)
 
 
 def test_answering_twice_is_broken_at_the_next_order(submit: Submit) -> None:
     ran = submit(f"{CHANNEL}channel.sendall((2).to_bytes(4, 'big') + b'{{}}')")
     assert ran.end is None
-    time.sleep(0.2)  # its true answer comes, and nobody waits for it any more
-    start = time.monotonic()
+    assert ran.worker.answers_within(SECONDS)  # its true answer, which nobody waits for any more
     with pytest.raises(Broken, match="without an order"):
         ran.worker.ask("prepare", 5, device="cpu", threads=1)
-    assert time.monotonic() - start < 1
 
 
 def test_descriptors_that_it_sends_fill_no_table_of_ours(submit: Submit) -> None:
@@ -358,13 +366,13 @@ threading.Thread(target=count, daemon=True).start()
     ran, region = submit(code), SharedRegion(4096, torch.device("cpu"))
     region.bytes.zero_()
     ran.worker.share("counter", region, 5)
-    time.sleep(0.3)
     for _ in range(5):
-        before = region.bytes[:2].tolist()
-        time.sleep(0.02)
+        before, deadline = region.bytes[:2].tolist(), time.monotonic() + SECONDS
+        while any(now == then for now, then in zip(region.bytes[:2].tolist(), before, strict=True)):
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
         ran.worker.freeze(True)
         frozen = region.bytes[:2].tolist()
-        assert frozen != before
         time.sleep(0.1)
         assert region.bytes[:2].tolist() == frozen
         ran.worker.freeze(False)
@@ -387,9 +395,13 @@ def _processes(of: Worker) -> dict[str, int]:
 def test_a_frozen_candidate_still_ends_with_its_worker(submit: Submit) -> None:
     ran = submit("import threading, time\nthreading.Thread(target=time.sleep, args=(999,)).start()")
     ran.worker.freeze(True)
+    _close_at_once(ran)
+
+
+def _close_at_once(ran: Ran) -> None:
     start = time.monotonic()
     ran.closed()
-    assert time.monotonic() - start < 3
+    assert time.monotonic() - start < AT_ONCE
 
 
 def test_one_that_is_dismissed_ends_while_nobody_waits_for_it(submit: Submit) -> None:
@@ -410,7 +422,7 @@ def test_closing_leaves_no_process_and_no_descriptor(server: ForkServer) -> None
     before, processes = _open_files(), _children_of(server)
     for _ in range(3):
         Worker(server, "cpu", 4 << 30).close()
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + SECONDS
     while (
         _children_of(server) != processes or _open_files() > before
     ) and time.monotonic() < deadline:
@@ -430,7 +442,7 @@ def _children_of(server: ForkServer) -> set[str]:
 def test_a_worker_dies_with_a_judge_that_is_gone(submit: Submit) -> None:
     ran = submit("import time")
     ran.worker._supervisor._channel.sock.close()  # what the end of the judge's process does
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + SECONDS
     while _processes(ran.worker) and time.monotonic() < deadline:
         time.sleep(0.02)
     assert not _processes(ran.worker)
