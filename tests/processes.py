@@ -46,7 +46,7 @@ def named(processes: set[Process], text: str) -> list[int]:
     return found
 
 
-def wait_for(text: str, seconds: float = 30, below: int | None = None) -> int:
+def wait_for(text: str, seconds: float = 120, below: int | None = None) -> int:
     """A process below this one or `below`, whose name or command line holds `text`, as soon as
     there is one.
     """

@@ -1,5 +1,4 @@
-import contextlib
-import time
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -7,6 +6,7 @@ import pytest
 from corpus import ATTACKS, FOLDER, Entry, Judged, judged, read_corpus, read_entry
 from in_process import InThisProcess
 from judges import Lent
+from processes import descendants, outlived, wait_for
 
 from kevin_env.judge import JudgePool, Options, Submission
 from kevin_env.judge.api import Pace
@@ -126,25 +126,12 @@ def test_a_flood_of_output_is_cut_and_cleaned(pool: LocalPool) -> None:
     assert 1000 < len(log) <= 16_000 and "\x1b" not in log
 
 
-@pytest.mark.xdist_group(CLASS_OF["daemon"])  # whose processes it looks for
 def test_a_daemon_ends_with_its_submission(pool: LocalPool) -> None:
     entry = read_entry(FOLDER / "hostile/daemon.py")
-    seen = False
     verdict = pool.submit(
         entry.task, Submission(code=entry.code), Options(device="cpu", require_sandbox=True)
     )
-    while not verdict.done():
-        if leftovers():
-            seen = True
-        time.sleep(0.02)
-    assert seen, "the daemon never ran"
-    assert not leftovers()
-
-
-def leftovers() -> list[Path]:
-    """Processes that call themselves as the daemon does."""
-    found = []
-    for name in Path("/proc").glob("[0-9]*/comm"):
-        with contextlib.suppress(OSError):
-            found += [name] if name.read_text().strip() == "kevin-leftover" else []
-    return found
+    daemon = wait_for("kevin-leftover")
+    processes = {each for each in descendants(os.getpid()) if each.pid == daemon}
+    verdict.result()
+    assert processes and not outlived(processes)

@@ -122,13 +122,13 @@ def test_stages_come_in_order_and_their_seconds_are_the_wall_time(pool: LocalPoo
     pool.device("cpu")
     stages: list[Stage] = []
     start = time.monotonic()
-    judgement = pool.submit(SOFTMAX, RIGHT, CPU, stages.append).result()
+    judgement = pool.submit(SOFTMAX, SLOW, CPU, stages.append).result()
     wall = time.monotonic() - start
     first = list(dict.fromkeys(stages))
     assert first == [stage for stage in get_args(Stage) if stage != "profile"], (
         "which nobody asked for"
     )
-    assert wall / 2 < judgement.seconds.total <= wall
+    assert 1 <= judgement.seconds.total <= wall  # it sleeps for a second
     assert judgement.seconds.time > 0 and judgement.seconds.verify > 0
 
 

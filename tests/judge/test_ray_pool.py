@@ -49,7 +49,11 @@ def cluster() -> Iterator[Cluster]:
     """A head that judges nothing, and two nodes, each with a GPU that does not exist."""
     with (
         # the tests' own is too long for Ray's sockets
-        tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp") as folder,
+        tempfile.TemporaryDirectory(
+            prefix="ray-",
+            dir="/tmp",
+            ignore_cleanup_errors=True,  # some of Ray may still write
+        ) as folder,
         pytest.MonkeyPatch.context() as environment,
     ):
         environment.setenv("RAY_TMPDIR", folder)
@@ -91,6 +95,14 @@ def begin(pool: RayPool, code: str = "", device: str = "cpu", **more: Any) -> Fu
     return pool.submit(PROBLEM, Submission(code=code), Options(device=device), **more)
 
 
+def under_way(pool: RayPool, code: str) -> Future[Judgement]:
+    """The same, once a judge has it."""
+    began = threading.Event()
+    judging = begin(pool, code, on_stage=lambda stage: began.set())
+    assert began.wait(60)
+    return judging
+
+
 def judges_of(futures: list[Future[Judgement]]) -> list[str]:
     """The processes that judged."""
     return [future.result(60).device.versions["process"] for future in futures]
@@ -115,9 +127,7 @@ def test_a_real_judge_on_another_node(start: Start) -> None:
 def test_a_judge_gets_no_more_than_its_room_and_the_highest_priority_first(start: Start) -> None:
     low = start(judges=1, in_flight=1, priority=-1)
     assert begin(low).result(60).secret == "1"
-    began = threading.Event()
-    first = begin(low, "sleep 4", on_stage=lambda stage: began.set())
-    assert began.wait(30)
+    first = under_way(low, "sleep 4")
     waiting = [begin(low) for _ in range(3)]
     time.sleep(0.5)
     urgent = begin(start(priority=1))
@@ -193,8 +203,7 @@ def test_requests_survive_the_client_that_started_the_judges(start: Start) -> No
     first = start(judges=1)
     process = begin(first).result(60).device.versions["process"]
     second = start(judges=1)
-    judging = begin(second, "sleep 2")
-    time.sleep(1)
+    judging = under_way(second, "sleep 2")
     first.close()
     assert judging.result(60).device.versions["process"] == process
     assert begin(second).result(60).device.versions["process"] != process
@@ -204,8 +213,7 @@ def test_requests_survive_the_client_that_started_the_judges(start: Start) -> No
 def test_a_dispatcher_that_dies_is_started_again(start: Start) -> None:
     pool = start(judges=1)
     process = begin(pool).result(60).device.versions["process"]
-    judging = begin(pool, "sleep 2")
-    time.sleep(1)
+    judging = under_way(pool, "sleep 2")
     os.kill(wait_for("ray::Dispatcher"), signal.SIGKILL)
     assert judging.result(90).device.versions["process"] != process
 
@@ -228,8 +236,7 @@ def test_metrics_are_exported_to_prometheus(start: Start) -> None:
 
 def test_a_closed_pool_fails_what_is_open(start: Start) -> None:
     pool = start(judges=1)
-    judging = begin(pool, "sleep 60")
-    time.sleep(1)
+    judging = under_way(pool, "sleep 60")
     pool.close()
     for future in (judging, begin(pool)):
         with pytest.raises(JudgeError, match="the pool is closed"):
