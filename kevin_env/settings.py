@@ -1,7 +1,7 @@
 """The settings of an episode, the single source of their names, defaults and help."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -36,10 +36,11 @@ Templates = Literal["default", "kevin-paper"]
 _EXAMPLES = re.compile(r"zero|one|few|retrieved(:[1-9]\d?)?")
 
 
-def _explain(error: Any) -> str:
-    if error["type"] == "string_pattern_mismatch":  # only `device` has a pattern
-        return "give 'auto', 'cpu', 'cuda', 'cuda:1' or 'cuda:0,1'"
-    return error["msg"].removeprefix("Value error, ")
+def wrong_value(errors: Iterable[Any]) -> str:
+    """What is wrong with one value, from pydantic's errors of all types that it may have."""
+    said = dict.fromkeys(error["msg"].removeprefix("Value error, ") for error in errors)
+    first, *others = said
+    return " or ".join([first, *(each.removeprefix("Input should be ") for each in others)])
 
 
 class Settings(Frozen):
@@ -58,11 +59,7 @@ class Settings(Frozen):
     """Discount of the returns from one turn to the next, 0 to 1."""
     returns: ReturnsKind = "sum"
     """Whether a return is the sum or the maximum of the discounted scores."""
-    device: str = Field(
-        default="auto",
-        pattern=rf"^({DEVICES})$",
-        examples=["auto", "cpu", "cuda", "cuda:1", "cuda:0,1"],
-    )
+    device: str = Field(default="auto", examples=["auto", "cpu", "cuda", "cuda:1", "cuda:0,1"])
     """Device that judges; auto is a GPU if there is one.
 
     `cuda:0,1` spreads the work over several GPUs of one kind.
@@ -165,13 +162,13 @@ class Settings(Frozen):
         except ValidationError as error:
             errors = error.errors()
             if not errors[0]["loc"]:  # two settings that exclude each other
-                raise ValueError(_explain(errors[0])) from error
+                raise ValueError(wrong_value(errors[:1])) from error
             name = str(errors[0]["loc"][0])
             if errors[0]["type"] == "extra_forbidden":
                 raise ValueError(
                     f"unknown setting {name!r}; there are {', '.join(cls.model_fields)}"
                 ) from error
-            wrong = " or ".join(_explain(each) for each in errors if each["loc"][0] == name)
+            wrong = wrong_value(each for each in errors if each["loc"][0] == name)
             raise ValueError(f"setting {name}={values.get(name)!r}: {wrong}") from error
 
     def options(self, secret: str | None = None) -> Options:
@@ -196,6 +193,13 @@ class Settings(Frozen):
             if paper and values.get("language", "auto") == "auto"
             else values
         )
+
+    @field_validator("device")
+    @classmethod
+    def _known_device(cls, device: str) -> str:
+        if not re.fullmatch(DEVICES, device):
+            raise ValueError("give 'auto', 'cpu', 'cuda', 'cuda:1' or 'cuda:0,1'")
+        return device
 
     @field_validator("stop_on", mode="before")
     @classmethod

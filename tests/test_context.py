@@ -170,6 +170,8 @@ def test_a_tokenizer_counts(tmp_path):
         == 3
     )
     assert load_counter("")("a b c") == 2
+    with pytest.raises(ValueError, match=r"there is no tokenizer file other\.json"):
+        load_counter("other.json")
     (tmp_path / "broken.json").write_text("{")
     with pytest.raises(ValueError, match="cannot be loaded") as error:
         load_counter(str(tmp_path / "broken.json"))

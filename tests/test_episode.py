@@ -272,7 +272,8 @@ def test_what_cannot_be_resumed_is_refused(problem) -> None:
     [
         ({"gamma": 2}, "setting gamma=2: .* less than or equal to 1"),
         ({"score": "fast"}, "setting score='fast': unknown score 'fast': give one of kevin"),
-        ({"stop_on": "fast"}, "setting stop_on='fast': .* 'correct' or .* number"),
+        ({"stop_on": "fast"}, "setting stop_on='fast': .* 'correct' or a valid number"),
+        ({"device": "gpu"}, "setting device='gpu': give 'auto', 'cpu', 'cuda', 'cuda:1' or "),
     ],
 )
 def test_bad_settings_are_one_clear_line(values, message) -> None:

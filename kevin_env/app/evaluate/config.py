@@ -33,7 +33,7 @@ from kevin_env.app.evaluate.figures import Prices
 from kevin_env.app.evaluate.search import Search, Serial
 from kevin_env.context import load_counter
 from kevin_env.outcome import Frozen
-from kevin_env.settings import Settings
+from kevin_env.settings import Settings, wrong_value
 
 Place = Annotated[Path, AfterValidator(lambda path: path.expanduser().absolute())]
 """An absolute path."""
@@ -241,12 +241,7 @@ def explain(error: ValidationError, model: type[BaseModel]) -> str:
     if first["type"] == "missing":
         option = _OPTIONS.get(name)
         return f"{name} is missing; set it in the file or with {option or f'-o {name}=...'}"
-    said = [
-        each["msg"].removeprefix("Value error, ")
-        for each in errors
-        if _walk(each["loc"], model)[0] == keys
-    ]
-    wrong = " or ".join(dict.fromkeys(said))
+    wrong = wrong_value(each for each in errors if _walk(each["loc"], model)[0] == keys)
     return f"{name}{_shown(name, first['input'])}: {wrong}" if name else wrong
 
 
