@@ -152,7 +152,10 @@ class KevinVectorEnv(VectorEnv[Texts, Texts, NDArray[Any]]):
             for future in futures:
                 future.cancel()
             raise
-        steps = [env.end_step(future) for env, future in zip(self.envs, futures, strict=True)]
+        pairs = zip(self.envs, futures, strict=True)
+        steps = [env.end_step(future) for env, future in pairs if not future.exception()]
+        for error in filter(None, (future.exception() for future in futures)):
+            raise error
         infos = self._observe(steps)
         scores = np.array([score for _, score, _, _, _ in steps], dtype=np.float64)
         ended = np.array([ended for _, _, ended, _, _ in steps], dtype=np.bool_)

@@ -397,10 +397,15 @@ def test_what_a_vector_cannot_be_is_refused(bad, message) -> None:
 
 def test_a_judge_failure_of_one_is_raised_after_all_have_answered() -> None:
     answers = {0: WRONG, 1: JudgeError("the device is gone")}
-    envs = vector(lambda _, s: answers[0 if "num_warps=0)" in s.code else 1], num_envs=2)
+    plan = curriculum()
+    envs = vector(
+        lambda _, s: answers[0 if "num_warps=0)" in s.code else 1],
+        num_envs=2, problem=plan, max_turns=1,
+    )  # fmt: skip
     envs.reset()
     with pytest.raises(JudgeError):
-        envs.step(REPLIES[:2])
+        envs.step(REPLIES[1::-1])
+    assert sum(plan.state.tried.values()) == 1
     envs.reset()
     envs.step([REPLIES[0]] * 2)
 
