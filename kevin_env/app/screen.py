@@ -61,8 +61,9 @@ def show(console: Console, text: str, style: str = "") -> None:
 
 
 def counted(number: int, name: str) -> str:
-    """Such as `1 problem` or `2 problems`."""
-    return f"{number:,} {name}" + "s" * (number != 1)
+    """Such as `1 problem`, `2 problems` or `2 trajectories`."""
+    plural = f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
+    return f"{number:,} {name if number == 1 else plural}"
 
 
 def show_code(console: Console, code: str) -> None:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from kevin_env.app.evaluate.config import EvalConfig
+    from kevin_env.app.evaluate.figures import RunMetrics
     from kevin_env.app.evaluate.folder import RunFolder
-    from kevin_env.app.evaluate.metrics import RunMetrics
     from kevin_env.integrations.run_log import EpisodeFollower, RunLogger
     from kevin_env.problem import Problem
 
@@ -219,13 +219,13 @@ def _figures(
     """Metrics of recorded trajectories; of the configuration, only prices matter."""
     from kevin_env.app.errors import BadInput
     from kevin_env.app.evaluate.config import read_prices
-    from kevin_env.app.evaluate.folder import figures_of
+    from kevin_env.app.evaluate.folder import read_figures
     from kevin_env.app.screen import show
 
     if given:
         raise BadInput(f"--from plays nothing: leave out what sets {', '.join(given)}")
     prices = read_prices(file, overrides)
-    return figures_of(path, prices, lambda line: show(console, f"left out: {line}", "yellow"))
+    return read_figures(path, prices, lambda line: show(console, f"left out: {line}", "yellow"))[1]
 
 
 def _print(metrics: "RunMetrics | None", plain: bool, as_json: bool) -> None:

@@ -133,7 +133,7 @@ def import_file(
     """Convert KernelBench runs or ATIF to a trajectory file."""
     from kevin_env.app.convert import read_foreign
     from kevin_env.app.errors import BadInput
-    from kevin_env.app.screen import make_console, show
+    from kevin_env.app.screen import counted, make_console, show
     from kevin_env.recorder import Recorder
 
     if out.exists() and path.exists() and out.samefile(path):
@@ -142,7 +142,7 @@ def import_file(
     for each in read_foreign(path, lambda words: show(errors, words, "red")):
         recorder.finish(each)
         count += 1
-    many = f"{count} {'trajectory' if count == 1 else 'trajectories'}"
+    many = counted(count, "trajectory")
     typer.echo(f"{many} from {path} appended to {out}; kevin-env replay {out} shows them", err=True)
 
 

@@ -61,7 +61,7 @@ def test_a_file_is_read(file: Path) -> None:
     config = read_config(file)
     assert config.problems == ("L1", "held_out", "kernelbench:level1/23")
     assert config.settings == Settings(max_turns=8, gamma=0.8, stop_on=2.0, device="cuda:1")
-    assert config.search == Beam(kind="beam", width=16, keep=4, rounds=2)
+    assert config.search == Beam(kind="beam", keep=4, rounds=2)
     assert isinstance(config.policy, OpenAI)
     nested = {"quoted": 'a "b"\né', "flag": True, "numbers": [1, 2.5]}
     assert config.policy.extra_body == {"top_k": 20, "nested": nested}
@@ -78,7 +78,7 @@ def test_little_is_needed() -> None:
 def test_overrides_go_before_flags_and_flags_before_the_file(file: Path) -> None:
     flags = {"samples": 4, "policy.model": "by flag", "settings.device": None, "problems": "L1,L2"}
     overrides = (
-        "samples=2 search.width=2 search.keep=1 policy.base_url=http://a:1/v1 settings.hints=true "
+        "samples=2 search.keep=1 policy.base_url=http://a:1/v1 settings.hints=true "
         "policy.extra_body.top_k=5 settings.stop_on=correct"
     )
     config = read_config(file, overrides.split(), flags)
@@ -121,11 +121,7 @@ def test_relative_paths_mean_the_same_from_anywhere(
 def test_searches_have_shapes() -> None:
     assert Serial().shape(4, 8) == Shape(4, 8)
     assert Parallel(kind="parallel").shape(4, 8) == Shape(32, 1)
-    beam = parse_config(LEAST | {"settings": {"max_turns": 8}, "search": {"kind": "beam"}})
-    assert beam.samples == 16
-    assert beam.search.shape(beam.samples, 8) == Shape(16, 8, 2, 4)
-    narrow = parse_config(LEAST | {"search": {"kind": "beam", "width": 8}})
-    assert (narrow.samples, narrow.settings.max_turns) == (8, 4)
+    assert Beam(kind="beam").shape(16, 8) == Shape(16, 8, 2, 4)
 
 
 @pytest.mark.parametrize(
@@ -137,8 +133,8 @@ def test_searches_have_shapes() -> None:
             r"settings.max_turn; .* Known keys of settings: .* gamma, ",
         ),
         (
-            {"search": {"kind": "beam", "widht": 4}},
-            r"search.widht; .* keys of search: keep, kind, r",
+            {"search": {"kind": "beam", "width": 4}},
+            r"search.width; .* keys of search: keep, kind, r",
         ),
         ({"search": {"width": 4}}, r"unknown key search.width; known keys of search: kind"),
         ({"policy": {"model": "m", "temprature": 1}}, r"policy.temprature; did you mean temper"),
@@ -156,15 +152,11 @@ def test_searches_have_shapes() -> None:
         ({"baselines": "compile"}, r"eager is required; write \[\"eager\", \"compile\"\]"),
         ({"baselines": "tensorrt"}, "baselines.*'eager' or 'compile'"),
         (
-            {"samples": 4, "search": {"kind": "beam", "width": 8}},
-            "search.width = 8: .* samples, which is 4",
+            {"samples": 2, "search": {"kind": "beam"}},
+            "search.keep = 4: must not exceed samples, 2",
         ),
         (
-            {"search": {"kind": "beam", "width": 2}},
-            "search.keep = 4: must not exceed search.width, 2",
-        ),
-        (
-            {"search": {"kind": "beam", "rounds": 3}},
+            {"samples": 4, "search": {"kind": "beam", "rounds": 3}},
             "search.rounds = 3: settings.max_turns = 4 is not a multiple",
         ),
         ({"requests_per_minute": 0}, "requests_per_minute = 0"),

@@ -3,10 +3,11 @@
 import itertools
 import math
 import random
+from statistics import fmean
 
 import pytest
 
-from kevin_env.app.evaluate.estimators import Resamples, avg_at_k, best_at_k, pass_at_k
+from kevin_env.app.evaluate.estimators import Resamples, best_at_k, pass_at_k
 
 
 def test_pass_at_k_by_hand() -> None:
@@ -41,12 +42,6 @@ def test_best_at_k_of_many_samples() -> None:
     assert rising[-1] == 255
 
 
-def test_avg_at_k() -> None:
-    assert avg_at_k([0.0, 0.0, 3.0]) == 1
-    with pytest.raises(ValueError, match="no values"):
-        avg_at_k([])
-
-
 @pytest.mark.parametrize("k", [0, 4, -1])
 def test_k_must_lie_within_the_samples(k: int) -> None:
     for estimate in (lambda: pass_at_k(3, 1, k), lambda: best_at_k([1.0, 2.0, 3.0], k)):
@@ -67,7 +62,7 @@ def test_interval_of_two_problems() -> None:
 def test_interval_is_about_two_standard_errors() -> None:
     numbers = random.Random(0)
     values = [numbers.gauss(1, 1) for _ in range(200)]
-    mean = avg_at_k(values)
+    mean = fmean(values)
     error = math.sqrt(sum((value - mean) ** 2 for value in values) / 200) / math.sqrt(200)
     low, high = Resamples(200, seed=1).interval(values) or (0, 0)
     assert low == pytest.approx(mean - 1.96 * error, abs=0.15 * error)

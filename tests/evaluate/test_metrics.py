@@ -7,8 +7,8 @@ import pytest
 from episodes import WRONG
 from trajectories import timed, trajectory, turn
 
-from kevin_env.app.evaluate.figures import Figure, GroupMetrics
-from kevin_env.app.evaluate.metrics import Prices, RunMetrics, measure
+from kevin_env.app.evaluate.figures import Figure, GroupMetrics, Prices, RunMetrics
+from kevin_env.app.evaluate.metrics import measure
 from kevin_env.judge.api import Seconds
 from kevin_env.outcome import CompileError, Correct, Incorrect, RulesViolation, RuntimeFailure
 from kevin_env.record import ProblemRef, Trajectory, Turn, Usage

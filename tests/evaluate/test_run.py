@@ -33,6 +33,7 @@ from kevin_env.outcome import Correct
 from kevin_env.parsing import as_submission
 from kevin_env.policies import ContextOverflow, PolicyError, Quit, ScriptedPolicy
 from kevin_env.problem import ProblemError, data_folder, load_problem
+from kevin_env.settings import Settings
 
 BEAM = {"samples": 6, "turns": 6, "search": {"kind": "beam", "keep": 2, "rounds": 3}}
 
@@ -336,6 +337,7 @@ def test_a_beam_is_not_stuck_by_one_failure(tmp_path: Path) -> None:
 
 def test_torch_compile_is_compared_and_kept(tmp_path: Path) -> None:
     values = values_of(tmp_path, problems=2, baselines=["eager", "compile"])
+    values["settings"] |= {"require_sandbox": True, "profile": "kernels"}
 
     def judge(problem, submission):
         if number_in(submission.code) == 0 and problem.id == "2_Double":
@@ -348,7 +350,9 @@ def test_torch_compile_is_compared_and_kept(tmp_path: Path) -> None:
     assert compared["2_Double"].why == "correct/too_noisy: Too noisy to tell."
     asked = [each for each in done.pool.submissions if not number_in(each[1].code)]
     assert sorted(problem.id for problem, _, _ in asked) == ["1_Double", "2_Double"]
-    assert all(each.baseline == "compile" and each.retry_noisy for _, _, each in asked)
+    kept = Settings.of(values["settings"]).options()
+    update = {"baseline": "compile", "rules": "open", "retry_noisy": True, "profile": "none"}
+    assert {each for _, _, each in asked} == {kept.model_copy(update=update)}
     metrics = done.ended.metrics
     assert metrics is not None
     (first, second) = metrics.problems

@@ -4,7 +4,7 @@
     samples = 4
     settings = {max_turns = 4, device = "cuda"}
     policy = {model = "gpt-5", temperature = 0.9}
-    search = {kind = "beam", width = 16, keep = 4, rounds = 2}
+    search = {kind = "beam", keep = 2, rounds = 2}
 
 Unknown keys are errors, and so are API keys, which are read from the environment only.
 """
@@ -96,7 +96,7 @@ class EvalConfig(Frozen):
     problems: tuple[str, ...] = Field(min_length=1)
     """Ids, levels such as `L1`, `train` or `held_out`, `kernelbench:` names, files or folders."""
     samples: int = Field(default=1, ge=1)
-    """Per problem. In a beam search, its width."""
+    """Per problem; the width of a beam search."""
     settings: Settings = Settings()
     policy: PolicyConfig
     search: Search = Serial()
@@ -138,18 +138,9 @@ class EvalConfig(Frozen):
         search = cast("dict[str, Any]", value)
         return {"kind": "serial"} | search if isinstance(value, dict) else value
 
-    @model_validator(mode="before")
-    @classmethod
-    def _width_is_samples(cls, values: Any) -> Any:
-        search = values.get("search") if isinstance(values, dict) else None
-        if not isinstance(search, dict) or search.get("kind") != "beam":
-            return values
-        width = search.get("width", values.get("samples", 16))
-        return {"samples": width} | values | {"search": {"width": width} | search}
-
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        self.search.require_fits(self.samples, self.settings.max_turns)
+        self.search.shape(self.samples, self.settings.max_turns)
         load_counter(self.settings.tokenizer)
         if "eager" not in self.baselines:
             raise ValueError('baselines: eager is required; write ["eager", "compile"]')

@@ -45,17 +45,6 @@ def best_at_k(values: Sequence[float], k: int) -> float:
     return math.fsum(w * value for w, value in zip(weights, sorted(values), strict=True))
 
 
-def avg_at_k(values: Sequence[float]) -> float:
-    """The expected mean of k of the values, which is their mean for every k.
-
-    Raises:
-        ValueError: if there are no values.
-    """
-    if not values:
-        raise ValueError("the mean of no values is undefined")
-    return math.fsum(values) / len(values)
-
-
 class Resamples:
     """Percentile bootstrap over problems. All intervals of an instance share their draws.
 

@@ -163,7 +163,9 @@ class RunFolder:
             writer.writerows(rows)
 
 
-def read_recorded(path: Path, prices: Prices | None, on_bad_line: OnBadLine) -> Recorded:
+def read_figures(
+    path: Path, prices: Prices | None, on_bad_line: OnBadLine
+) -> tuple[Recorded, RunMetrics]:
     """Reads a run folder, a trajectory file, or all trajectory files of a folder.
 
     Args:
@@ -172,24 +174,17 @@ def read_recorded(path: Path, prices: Prices | None, on_bad_line: OnBadLine) -> 
         on_bad_line: called with each unreadable line.
 
     Raises:
-        BadInput: if it cannot be read.
+        BadInput: if there is nothing to measure, or a file of a run folder cannot be read.
     """
     folder = RunFolder(path)
     if folder.config_file.exists():
-        return folder.recorded(prices or folder.config().prices, on_bad_line)
-    return Recorded(_loose_episodes(path, on_bad_line), {}, prices)
-
-
-def figures_of(path: Path, prices: Prices | None, on_bad_line: OnBadLine) -> RunMetrics:
-    """The figures of what `read_recorded` reads.
-
-    Raises:
-        BadInput: if there is nothing to measure.
-    """
-    metrics = read_recorded(path, prices, on_bad_line).measured()
+        recorded = folder.recorded(prices or folder.config().prices, on_bad_line)
+    else:
+        recorded = Recorded(_loose_episodes(path, on_bad_line), {}, prices)
+    metrics = recorded.measured()
     if metrics is None:
         raise BadInput(f"{path} holds no trajectory with a turn")
-    return metrics
+    return recorded, metrics
 
 
 def read_episodes(file: Path, on_bad_line: OnBadLine) -> list[Trajectory]:

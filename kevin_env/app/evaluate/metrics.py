@@ -4,8 +4,9 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
-from kevin_env.app.evaluate.estimators import RESAMPLES, Resamples, avg_at_k, best_at_k, pass_at_k
+from kevin_env.app.evaluate.estimators import RESAMPLES, Resamples, best_at_k, pass_at_k
 from kevin_env.app.evaluate.figures import (
     BASELINES,
     THRESHOLDS,
@@ -35,8 +36,6 @@ from kevin_env.app.evaluate.samples import (
     whole,
 )
 from kevin_env.record import Trajectory
-
-__all__ = ["Prices", "RunMetrics", "measure"]
 
 SEED = 0
 """Of the bootstrap."""
@@ -111,7 +110,7 @@ class _Means:
         values = list(values)
         known = [value for value in values if value is not None]
         low, high = self._resamples.interval(values) or (None, None)
-        return Figure(value=avg_at_k(known), low=low, high=high, n=len(known))
+        return Figure(value=fmean(known), low=low, high=high, n=len(known))
 
     def known(self, values: Iterable[float | None]) -> Figure | None:
         """As `of`; None if all are None."""
@@ -128,7 +127,7 @@ class _Means:
 
     def turn_speed(self, rows: Sequence[Row]) -> TurnSpeed | None:
         """Mean and fast_p of one row of speedups per problem; None if no row is known."""
-        speedup = self.known(avg_at_k(row) if row else None for row in rows)
+        speedup = self.known(fmean(row) if row else None for row in rows)
         if speedup is None:
             return None
         shares = [fast_shares(row) if row else None for row in rows]
@@ -138,7 +137,7 @@ class _Means:
     def _curve(
         self, rows: Sequence[Row], best: Callable[[Sequence[float], int], float]
     ) -> Curve | None:
-        avg = self.known(avg_at_k(row) if row else None for row in rows)
+        avg = self.known(fmean(row) if row else None for row in rows)
         if avg is None:
             return None
         bests = {

@@ -19,7 +19,7 @@ from kevin_env.app.evaluate.players import Player, policy_name, recorded_url
 from kevin_env.app.evaluate.search import Past, Play, Shape, fork, plan
 from kevin_env.app.evaluate.workers import Pacer, Stopped, Workers
 from kevin_env.episode import Episode
-from kevin_env.judge.api import JudgeError, JudgePool, Options, Submission
+from kevin_env.judge.api import JudgeError, JudgePool, Submission
 from kevin_env.outcome import interval_of, speedup_of
 from kevin_env.parsing import as_submission
 from kevin_env.policies.base import PolicyError
@@ -245,9 +245,7 @@ class Run:
         began_on = self._device  # other threads may reset it
         if began_on is None:
             return
-        own = self.setup.settings
-        options = Options(device=own.device, baseline=own.baseline, inputs=own.inputs)
-        ask = self.setup.pool.describe
+        options, ask = self.setup.settings.options(), self.setup.pool.describe
         here = self._workers.retry(lambda: ask(problem, options).result()).device.name
         if here != began_on:
             self._stop(f"the run began on {began_on}, this is {here}; use another --out here")
@@ -295,10 +293,8 @@ def compare(problem: Problem, settings: Settings, pool: JudgePool) -> Compared:
         ProblemError: if the reference fails.
         JudgeError: if the judge fails.
     """
-    options = Options(
-        device=settings.device, baseline="compile", inputs=settings.inputs, retry_noisy=True,
-        call_timeout=settings.call_timeout, build_timeout=settings.build_timeout,
-    )  # fmt: skip
+    update = {"baseline": "compile", "rules": "open", "retry_noisy": True, "profile": "none"}
+    options = settings.options().model_copy(update=update)
     submission = Submission(code=as_submission(problem.source))
     judgement = pool.submit(problem, submission, options).result()
     outcome = judgement.outcome

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
+from statistics import fmean
 
 from kevin_env.advantage import returns_of
-from kevin_env.app.evaluate.estimators import avg_at_k
 from kevin_env.app.evaluate.figures import (
     BASELINES,
     THRESHOLDS,
@@ -203,13 +203,13 @@ def fast_shares(speedups: Sequence[float]) -> dict[str, float]:
 
 def share(values: Iterable[bool]) -> float:
     """The share of true values; 0 of none."""
-    return mean(map(float, values))
+    return mean(values)
 
 
 def mean(values: Iterable[float]) -> float:
     """The mean; 0 of none."""
     found = list(values)
-    return avg_at_k(found) if found else 0.0
+    return fmean(found) if found else 0.0
 
 
 def _attempts(episodes: Mapping[str, Trajectory], ratio: float | None) -> Attempts:
@@ -299,9 +299,9 @@ def _speed(attempts: Attempts, baseline: Baseline) -> ProblemSpeed | None:
     solved = [math.log(value) for value in speedups if value > 0]
     return ProblemSpeed(
         best=max(speedups),
-        avg=avg_at_k(speedups),
+        avg=fmean(speedups),
         fast=fast_shares(speedups),
-        log_solved=avg_at_k(solved) if solved else None,
+        log_solved=fmean(solved) if solved else None,
     )
 
 

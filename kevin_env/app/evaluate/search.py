@@ -41,9 +41,6 @@ class Serial(Frozen):
         """As configured."""
         return Shape(samples, max_turns)
 
-    def require_fits(self, samples: int, max_turns: int) -> None:
-        """Accepts everything."""
-
 
 class Parallel(Frozen):
     """The same number of replies, each a first turn: `samples` x `max_turns` one-turn episodes."""
@@ -54,9 +51,6 @@ class Parallel(Frozen):
         """One sample per turn."""
         return Shape(samples * max_turns, 1)
 
-    def require_fits(self, samples: int, max_turns: int) -> None:
-        """Accepts everything."""
-
 
 class Beam(Frozen):
     """Equal rounds; after each the `keep` samples with the fastest kernels replace the others.
@@ -66,26 +60,21 @@ class Beam(Frozen):
     """
 
     kind: Literal["beam"]
-    width: int = Field(default=16, ge=1)
-    """Equals `samples`."""
     keep: int = Field(default=4, ge=1)
     rounds: int = Field(default=2, ge=1)
 
     def shape(self, samples: int, max_turns: int) -> Shape:
-        """With rounds."""
-        return Shape(samples, max_turns, self.rounds, self.keep)
+        """With rounds.
 
-    def require_fits(self, samples: int, max_turns: int) -> None:
-        """Raises ValueError if the numbers do not fit each other."""
-        if samples != self.width:
-            raise ValueError(f"search.width = {self.width}: must equal samples, which is {samples}")
-        if self.keep > self.width:
-            raise ValueError(
-                f"search.keep = {self.keep}: must not exceed search.width, {self.width}"
-            )
+        Raises:
+            ValueError: if the numbers do not fit each other.
+        """
+        if self.keep > samples:
+            raise ValueError(f"search.keep = {self.keep}: must not exceed samples, {samples}")
         if max_turns % self.rounds:
             said = f"settings.max_turns = {max_turns} is not a multiple of it"
             raise ValueError(f"search.rounds = {self.rounds}: {said}")
+        return Shape(samples, max_turns, self.rounds, self.keep)
 
 
 Search = Annotated[Serial | Parallel | Beam, Field(discriminator="kind")]

@@ -28,7 +28,7 @@ from kevin_env.app.evaluate.figures import RunMetrics
 from kevin_env.app.evaluate.folder import OnBadLine, Recorded, RunFolder
 from kevin_env.app.evaluate.players import Player, policy_name, read_model
 from kevin_env.app.evaluate.run import Log, Run, Setup
-from kevin_env.app.screen import show
+from kevin_env.app.screen import counted, show
 from kevin_env.judge.api import JudgePool
 from kevin_env.kernelbench import PREFIX
 from kevin_env.problem import Problem, problem_paths
@@ -180,7 +180,8 @@ def _board(
     """A board that prints its news; without a console those that should stay go to `kept`."""
     shape = config.search.shape(config.samples, config.settings.max_turns)
     place = str(config.out or "")
-    size = f"{len(problems)} problems x {shape.samples} samples x {shape.turns} turns"
+    sizes = (len(problems), "problem"), (shape.samples, "sample"), (shape.turns, "turn")
+    size = " x ".join(counted(number, name) for number, name in sizes)
     place = min(place, os.path.relpath(place), key=len)
     title = f"{policy_name(config)}  {size}, {config.search.kind}  {place}"
 

@@ -20,6 +20,7 @@ from kevin_env.app.evaluate.figures import (
     ProblemMetrics,
     RunMetrics,
 )
+from kevin_env.app.screen import counted
 
 _SPENT = {
     "prompt_tokens": "prompt tokens",
@@ -37,10 +38,9 @@ def show_metrics(console: Console, metrics: RunMetrics) -> None:
     """Prints the figures of a run. Tables that would be too wide with intervals omit them."""
     overall = metrics.overall
     counts = overall.counts
-    console.print(
-        f"{counts.problems} problems, {counts.trajectories} trajectories, {counts.turns} turns",
-        style="bold",
-    )
+    trajectories = (counts.trajectories, "trajectory")
+    sizes = ((counts.problems, "problem"), trajectories, (counts.turns, "turn"))
+    console.print(", ".join(counted(number, name) for number, name in sizes), style="bold")
     console.print()
     wide = console.options.update(max_width=10_000)
     for table, narrow in zip(
@@ -198,7 +198,7 @@ def notes(group: GroupMetrics) -> Iterator[str]:
     )
     yield f"mean per turn: score {_plain(group.score)}, return {_plain(group.discounted_return)}"
     yield "[..]: 95 % bootstrap interval over problems; problems have equal weight"
-    counted = {
+    missing = {
         "correct trajectories without a measured time (speedup 0)": counts.untimed,
         "replies that hit a token limit": counts.truncated,
         "turns played by a person": counts.by_person,
@@ -206,6 +206,7 @@ def notes(group: GroupMetrics) -> Iterator[str]:
         **{
             f"problems without a comparison to {_AGAINST[name]}, left out of its speedups": number
             for name, number in counts.without.items()
+            if name in group.speed
         },
         **{
             f"trajectories that ended as {why}": number
@@ -213,7 +214,7 @@ def notes(group: GroupMetrics) -> Iterator[str]:
             if why not in ("max_turns", "stop_on")
         },
     }
-    yield from (f"{what}: {number}" for what, number in counted.items() if number)
+    yield from (f"{what}: {number}" for what, number in missing.items() if number)
 
 
 def _table(title: str, *headings: str) -> Table:

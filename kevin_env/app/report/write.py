@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from kevin_env.app.errors import BadInput
 from kevin_env.app.evaluate.figures import Baseline, RunMetrics
-from kevin_env.app.evaluate.folder import Recorded, RunFolder, read_recorded
+from kevin_env.app.evaluate.folder import Recorded, RunFolder, read_figures
 from kevin_env.app.evaluate.samples import gather
 from kevin_env.app.replay.library import Library
 from kevin_env.app.replay.markdown import inline
@@ -71,10 +71,7 @@ def read_run(path: Path, on_bad_line: Callable[[BadLine], None]) -> Run:
     Raises:
         BadInput: if there is nothing to report.
     """
-    recorded = read_recorded(path, None, on_bad_line)
-    metrics = recorded.measured()
-    if metrics is None:
-        raise BadInput(f"{path} holds no trajectory with a turn")
+    recorded, metrics = read_figures(path, None, on_bad_line)
     folder = RunFolder(path)
     library = Library(folder.trajectories_file if folder.config_file.exists() else path)
     for _ in range(2):  # twice, for episodes that end meanwhile
