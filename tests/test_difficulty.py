@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from episodes import SOURCE
 
 from kevin_env.difficulty import Measurements, by_difficulty, measured
 from kevin_env.problem import Problem, ProblemError, list_problems, parse_problem
@@ -64,26 +65,6 @@ def test_the_roofline_is_below_every_time(shipped: Measurements) -> None:
     for id, each in shipped.problems.items():
         assert 0 < each.roofline_seconds < each.seconds, id
         assert 0 <= each.difficulty <= 1, id
-
-
-SOURCE = """
-import torch
-steps = 1000
-CASES = {"cpu": {"steps": 3}}
-class Model(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.register_buffer("shift", torch.ones(4, dtype=torch.int64))
-    def forward(self, x):
-        y = (x.T.reshape(4, 4) @ x + self.shift)[None].squeeze(0)
-        for _ in range(steps):
-            y = y.sin()
-        return y, x.detach().view(torch.float16)
-def get_inputs():
-    return [torch.randn(4, 4)]
-def get_init_inputs():
-    return []
-"""
 
 
 def test_what_dispatches_the_same_operators_is_a_near_copy(counted) -> None:

@@ -185,11 +185,8 @@ def test_a_seed_draws_the_problem_and_an_id_is_kept(url: str) -> None:
 
 
 def test_held_out_problems_are_drawn_only_from_their_split() -> None:
-    problems, source = list_problems(), random.Random(0)
-    tasks, held_out = (
-        Tasks(problems, split(problems)),
-        {each.id for each in find_problems("held_out")},
-    )
+    tasks, source = Tasks(list_problems()), random.Random(0)
+    held_out = {each.id for each in find_problems("held_out")}
 
     def drawn(**asked: Any) -> set[str]:
         return {tasks.choose(ResetRequest(**asked), source).id for _ in range(400)}
@@ -199,7 +196,7 @@ def test_held_out_problems_are_drawn_only_from_their_split() -> None:
     assert tasks.choose(ResetRequest(problem_id="L1_23_Softmax"), source).id in held_out
     number = [problem.id for problem in find_problems("L1")].index("L1_23_Softmax")
     assert tasks.choose(ResetRequest(split="L1", index=number), source).id in held_out
-    only = Tasks(find_problems("held_out"), split(problems))
+    only = Tasks(find_problems("held_out"))
     assert only.choose(ResetRequest(), source).id in held_out
 
 
@@ -290,7 +287,8 @@ def test_only_what_is_served_can_be_had(tmp_path: Path) -> None:
         assert env.reset().observation.reference_code == SOURCE
         with pytest.raises(RuntimeError, match="unknown problem 'L1_23_Softmax'"):
             env.reset(problem_id="L1_23_Softmax")
-        assert [each["name"] for each in requests.get(f"{url}/kernel_env/splits").json()] == ["all"]
+        splits = [each["name"] for each in requests.get(f"{url}/kernel_env/splits").json()]
+        assert splits == ["all", "train"]  # which the tool `list_problems` lists by default
 
 
 def test_a_step_that_takes_too_long_has_not_happened() -> None:

@@ -111,7 +111,7 @@ def test_a_server_that_is_stopped_waits_for_nobody(capfd: pytest.CaptureFixture[
 
 
 def test_a_session_that_was_ended_begins_nothing_any_more(pool: ScriptedPool) -> None:
-    environment = KernelEnvironment(pool, Tasks(list_problems(1), {}), Settings(), ServerLimits())
+    environment = KernelEnvironment(pool, Tasks(list_problems(1)), Settings(), ServerLimits())
     environment.reset(seed=0)
     assert environment.state.problem_id is not None
     environment.close()

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from episodes import KERNEL
+
 ROOT = Path(__file__).parents[2]
 PROMPTS = ROOT / "prompts"
 sys.path.append(str(ROOT / "examples"))
@@ -17,28 +19,8 @@ PAD, END, CHAT = _example.PAD, _example.END, _example.CHAT
 
 
 def reply(name: str) -> str:
-    """A reply whose code is told from others by `name`, with a kernel and all that the rules ask
-    for.
-    """
-    return f"""```python
-import torch
-import triton
-import triton.language as tl
-
-
-@triton.jit
-def {name}(x, out, n, BLOCK: tl.constexpr):
-    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    tl.store(out + at, tl.load(x + at, mask=at < n) * 2, mask=at < n)
-
-
-class ModelNew(torch.nn.Module):
-    def forward(self, x):
-        out = torch.empty_like(x)
-        {name}[(1,)](x, out, x.numel(), BLOCK=1024)
-        return out
-```
-"""
+    """A reply whose kernel has this name."""
+    return f"```python\n{KERNEL.replace('double', name)}```\n"
 
 
 def make_byte_tokenizer(words: Sequence[str], chat_template: str, end: str) -> Any:

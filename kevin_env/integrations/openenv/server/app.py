@@ -27,7 +27,6 @@ from kevin_env.integrations.openenv.server.sessions import (
 from kevin_env.integrations.openenv.server.tasks import Tasks
 from kevin_env.judge.api import JudgeError, JudgePool
 from kevin_env.problem import Problem, list_problems
-from kevin_env.selection import our_sides
 from kevin_env.settings import Settings
 
 _STATUS: dict[type[Exception], int] = {ValueError: 400, EpisodeError: 409, JudgeError: 503}
@@ -52,7 +51,7 @@ def make_app(
     # Otherwise it prints a traceback for every wrong tool call; the client gets the error.
     logging.getLogger("fastmcp").setLevel(logging.CRITICAL)
     limits = limits or ServerLimits()
-    tasks = Tasks(tuple(list_problems() if problems is None else problems), our_sides())
+    tasks = Tasks(tuple(list_problems() if problems is None else problems))
     app = create_app(
         functools.partial(KernelEnvironment, pool, tasks, settings or Settings(), limits),
         KernelAction,

@@ -10,7 +10,7 @@ from pydantic import Field, ValidationError
 
 from kevin_env.outcome import Frozen
 from kevin_env.problem import Problem, ProblemError
-from kevin_env.selection import SIDES, Side, is_held_out
+from kevin_env.selection import is_held_out
 
 ALL = "all"
 
@@ -51,20 +51,14 @@ class Tasks:
     """The problems of a server. Clients name them by ID; no path that a client names is read."""
 
     problems: Sequence[Problem]
-    sides: Mapping[str, Side]
-    """Which shipped problems are held out, by ID."""
 
     def splits(self) -> dict[str, list[Problem]]:
         """The problems of each split in order: all, train, held out, and each level."""
-        splits: dict[str, list[Problem]] = {ALL: list(self.problems)}
-        for side in SIDES:
-            splits[side] = [
-                problem for problem in self.problems if self.sides.get(problem.id) == side
-            ]
-        for level in sorted(
-            {problem.level for problem in self.problems if problem.level is not None}
-        ):
-            splits[f"L{level}"] = [problem for problem in self.problems if problem.level == level]
+        splits: dict[str, list[Problem]] = {ALL: list(self.problems), "train": [], "held_out": []}
+        for problem in self.problems:
+            splits["held_out" if is_held_out(problem) else "train"].append(problem)
+        for level in sorted({each.level for each in self.problems if each.level is not None}):
+            splits[f"L{level}"] = [each for each in self.problems if each.level == level]
         return {name: problems for name, problems in splits.items() if problems}
 
     def of_split(self, split: str) -> list[Problem]:
