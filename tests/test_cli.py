@@ -41,21 +41,10 @@ from kevin_env.roofline import Ceilings, Work, roofline_of
 from kevin_env.selection import our_sides
 from kevin_env.settings import Settings
 
-KEYS = {
-    *(
-        "file",
-        "problem",
-        "category",
-        "kind",
-        "message",
-        "line",
-        "speedup",
-        "speedup_interval",
-        "score",
-        "device",
-    ),
-    *("seconds", "sandbox", "flags", "roofline", "profile"),
-}
+KEYS = (
+    "file problem category kind message line speedup speedup_interval score device seconds sandbox "
+    "flags roofline profile"
+)
 ARITHMETIC = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return x * 2\n"
 
 
@@ -134,7 +123,7 @@ def test_a_terminal_has_a_line_for_each_problem() -> None:
 
 
 def test_help_needs_nothing_heavy() -> None:
-    code = "import sys, kevin_env.cli; print([m for m in ('torch', 'triton', 'openai', 'rich') if m in sys.modules])"
+    code = "import sys, kevin_env.cli; print([m for m in ('torch', 'triton', 'openai', 'tomli_w', 'rich') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() in ("[]", "['rich']")  # some versions of typer bring rich
 
@@ -210,20 +199,7 @@ def test_a_problem_is_shown() -> None:
         (["replay", "{folder}/missing.jsonl"], "no trajectory file"),
         (["play", "--model", "m"], "--problem ID or --resume FILE"),
         (["play", "--problem", "L1_23_Softmax"], "--model"),
-        (
-            [
-                "play",
-                "--problem",
-                "L1_23_Softmax",
-                "--model",
-                "m",
-                "--base-url",
-                "http://a",
-                "--extra-body",
-                "[",
-            ],
-            "JSON",
-        ),
+        (["play", "--problem", "L1_23_Softmax", "--model", "m", "--extra-body", "["], "JSON"),
         (["play", "--problem", "L1_23_Softmax", "--model", "m", "--turns", "0"], "max_turns"),
         (["play", "--resume", "{bad}", "--model", "m"], "no trajectory"),
         (["problems", "lint", "L1_23_Sofmax"], "did you mean L1_23_Softmax"),
@@ -270,7 +246,7 @@ def test_rows_come_in_the_order_given(tmp_path: Path) -> None:
     judged = rows(slow, tmp_path, answer)
     assert [row["file"] for row in judged] == [str(file) for file in slow]
     assert [row["category"] for row in judged] == ["correct", "correctness", "correct"]
-    assert all(row.keys() == KEYS for row in judged)
+    assert all(row.keys() == {*KEYS.split()} for row in judged)
     first = judged[0]
     assert (first["speedup"], first["speedup_interval"], first["score"]) == (2.0, (1.8, 2.2), 2.3)
     assert first["seconds"]["total"] == pytest.approx(0.91)
@@ -310,7 +286,8 @@ def test_every_readable_file_has_a_verdict(tmp_path: Path) -> None:
     ]
     assert judged[2]["line"] == 4
     assert all(
-        row.keys() == KEYS and row["score"] == 0 and row["device"] == "cpu" for row in judged
+        row.keys() == {*KEYS.split()} and row["score"] == 0 and row["device"] == "cpu"
+        for row in judged
     )
     assert rows(files[2:3], tmp_path, [correct(1.0)], rules="open")[0]["category"] == "correct"
 
@@ -342,21 +319,34 @@ FIT = LintReport(
 
 
 class Linter:
-    """Answers with what was prepared, in order."""
+    """Answers as prepared, in order, or that all problems are fit. Fails on the broken device; the
+    slow problem is done when the test says so.
+    """
 
-    def __init__(self, *answers: LintReport | JudgeError) -> None:
-        self.answers = list(answers)
+    def __init__(
+        self, *answers: LintReport | JudgeError, slow: str = "", broken: str = "none"
+    ) -> None:
+        self.answers, self.slow, self.broken = list(answers), slow, broken
         self.asked: list[tuple[str, str]] = []
+        self.inputs: set[str] = set()
+        self.slow_one: Future[LintReport] = Future()
 
     def lint(self, problem: Problem, options: Options) -> Future[LintReport]:
-        self.asked.append((problem.id, options.inputs))
+        self.asked.append((problem.id, options.device))
+        self.inputs.add(options.inputs)
+        if problem.id == self.slow:
+            return self.slow_one
         future: Future[LintReport] = Future()
-        answer = self.answers.pop(0)
-        if isinstance(answer, LintReport):
-            future.set_result(answer.model_copy(update={"problem": problem.id}))
+        answer = self.answers.pop(0) if self.answers else FIT
+        if isinstance(answer, JudgeError) or options.device == self.broken:
+            future.set_exception(JudgeError("gone\x1b[2J"))
         else:
-            future.set_exception(answer)
+            future.set_result(answer)
         return future
+
+
+def linted(problems: list[Problem], linter: Linter, device: str = "cpu", **more: Any) -> Any:
+    return lint(problems, linter, Options(device=device), Console(file=io.StringIO()), **more)
 
 
 def test_a_lint_has_a_row_for_each_problem_and_says_what_is_wrong(tmp_path: Path) -> None:
@@ -369,51 +359,32 @@ def test_a_lint_has_a_row_for_each_problem_and_says_what_is_wrong(tmp_path: Path
             "accepted_as_shipped": ("input 0", "zeros"),
         }
     )
-    linter = Linter(FIT.model_copy(update={"cost": cost}), unfit, JudgeError("gone\x1b[2J"))
+    linter = Linter(FIT.model_copy(update={"cost": cost}), unfit, JudgeError())
     page = io.StringIO()
     console = Console(file=page, width=120, markup=False, highlight=False)
-    linted = list(lint(problems, linter, Options(inputs="shipped"), console))
-    assert linter.asked == [(each.id, "shipped") for each in problems]
-    show_lint(console, linted)
+    found = list(lint(problems, linter, Options(inputs="shipped"), console))
+    assert ([id for id, _ in linter.asked], linter.inputs) == (
+        [p.id for p in problems],
+        {"shipped"},
+    )
+    show_lint(console, found)
     text = page.getvalue()
     assert "2_[red]Unfit: answers: a verdict accepts zeros [/x]" in text
     assert "3_Failed: the judge failed: gone" in text
     assert "3 problems: 1 fit; own reference accepted: 2; a trivial answer accepted: 1" in text
     assert "0.012" in text and "\x1b" not in text
-    assert [exit_code(each) for each in (linted[:1], linted[:2], linted)] == [0, 1, 3]
-    rows = [each.row() for each in linted]
+    assert [exit_code(each) for each in (found[:1], found[:2], found)] == [0, 1, 3]
+    rows = [each.row() for each in found]
     assert [row.get("ok") for row in rows] == [True, False, None]
     assert rows[1]["findings"] == [{"check": "answers", "message": "a verdict accepts zeros [/x]"}]
     assert rows[2] == {"id": "3_Failed", "error": "gone"}
     assert json.loads(json.dumps(rows, allow_nan=False))[0]["cost"]["flops"] == cost.flops
 
 
-class DevicesLinter:
-    """Is done at once with all problems but the slow one, which is done when it is told; fails on
-    the broken device.
-    """
-
-    def __init__(self, slow: str = "", broken: str = "") -> None:
-        self.slow, self.broken = slow, broken
-        self.asked: list[tuple[str, str]] = []
-        self.slow_one: Future[LintReport] = Future()
-
-    def lint(self, problem: Problem, options: Options) -> Future[LintReport]:
-        self.asked.append((problem.id, options.device))
-        if problem.id == self.slow:
-            return self.slow_one
-        future: Future[LintReport] = Future()
-        if options.device == self.broken:
-            future.set_exception(JudgeError("gone"))
-        else:
-            future.set_result(FIT)
-        return future
-
-
 def test_each_device_lints_one_problem_at_a_time(tmp_path: Path) -> None:
     problems = [problem_file(tmp_path, f"{number}_P") for number in (1, 2, 3)]
-    linter = DevicesLinter(slow="1_P")
-    found = lint(problems, linter, Options(device="cuda:0,1"), Console(file=io.StringIO()))
+    linter = Linter(slow="1_P")
+    found = linted(problems, linter, "cuda:0,1")
     assert next(found).problem.id == "2_P"
     assert linter.asked == [("1_P", "cuda:0"), ("2_P", "cuda:1")], (
         "a third was begun beside one of them"
@@ -426,8 +397,8 @@ def test_each_device_lints_one_problem_at_a_time(tmp_path: Path) -> None:
 
 def test_a_device_whose_judge_fails_does_not_take_every_problem(tmp_path: Path) -> None:
     problems = [problem_file(tmp_path, f"{number}_P") for number in (1, 2, 3, 4)]
-    linter = DevicesLinter(slow="1_P", broken="cuda:1")
-    found = lint(problems, linter, Options(device="cuda:0,1"), Console(file=io.StringIO()))
+    linter = Linter(slow="1_P", broken="cuda:1")
+    found = linted(problems, linter, "cuda:0,1")
     assert next(found).report is None
     linter.slow_one.set_result(FIT)
     assert [each.problem.id for each in found] == ["1_P", "3_P", "4_P"]
@@ -436,19 +407,13 @@ def test_a_device_whose_judge_fails_does_not_take_every_problem(tmp_path: Path) 
 
 def test_a_device_whose_judge_fails_goes_on_where_there_is_no_other(tmp_path: Path) -> None:
     problems = [problem_file(tmp_path, f"{number}_P") for number in (1, 2)]
-    linter = DevicesLinter(broken="cuda:1")
-    assert (
-        len(list(lint(problems, linter, Options(device="cuda:1"), Console(file=io.StringIO()))))
-        == 2
-    )
+    linter = Linter(broken="cuda:1")
+    assert len(list(linted(problems, linter, "cuda:1"))) == 2
 
 
 def test_a_lint_begins_no_problem_when_its_time_is_over(tmp_path: Path) -> None:
-    problems = [problem_file(tmp_path, "1_P")]
-    linter = DevicesLinter()
-    assert not list(
-        lint(problems, linter, Options(), Console(file=io.StringIO()), until=time.monotonic())
-    )
+    linter = Linter()
+    assert not list(linted([problem_file(tmp_path, "1_P")], linter, until=time.monotonic()))
     assert not linter.asked
 
 
@@ -494,7 +459,7 @@ def test_a_recorded_turn_is_judged_again_on_the_same_inputs(tmp_path: Path) -> N
             assert options.require_sandbox
     with pytest.raises(BadInput, match="3 turns"):
         read_requests([file], None, (4, ""), Settings())
-    with pytest.raises(BadInput, match="no such episode"):
+    with pytest.raises(BadInput, match="holds no episode zz"):
         read_requests([file], None, (1, "zz"), Settings())
 
 
@@ -658,17 +623,8 @@ def test_the_doctor_looks_at_everything() -> None:
     names = {check.name for check in found}
     gpu = next(check.ok for check in found if check.name == "gpu")
     assert len({"ncu", "compute-sanitizer"} & names) == (2 if gpu else 0)
-    assert {
-        "python",
-        "gpu",
-        "nvcc",
-        "g++",
-        "ninja",
-        "problems",
-        "prompts",
-        "scratch",
-        "judge",
-    } <= names
+    basic = "python gpu nvcc g++ ninja problems prompts scratch judge"
+    assert {*basic.split()} <= names
     assert {f"sandbox {name}" for name in ("network", "filesystem", "limits", "processes")} <= names
     assert works(found)
     assert all(check.advice for check in found if not check.ok)
@@ -737,19 +693,9 @@ def test_a_model_plays_for_real(tmp_path: Path) -> None:
     problem.write_text(SOURCE)
     reply = f"```python\n{ARITHMETIC}```\nDoubled."
     with serve(Answer([delta(content=reply), delta(finish="stop")])) as stub:
-        words = [
-            "play",
-            "--problem",
-            str(problem),
-            "--model",
-            "m",
-            "--base-url",
-            stub.url,
-            "--turns",
-            "2",
-        ]
-        words += ["--device", "cpu", "--plain", "--out", str(out)]
-        code, said, err = run(*words)
+        options = "--model m --turns 2 --device cpu --plain"
+        files = ["--problem", str(problem), "--out", str(out)]
+        code, said, err = run("play", *options.split(), *files, "--base-url", stub.url)
     assert code == 0, err
     assert "rules/torch_compute" in said
     assert "ended: max_turns" in said

@@ -57,15 +57,8 @@ def settings_of(command: str, words: list[str], monkeypatch: pytest.MonkeyPatch)
     seen: list[Settings] = []
     if command == "play":
         monkeypatch.setattr(cli_play._Play, "run", lambda self, starts: seen.append(self.settings))
-        words = [
-            "--problem",
-            "L1_23_Softmax",
-            "--model",
-            "m",
-            "--base-url",
-            "http://127.0.0.1:9/v1",
-            *words,
-        ]
+        begin = "--problem L1_23_Softmax --model m --base-url http://127.0.0.1:9/v1"
+        words = [*begin.split(), *words]
     else:
         server = pytest.importorskip("kevin_env.integrations.openenv.server.app")
 
@@ -173,20 +166,10 @@ def failure(words: list[str]) -> str:
 
 def test_only_the_parameters_that_were_given_are_sent(tmp_path: Path) -> None:
     problem_file(tmp_path)
-    words = [
-        "play",
-        "--problem",
-        "7_Double.py",
-        "--model",
-        "m",
-        "--turns",
-        "1",
-        "-o",
-        "settings.gamma=0.8",
-    ]
+    words = "play --problem 7_Double.py --model m --turns 1 -o settings.gamma=0.8"
     with serve(Answer([delta(content=another(1)), delta("stop")])) as stub:
-        words += ["--base-url", stub.url, "--top-p", "0.95", "--out", "out.jsonl"]
-        result = CliRunner().invoke(app, words)
+        more = ["--base-url", stub.url, "--top-p", "0.95", "--out", "out.jsonl"]
+        result = CliRunner().invoke(app, [*words.split(), *more])
     assert result.exit_code == 0, result.output
     [request] = stub.requests
     assert request["top_p"] == 0.95

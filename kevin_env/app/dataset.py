@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from kevin_env.app.errors import BadInput
+from kevin_env.app.screen import counted
 from kevin_env.app.writing import whole, write_text
 from kevin_env.difficulty import tags_of
 from kevin_env.problem import Problem
@@ -56,14 +57,16 @@ def export_problems(names: Sequence[str], out: Path) -> str:
     if out.suffix == ".parquet":
         rows = [_row(each) for each in find_problems(names or "train", held_out=False)]
         _write(out, rows)
-        return f"{len(rows)} problems to {out}"
+        return f"{counted(len(rows), 'problem')} to {out}"
     sides: dict[str, list[dict[str, Any]]] = {side: [] for side in SIDES}
     for each in find_problems(names or SIDES):
         sides["held_out" if is_held_out(each) else "train"].append(_row(each))
     used = {side: rows for side, rows in sides.items() if rows}
     for side, rows in used.items():
         _write(out / "data" / f"{side}.parquet", rows)
-    counts = ", ".join(f"{len(rows)} problems in `{side}`" for side, rows in used.items())
+    counts = ", ".join(
+        f"{counted(len(rows), 'problem')} in `{side}`" for side, rows in used.items()
+    )
     files = "\n".join(f"  - split: {side}\n    path: data/{side}.parquet" for side in used)
     write_text(out / "README.md", _CARD.format(files=files, counts=counts))
     return f"{counts.replace('`', '')} to {out}"

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import Progress
 from rich.table import Table
 
-from kevin_env.app.screen import show, shown
+from kevin_env.app.screen import progress_of, show, shown
 from kevin_env.problem import Problem
 from kevin_env.retrieval.embedders import make_embedder
 from kevin_env.retrieval.index import Found, Kept, build, keep, open_retriever, save
@@ -28,7 +27,7 @@ def build_index(
     """
     kept = keep(pair for source in sources for pair in read_source(source))
     embedder = make_embedder(model, device)
-    with Progress(console=errors, transient=True, disable=not errors.is_terminal) as progress:
+    with progress_of(errors) as progress:
         task = progress.add_task("references")
         index = build(
             kept.pairs,

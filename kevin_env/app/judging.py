@@ -12,7 +12,7 @@ from rich.console import Console
 from kevin_env.app.errors import JUDGE_FAILED, NOT_CORRECT, BadInput
 from kevin_env.app.panel import look_of, panel_lines, show_panel
 from kevin_env.app.play.live import spent, stages_text
-from kevin_env.app.screen import show, verdict_line, waiting
+from kevin_env.app.screen import counted, show, verdict_line, waiting
 from kevin_env.context import count_characters
 from kevin_env.extract import extract, extract_file
 from kevin_env.feedback import render_feedback
@@ -244,7 +244,7 @@ def _recorded(
     if number is None:
         raise BadInput(f"pass --turn N to choose a turn of {path}")
     if not 1 <= number <= len(trajectory.turns):
-        has = f"episode {trajectory.episode_id} has {len(trajectory.turns)} turns"
+        has = f"episode {trajectory.episode_id} has {counted(len(trajectory.turns), 'turn')}"
         raise BadInput(f"{path}: {has}, not {number}")
     turn = trajectory.turns[number - 1]
     known: dict[str, Any] = {

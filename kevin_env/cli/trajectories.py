@@ -163,17 +163,15 @@ def report(
     Shows metrics with intervals, charts, hacks, failures and every trajectory. The report is one
     self-contained file; beyond 300 trajectories or 30 MB, these are in pages next to it.
     """
-    from rich.progress import Progress
-
     from kevin_env.app.report.write import default_file, read_run, write_report
-    from kevin_env.app.screen import make_console, show
+    from kevin_env.app.screen import make_console, progress_of, show
 
     errors = make_console(stream="stderr")
     run = read_run(path, lambda line: show(errors, f"left out: {line}", "yellow"))
     if as_json:
         print_json(run.metrics.model_dump(mode="json"))
     if out is not None or not as_json:
-        with Progress(console=errors, transient=True, disable=not errors.is_terminal) as progress:
+        with progress_of(errors) as progress:
             pages = progress.add_task("pages", total=None)
             written = write_report(
                 run,

@@ -170,7 +170,7 @@ def test_a_model_that_fails_ends_that_episode_only(tmp_path: Path) -> None:
     assert done.ended.code == 1
     assert done.stops == ["context_length"] + ["max_turns"] * 2 + ["model_error"] * 3
     assert asked == {0: 1, 1: 1, 2: 2, 3: 2}, "failures are retried once, an overflow is not"
-    assert "ended after 1 turns, context_length: 4096 tokens" in done.said
+    assert "ended after 1 turn, context_length: 4096 tokens" in done.said
     assert "failures of the model or the judge: 1" in done.said and "--resume" in done.said
     again = always(coded(1), coded(2), coded(4))
     later = run(values_of(tmp_path, problems=1, samples=4), player=again)

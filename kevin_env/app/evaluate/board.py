@@ -12,7 +12,7 @@ from rich.text import Text
 from kevin_env.app.evaluate.folder import Compared
 from kevin_env.app.evaluate.search import AGAIN, Shape
 from kevin_env.app.replay.pieces import DIM, clock, join, text
-from kevin_env.app.screen import turn_line
+from kevin_env.app.screen import counted, turn_line
 from kevin_env.record import StopReason, Trajectory, Turn
 from kevin_env.render import speedup_text
 
@@ -146,7 +146,7 @@ class Board:
         with self.lock:
             self.lanes[problem].over.add(sample)
         if why:
-            said = (f"ended after {turns} turns, {reason}: {why}", "red")
+            said = (f"ended after {counted(turns, 'turn')}, {reason}: {why}", "red")
             self._add_news(join(_sample_text(problem, sample), " ", said), keep=True)
 
     def compared(self, problem: str, compared: Compared) -> None:
@@ -180,9 +180,9 @@ class Board:
     def _add_news(self, line: Text, keep: bool = False) -> None:
         with self.lock:
             self.news.append(line)
-            counted = join((f"{self.done:>{len(str(self.planned))}}/{self.planned}  ", DIM), line)
+            line = join((f"{self.done:>{len(str(self.planned))}}/{self.planned}  ", DIM), line)
         # Without the lock: a screen that is drawing has the console's lock and waits for this one.
-        self._say(counted, keep)
+        self._say(line, keep)
 
 
 def progress_text(board: Board) -> str:

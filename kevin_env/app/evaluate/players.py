@@ -13,7 +13,7 @@ from kevin_env.app.evaluate.config import (
     Transformers,
 )
 from kevin_env.extract import fenced
-from kevin_env.judge.api import gpu_present
+from kevin_env.judge.api import device_names
 from kevin_env.policies.base import Policy, ScriptedPolicy, for_sample
 from kevin_env.policies.openai import public_url
 from kevin_env.problem import Problem, data_folder
@@ -122,5 +122,4 @@ def _languages(settings: Settings) -> tuple[str, ...]:
     """The configured language, or those that the device runs at full speed."""
     if settings.language != "auto":
         return (settings.language,)
-    gpu = gpu_present() if settings.device == "auto" else settings.device != "cpu"
-    return ("cuda", "triton") if gpu else ("cpp",)
+    return ("cpp",) if device_names(settings.device) == ("cpu",) else ("cuda", "triton")
