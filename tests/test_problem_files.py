@@ -1,5 +1,5 @@
-"""Every problem that ships: its statement and cases are there, its reference is right, quick and
-not degenerate.
+"""Every problem that ships: its statement and cases are there, and its reference is right. What
+`lint/test_lint_problems.py` finds nothing of is not looked at here.
 """
 
 import itertools
@@ -93,57 +93,6 @@ def test_every_case_runs_and_differs_in_its_shapes(problem: Problem) -> None:
 def test_the_odd_case_has_odd_dimensions(problem: Problem) -> None:
     shapes = [tuple(value.shape) for value in draw(case(problem, "odd"), 0)]
     assert problem.id in EVEN or all(size % 2 == 1 for shape in shapes for size in shape), shapes
-
-
-@pytest.mark.timeout(60)
-@every_problem
-def test_the_cpu_case_is_quick(problem: Problem) -> None:
-    module = case(problem, "cpu")
-    model, inputs = build(module), draw(module, 0)
-    call(model, inputs)
-
-
-@every_problem
-def test_outputs_are_neither_constant_nor_the_same_for_other_seeds(problem: Problem) -> None:
-    module = case(problem, "cpu")
-    model = build(module)
-    first, second = (call(model, draw(module, seed)) for seed in (0, 1))
-    for one, other in zip(first, second, strict=True):
-        number = one if one.is_complex() else one.double()  # integers have no standard deviation
-        assert number.numel() == 1 or number.std() > 0.1 * number.abs().mean()
-        assert one.dtype == torch.bool or not torch.allclose(
-            one, other, rtol=1e-5, atol=0
-        )  # bools may agree
-
-
-@every_problem
-def test_every_input_matters(problem: Problem) -> None:
-    module = case(problem, "cpu")
-    model, inputs, others = build(module), draw(module, 0), draw(module, 1)
-    outputs = call(model, inputs)
-    for index, other in enumerate(others):
-        changed = call(model, [*inputs[:index], other, *inputs[index + 1 :]])
-        assert any(
-            not torch.allclose(a, b, rtol=1e-5, atol=0)
-            for a, b in zip(outputs, changed, strict=True)
-        ), index
-
-
-@every_problem
-def test_every_weight_matters(problem: Problem) -> None:
-    module = case(problem, "odd")
-    model, inputs = build(module), draw(module, 0)
-    outputs = call(model, inputs)
-    for name, value in model.state_dict().items():
-        kept = value.clone()
-        value.copy_(
-            value + 0.5 * torch.randn(value.shape)
-        )  # not in place: some weights are integers
-        changed = call(model, inputs)
-        assert any(
-            not torch.allclose(a, b, rtol=1e-4) for a, b in zip(outputs, changed, strict=True)
-        ), name
-        value.copy_(kept)
 
 
 # Each formula below is written from the problem's statement, in float64, without what the reference
