@@ -7,6 +7,8 @@ from typing import Any, get_args
 
 from kevin_env.outcome import OUTCOME, OUTCOME_TYPES, Correct, Incorrect, Outcome
 from kevin_env.problem import Problem, parse_problem
+from kevin_env.record import Trajectory
+from kevin_env.recorder import read_trajectories
 
 SOURCE = '''"""Doubles x."""
 import torch
@@ -59,24 +61,21 @@ def problem_file(folder: Path, name: str = "7_Double") -> Problem:
     return parse_problem(path)
 
 
+def recorded(file: Path) -> list[Trajectory]:
+    return [each for each in read_trajectories(file) if isinstance(each, Trajectory)]
+
+
 def correct(speedup: float) -> Correct:
     return Correct(
-        message="Correct.",
-        kind="timed",
-        speedup=speedup,
+        message="Correct.", kind="timed", speedup=speedup,
         speedup_interval=(speedup * 0.9, speedup * 1.1),
-        reference_seconds=1e-3,
-        submission_seconds=1e-3 / speedup,
-    )
+        reference_seconds=1e-3, submission_seconds=1e-3 / speedup,
+    )  # fmt: skip
 
 
 WRONG = Incorrect(
-    message="512 of 1024 elements differ.",
-    kind="values",
-    input_set="main/own",
-    wrong=512,
-    total=1024,
-)
+    message="512 of 1024 elements differ.", kind="values", input_set="main/own", wrong=512, total=1024,
+)  # fmt: skip
 
 
 def every_outcome() -> list[Outcome]:

@@ -3,7 +3,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from episodes import REPLY, WRONG, another, correct, problem_file
+from episodes import REPLY, WRONG, another, correct, problem_file, recorded
 from rich.console import Console
 from rich.text import Text
 from stub_server import Answer, delta, serve
@@ -23,8 +23,8 @@ from kevin_env.judge.scripted import SCRIPTED_CPU, SCRIPTED_GPU
 from kevin_env.outcome import CompileError, Correct, RuntimeFailure
 from kevin_env.policies import ContextOverflow, Quit, Refused, ScriptedPolicy
 from kevin_env.policies.base import Listener
-from kevin_env.record import Reply, Trajectory
-from kevin_env.recorder import Recorder, partial_path, read_trajectories
+from kevin_env.record import Reply
+from kevin_env.recorder import Recorder, partial_path
 from kevin_env.rules import check_rules
 from kevin_env.settings import Settings
 
@@ -42,12 +42,6 @@ def episode_of(tmp_path: Path, pool: ScriptedPool, turns: int = 3) -> Episode:
     )
 
 
-def recorded(tmp_path: Path) -> list[Trajectory]:
-    return [
-        each for each in read_trajectories(tmp_path / "out.jsonl") if isinstance(each, Trajectory)
-    ]
-
-
 def test_an_episode_is_played_shown_and_recorded(tmp_path: Path) -> None:
     narrator, page = screen()
     with closing(ScriptedPool([WRONG, correct(2.0), correct(1.5)])) as pool:
@@ -58,7 +52,7 @@ def test_an_episode_is_played_shown_and_recorded(tmp_path: Path) -> None:
         )
     assert [turn.category for turn in trajectory.turns] == ["correctness", "correct", "correct"]
     assert trajectory.stop_reason == "max_turns"
-    assert recorded(tmp_path) == [trajectory]
+    assert recorded(tmp_path / "out.jsonl") == [trajectory]
     assert not partial_path(tmp_path / "out.jsonl").exists()
     shown = page.getvalue()
     for piece in (
@@ -76,34 +70,24 @@ def test_an_episode_is_played_shown_and_recorded(tmp_path: Path) -> None:
         assert piece in shown
 
 
-def test_ctrl_c_keeps_every_finished_turn(tmp_path: Path) -> None:
-    narrator, page = screen()
-    with closing(ScriptedPool([correct(2.0)])) as pool:
-        trajectory = play(
-            episode_of(tmp_path, pool), ScriptedPolicy([REPLY, KeyboardInterrupt()]), narrator
-        )
-    assert (len(trajectory.turns), trajectory.stop_reason) == (1, "interrupted")
-    assert recorded(tmp_path) == [trajectory]
-    assert "every finished turn is kept" in page.getvalue()
-
-
 @pytest.mark.parametrize(
-    ("error", "reason"),
+    ("error", "reason", "said"),
     [
-        (ContextOverflow("4096 tokens"), "context_length"),
-        (Refused("I won't"), "refused"),
-        (Quit("bye"), "interrupted"),
+        (ContextOverflow("4096 tokens"), "context_length", "4096 tokens"),
+        (Refused("I won't"), "refused", "I won't"),
+        (Quit("bye"), "interrupted", "bye"),
+        (KeyboardInterrupt(), "interrupted", "every finished turn is kept"),
     ],
 )
 def test_a_policy_that_gives_no_reply_ends_the_episode(
-    tmp_path: Path, error: Exception, reason: str
+    tmp_path: Path, error: BaseException, reason: str, said: str
 ) -> None:
     narrator, page = screen()
     with closing(ScriptedPool([correct(2.0)])) as pool:
         trajectory = play(episode_of(tmp_path, pool), ScriptedPolicy([REPLY, error]), narrator)
     assert (len(trajectory.turns), trajectory.stop_reason) == (1, reason)
-    assert recorded(tmp_path) == [trajectory]
-    assert str(error) in page.getvalue()
+    assert recorded(tmp_path / "out.jsonl") == [trajectory]
+    assert said in page.getvalue()
 
 
 def test_a_judge_that_fails_ends_the_episode_without_a_score(tmp_path: Path) -> None:
@@ -130,22 +114,7 @@ def test_an_interrupted_episode_is_resumed_to_its_end(tmp_path: Path) -> None:
         second = play(again, ScriptedPolicy([another(2), another(3)]), narrator)
     assert second.turns[:1] == first.turns
     assert (len(second.turns), second.stop_reason, second.model) == (3, "max_turns", "other")
-    assert recorded(tmp_path) == [first, second]
-
-
-def test_an_episode_that_was_killed_is_resumed_under_its_id(tmp_path: Path) -> None:
-    narrator, _ = screen()
-    with closing(ScriptedPool([WRONG, correct(2.0), correct(3.0)])) as pool:
-        killed = episode_of(tmp_path, pool)
-        killed.start()
-        killed.submit(REPLY)
-        file = tmp_path / "out.jsonl"
-        again = open_episode(
-            last_episodes(file)[0], pool, Settings(), Recorder(file), named("scripted")
-        )
-        trajectory = play(again, ScriptedPolicy([another(2), another(3)]), narrator)
-    assert (trajectory.episode_id, len(trajectory.turns)) == (killed.episode_id, 3)
-    assert recorded(tmp_path) == [trajectory]
+    assert recorded(tmp_path / "out.jsonl") == [first, second]
 
 
 def test_a_finished_episode_is_not_resumed(tmp_path: Path) -> None:
@@ -180,17 +149,8 @@ def test_settings_that_contradict_the_record_are_refused(
     unfinished: Path, words: list[str], said: str
 ) -> None:
     before = unfinished.read_bytes()
-    words = [
-        "play",
-        "--resume",
-        str(unfinished),
-        "--model",
-        "m",
-        "--base-url",
-        "http://127.0.0.1:9/v1",
-        *words,
-    ]
-    result = CliRunner().invoke(app, words)
+    resume = f"play --model m --base-url http://127.0.0.1:9/v1 --resume {unfinished}"
+    result = CliRunner().invoke(app, [*resume.split(), *words])
     assert (result.exit_code, result.stdout) == (2, "")
     [line] = result.stderr.splitlines()
     assert line.startswith(f"kevin-env: cannot resume: {unfinished} was begun with {said}")
@@ -233,7 +193,7 @@ def test_an_episode_goes_on_at_the_endpoint_of_its_record(
             assert "not today" in result.stderr and "not today" not in result.stdout
             assert f"kevin-env play --resume {file}" in result.stderr
         assert (len(own.requests), other.requests) == (3, [])
-        assert {each.base_url for each in recorded(tmp_path)} == {own.url}
+        assert {each.base_url for each in recorded(tmp_path / "out.jsonl")} == {own.url}
         assert "hunter2" not in file.read_text()
         CliRunner().invoke(app, ["play", "--resume", str(file), "--base-url", other.url])
         assert len(other.requests) == 1
@@ -318,9 +278,9 @@ def test_the_demo_measures_a_noisy_time_again(tmp_path: Path) -> None:
     with closing(ScriptedPool([*DEMO, NOISY, correct(2.0)])) as pool:
         trajectory = demo(pool, narrator, recorder=Recorder(file))
     assert [turn.speedup for turn in trajectory.turns[3:]] == [0.5, 2.0]
-    assert [each.turns[-1].speedup for each in recorded(tmp_path)] == [1.5, 2.0]
+    assert [each.turns[-1].speedup for each in recorded(tmp_path / "out.jsonl")] == [1.5, 2.0]
     assert page.getvalue().count("class ModelNew") == 1
-    show_result(narrator.console, recorded(tmp_path)[0].turns)
+    show_result(narrator.console, recorded(tmp_path / "out.jsonl")[0].turns)
     least = (
         "at least 0.9x the speed of PyTorch (95 % interval 0.90x to 2.50x: this machine is busy)"
     )
@@ -349,13 +309,8 @@ def test_the_demo_breaks_no_word_of_a_terminal(width: int) -> None:
 @pytest.mark.parametrize("kind", ["cpu", "gpu"])
 def test_the_demo_replies_keep_the_rules(kind: str) -> None:
     replies = demo_replies(kind)
-    assert ["sigma * sigma" in reply for reply in replies] == [
-        True,
-        False,
-        False,
-        False,
-        False,
-    ]  # the first is misspelt
+    misspelt = ["sigma * sigma" in reply for reply in replies]
+    assert misspelt == [True, False, False, False, False]
     for reply in replies:
         found = extract(reply)
         assert isinstance(found, Extracted)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from episodes import REPLY, WRONG, another, correct, problem_file
+from episodes import REPLY, WRONG, another, correct, problem_file, recorded
 from rich.console import Console
 from trajectories import RIGHT, timed, trajectory, turn
 
@@ -24,7 +24,7 @@ from kevin_env.judge import ScriptedPool
 from kevin_env.policies import Policy, Refused, ScriptedPolicy
 from kevin_env.problem import Problem
 from kevin_env.record import Trajectory
-from kevin_env.recorder import Recorder, read_trajectories
+from kevin_env.recorder import Recorder
 from kevin_env.settings import Settings
 
 OPEN: Any = {"stop_reason": None, "config": {"max_turns": 4, "gamma": 0.4}}
@@ -61,10 +61,6 @@ def sessions(
         )
         for number, policy in enumerate(policies)
     ]
-
-
-def recorded(file: Path) -> list[Trajectory]:
-    return [each for each in read_trajectories(file) if isinstance(each, Trajectory)]
 
 
 def told(played: list[Session]) -> tuple[tuple[Trajectory, ...], str]:

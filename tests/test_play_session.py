@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from episodes import KERNEL, REPLY, WRONG, another, correct, problem_file
+from episodes import KERNEL, REPLY, WRONG, another, correct, problem_file, recorded
 from trajectories import RIGHT, turn
 
 from kevin_env.app.play.editor import draft_of, reply_of
@@ -31,7 +31,7 @@ from kevin_env.judge.scripted import Script
 from kevin_env.policies import Policy, Refused, ScriptedPolicy
 from kevin_env.problem import Problem, ProblemError
 from kevin_env.record import Reply, Trajectory
-from kevin_env.recorder import Recorder, partial_path, read_trajectories
+from kevin_env.recorder import Recorder, partial_path
 from kevin_env.settings import Settings
 
 
@@ -54,12 +54,6 @@ def until(played: Session, wanted: type[Event]) -> list[Event]:
         assert time.monotonic() < end, f"no {wanted.__name__} among {events}"
         time.sleep(0.001)
     return events
-
-
-def recorded(folder: Path) -> list[Trajectory]:
-    return [
-        each for each in read_trajectories(folder / "out.jsonl") if isinstance(each, Trajectory)
-    ]
 
 
 class Slow:
@@ -111,7 +105,7 @@ def test_a_turn_is_told_from_its_chat_to_its_verdict(tmp_path: Path) -> None:
         assert "512 of 1024" in judged.messages[-1].content
         assert played.poll() == []
         assert played.finish().stop_reason == "interrupted"
-    assert len(recorded(tmp_path)) == 1
+    assert len(recorded(tmp_path / "out.jsonl")) == 1
 
 
 def test_a_remark_is_sent_and_recorded_with_its_turn_alone(tmp_path: Path) -> None:
@@ -123,7 +117,7 @@ def test_a_remark_is_sent_and_recorded_with_its_turn_alone(tmp_path: Path) -> No
         until(played, Judged)
         played.ask()
         until(played, Judged)
-    for chat, sent in zip(policy.chats, recorded(tmp_path)[0].turns, strict=True):
+    for chat, sent in zip(policy.chats, recorded(tmp_path / "out.jsonl")[0].turns, strict=True):
         assert sent.messages == chat
     assert policy.chats[0][-1].content.endswith("Use fewer registers.")
     assert "Use fewer registers." not in policy.chats[1][-1].content
@@ -137,7 +131,7 @@ def test_a_person_may_take_a_turn_in_the_models_place(tmp_path: Path) -> None:
         until(played, Judged)
         played.answer(reply_of(KERNEL.replace("1024", "2048")))
         until(played, Judged)
-    first, second = recorded(tmp_path)[0].turns
+    first, second = recorded(tmp_path / "out.jsonl")[0].turns
     assert (first.by_person, second.by_person) == (False, True)
     assert second.submission is not None and second.submission.code == KERNEL.replace(
         "1024", "2048"
@@ -168,7 +162,7 @@ def test_a_turn_is_taken_again_in_an_episode_of_its_own(tmp_path: Path) -> None:
         until(played, Judged)
         played.again(1)
         played.finish()
-    one, two, three = recorded(tmp_path)  # the fourth has no turn
+    one, two, three = recorded(tmp_path / "out.jsonl")  # the fourth has no turn
     assert [[each.speedup for each in episode.turns] for episode in (one, two, three)] == [
         [None, 2.0],
         [None, 3.0],
@@ -203,7 +197,7 @@ def test_a_running_reply_is_given_up_and_asked_for_again(tmp_path: Path) -> None
             time.sleep(0.001)
     assert sorted(slow.heard) == ["_AbandonedError", "heard"]
     assert [event.text for event in events if isinstance(event, Heard)] == ["too late"]
-    assert [len(each.turns) for each in recorded(tmp_path)] == [1]
+    assert [len(each.turns) for each in recorded(tmp_path / "out.jsonl")] == [1]
 
 
 def test_leaving_does_not_wait_for_a_reply(tmp_path: Path) -> None:
@@ -258,7 +252,7 @@ def test_leaving_waits_for_a_turn_that_is_just_being_taken(tmp_path: Path) -> No
             played.poll()
         trajectory = played.finish()
     assert len(trajectory.turns) == 1
-    assert recorded(tmp_path) == [trajectory]
+    assert recorded(tmp_path / "out.jsonl") == [trajectory]
 
 
 @pytest.mark.parametrize(

@@ -12,14 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from episodes import SOURCE
+from episodes import SOURCE, recorded
 from pseudo_terminal import Screen, run_python
 from stub_server import Answer, delta, serve
 from typer.testing import CliRunner
 
 from kevin_env.cli import app
-from kevin_env.record import Trajectory
-from kevin_env.recorder import read_trajectories
 
 SCRIPT = str(Path(__file__).with_name("scripted_play.py"))
 ARITHMETIC = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return x * 2\n"
@@ -29,10 +27,6 @@ def play(
     folder: Path, letters: str, *how: str, **environment: Any
 ) -> AbstractContextManager[Screen]:
     return run_python(SCRIPT, str(folder), letters, *how, **environment)
-
-
-def recorded(folder: Path) -> list[Trajectory]:
-    return [each for each in read_trajectories(folder / "t.jsonl") if isinstance(each, Trajectory)]
 
 
 def editor(folder: Path, script: str) -> str:
@@ -53,7 +47,10 @@ def test_an_episode_runs_to_its_end_and_the_terminal_is_left_as_it_was(tmp_path:
         assert termios.tcgetattr(screen.slave) == before
     assert "\x1b[?1049h" in screen.raw
     assert "ended: max_turns" in screen.raw.split("\x1b[?1049l")[1]
-    assert [each.category for each in recorded(tmp_path)[0].turns] == ["correctness", "correct"]
+    assert [each.category for each in recorded(tmp_path / "t.jsonl")[0].turns] == [
+        "correctness",
+        "correct",
+    ]
 
 
 def test_the_kernel_is_edited_in_an_editor(tmp_path: Path) -> None:
@@ -69,7 +66,7 @@ def test_the_kernel_is_edited_in_an_editor(tmp_path: Path) -> None:
         screen.wait_for("rules/no_kernel")
         screen.press("q")
         screen.end()
-    [only] = recorded(tmp_path)[0].turns
+    [only] = recorded(tmp_path / "t.jsonl")[0].turns
     assert only.by_person and "# The reference:" in only.reply
     assert " icanon" in modes.read_text()  # the editor had the terminal as it was before
 
@@ -90,7 +87,7 @@ def test_a_terminal_that_goes_away_loses_no_turn(tmp_path: Path, samples: Sequen
     with play(tmp_path, "w.", *samples) as screen:
         screen.wait_for("class ModelNew" if not samples else "2 of 4 turns")
         assert screen.hang_up() == 128 + signal.SIGHUP
-    kept = [[turn.kind for turn in each.turns] for each in recorded(tmp_path)]
+    kept = [[turn.kind for turn in each.turns] for each in recorded(tmp_path / "t.jsonl")]
     assert kept == [["values"]] * (len(samples) + 1)
 
 
@@ -99,25 +96,13 @@ def test_a_hang_up_signal_loses_no_turn(tmp_path: Path) -> None:
         screen.wait_for("class ModelNew")
         screen.process.send_signal(signal.SIGHUP)
         assert screen.end() == -signal.SIGHUP
-    assert [len(each.turns) for each in recorded(tmp_path)] == [1]
+    assert [len(each.turns) for each in recorded(tmp_path / "t.jsonl")] == [1]
 
 
 def command(folder: Path, url: str, *words: str) -> list[str]:
     (folder / "7_Double.py").write_text(SOURCE)
-    file = ["--out", str(folder / "t.jsonl")]
-    return [
-        "-m",
-        "kevin_env",
-        "play",
-        "--model",
-        "m",
-        "--base-url",
-        url,
-        "--device",
-        "cpu",
-        *file,
-        *words,
-    ]
+    usual = f"-m kevin_env play --model m --base-url {url} --device cpu --out {folder}/t.jsonl"
+    return [*usual.split(), *words]
 
 
 def answers(*codes: str) -> Sequence[Answer]:
@@ -163,17 +148,7 @@ def test_a_model_is_watched_stopped_and_resumed_for_real(tmp_path: Path) -> None
 @pytest.mark.full
 @pytest.mark.usefixtures("one_pool")
 def test_samples_are_played_for_real(tmp_path: Path) -> None:
-    words = [
-        "--problem",
-        str(tmp_path / "7_Double.py"),
-        "--turns",
-        "2",
-        "--samples",
-        "3",
-        "--seed",
-        "5",
-        "--plain",
-    ]
+    words = f"--problem {tmp_path}/7_Double.py --turns 2 --samples 3 --seed 5 --plain".split()
     with serve(*answers(ARITHMETIC)) as stub:
         done = CliRunner().invoke(app, command(tmp_path, stub.url, *words)[2:])
     assert done.exit_code == 0, done.stderr
@@ -183,4 +158,4 @@ def test_samples_are_played_for_real(tmp_path: Path) -> None:
         {each["seed"] for each in stub.requests}
     )
     assert len({each["seed"] for each in stub.requests}) == 3
-    assert sorted(each.sample or 0 for each in recorded(tmp_path)) == [0, 1, 2]
+    assert sorted(each.sample or 0 for each in recorded(tmp_path / "t.jsonl")) == [0, 1, 2]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from episodes import another
+from episodes import another, recorded
 from piloting import Step, click, screens, until
 from pseudo_terminal import run_python
 from scripted_play import judge, session_of
@@ -32,8 +32,7 @@ from kevin_env.app.play.live import (
 from kevin_env.app.tui.play import PlayApp
 from kevin_env.app.tui.samples import SamplesApp
 from kevin_env.judge import JudgeError, ScriptedPool
-from kevin_env.record import Message, Trajectory
-from kevin_env.recorder import read_trajectories
+from kevin_env.record import Message
 
 KERNEL_2 = another(2).split("```python\n")[1].split("```")[0].replace("torch\n", "torch  # 2\n", 1)
 OPEN: Any = {"stop_reason": None, "config": {"max_turns": 4, "gamma": 0.4}}
@@ -58,10 +57,6 @@ def played(tmp_path: Path, pool: ScriptedPool) -> Callable[..., list[str]]:
     return play
 
 
-def recorded(folder: Path) -> list[Trajectory]:
-    return [each for each in read_trajectories(folder / "t.jsonl") if isinstance(each, Trajectory)]
-
-
 def touch(path: Path) -> Step:
     async def go(pilot: Pilot[Any]) -> None:
         path.touch()
@@ -84,7 +79,10 @@ def test_an_episode_runs_to_its_end(played: Callable[..., list[str]], tmp_path: 
     assert "best 2.00x (turn 2)" in ended
     assert "▌ ~     1  correctness/values" in looked
     assert " q " in keys and "stop" in keys and "back" not in keys  # its binding in the base class
-    assert [each.category for each in recorded(tmp_path)[0].turns] == ["correctness", "correct"]
+    assert [each.category for each in recorded(tmp_path / "t.jsonl")[0].turns] == [
+        "correctness",
+        "correct",
+    ]
 
 
 def test_the_reply_is_seen_while_it_comes(played: Callable[..., list[str]], tmp_path: Path) -> None:
@@ -116,7 +114,7 @@ def test_steps_a_remark_and_the_same_turn_again(
         until("turn 2 of 4"), "n", until("2.00x"),
     ]  # fmt: skip
     assert "2.00x" in played(".w2w", *steps)[-1]
-    first, second = recorded(tmp_path)
+    first, second = recorded(tmp_path / "t.jsonl")
     assert [len(each.turns) for each in (first, second)] == [2, 2]
     assert (first.stop_reason, second.parent) == ("interrupted", first.episode_id)
     assert first.turns[1].messages[-1].content.endswith("Use one pass.\nAnd no more.")
@@ -135,7 +133,7 @@ def test_a_person_may_be_the_policy(played: Callable[..., list[str]], tmp_path: 
         until("2.00x"), "R", "e", edit("", "kept"), "escape",
     ]  # fmt: skip
     assert "remarks are for a model" in played("22", *steps, human=True)[5]
-    turn = recorded(tmp_path)[-1].turns[0]
+    turn = recorded(tmp_path / "t.jsonl")[-1].turns[0]
     assert turn.by_person and KERNEL_2 in turn.reply
 
 
@@ -147,7 +145,7 @@ def test_the_editor_opens_after_the_running_turn(
         edit("# .", "# 2"), "ctrl+s", until("by hand"), until("max_turns"),
     )[1:5]  # fmt: skip
     assert "the editor opens when" in said and "the next kernel" in opened and done
-    assert [each.by_person for each in recorded(tmp_path)[0].turns] == [False, True]
+    assert [each.by_person for each in recorded(tmp_path / "t.jsonl")[0].turns] == [False, True]
 
 
 def test_a_failure_is_shown_and_can_be_tried_again(played: Callable[..., list[str]]) -> None:
