@@ -22,7 +22,7 @@ from kevin_env.judge.lint.report import Limits, LintReport
 from kevin_env.judge.roofline.roofline import Light
 from kevin_env.problem import Problem
 
-SIDE = 1024
+SIDE = 512
 UNIT = 4 * SIDE * SIDE
 """Bytes of the input, and of the output."""
 SOURCE = """
