@@ -92,21 +92,6 @@ def test_what_full_headers_could_cure_is_not_final(name: str, tmp_path: Path) ->
     assert name in BROUGHT_BY_NVCC or told(tmp_path / "main.cu", on_device) is None
 
 
-@pytest.mark.full
-def test_full_headers_cure_the_traps(tmp_path: Path) -> None:
-    """All bodies at once, in half a minute; the other sources were once compiled one by one."""
-    bodies = enumerate(extension_traps.BODIES.values())
-    functions = "".join(
-        f"int g{at}(int n, float* y) {{\n{body}\nreturn 0;\n}}\n" for at, body in bodies
-    )
-    source = tmp_path / "main.cpp"
-    source.write_text("#include <torch/extension.h>\n" + functions)
-    full = [f"-I{folder}" for folder in global_names.FOLDERS]
-    command = ["g++", "-fsyntax-only", "-w", *global_names.STANDARD, *full, str(source)]
-    run = subprocess.run(command, capture_output=True, text=True)
-    assert run.returncode == 0, run.stderr[:2000]
-
-
 @pytest.mark.parametrize(
     "fault",
     [
