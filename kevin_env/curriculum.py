@@ -284,7 +284,7 @@ def _stages(problems: Sequence[Problem], by: str, bands: int) -> tuple[tuple[Pro
         raise ValueError(f"by is {by!r}; it may be 'level' or 'difficulty'")
     if not 1 <= bands <= len(problems):
         raise ValueError(
-            f"bands is {bands}; {len(problems)} problems have room for 1 to {len(problems)}"
+            f"bands is {bands}; it must lie within 1 and the number of problems, {len(problems)}"
         )
     ordered = by_difficulty(problems)
     bounds = [len(ordered) * band // bands for band in range(bands + 1)]

@@ -207,7 +207,9 @@ class KevinEnv(gymnasium.Env[str, str]):
         options = options or {}
         unknown = options.keys() - {"problem"}
         if unknown:
-            raise ValueError(f"unknown reset option {sorted(unknown)[0]!r}; there is 'problem'")
+            raise ValueError(
+                f"unknown reset option {sorted(unknown)[0]!r}; the only one is 'problem'"
+            )
         self._source = problem_source(options["problem"]) if "problem" in options else self.problems
         begun = self._begun if begun is None else begun
         problem = draw_problem(self._source, self.np_random)

@@ -66,7 +66,7 @@ def resolve_context(context: str) -> ContextPolicy:
     if name in _COUNTED and re.fullmatch("0*[1-9][0-9]*", number):
         return _COUNTED[name](int(number))
     names = ", ".join([*_PLAIN, *(f"{name}:N" for name in _COUNTED)])
-    raise ValueError(f"unknown context {context!r}: give one of {names}, with N from 1")
+    raise ValueError(f"unknown context {context!r}: give one of {names}, with N at least 1")
 
 
 def _merit(turn: Turn) -> tuple[float, int]:

@@ -57,12 +57,12 @@ def entries(name: str) -> list[Entry]:
     match = _NAME.fullmatch(name.removeprefix(PREFIX).removesuffix(".py"))
     if match is None:
         raise KernelBenchError(
-            f"{name!r} is no KernelBench name; write {PREFIX}level1/23, {PREFIX}level1 or {PREFIX}"
+            f"{name!r} is not a KernelBench name; write {PREFIX}level1/23 or {PREFIX}level1"
         )
     level, number, file = match["level"], match["number"], match["file"]
     if level and int(level) not in LEVELS:
         raise KernelBenchError(
-            f"KernelBench has the levels 1 to 3 here, not {level}; write {PREFIX}level1/23"
+            f"only KernelBench's levels 1 to 3 are supported, not {level}; write {PREFIX}level1/23"
         )
     candidates = [entry for each in LEVELS if level in (None, str(each)) for entry in _level(each)]
     if number is None:

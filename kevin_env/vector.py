@@ -51,7 +51,7 @@ def make_vec(
             "max_episode_steps would cut episodes without the prompt knowing; give max_turns"
         )
     if not isinstance(num_envs, int | np.integer) or num_envs < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise ValueError(f"num_envs is {num_envs!r}; give a whole number from 1 on")
+        raise ValueError(f"num_envs is {num_envs!r}; give an integer of at least 1")
     if autoreset_mode not in {*AutoresetMode, *(mode.value for mode in AutoresetMode)}:
         raise ValueError(
             f"autoreset_mode is {autoreset_mode!r}; it may be 'Disabled' or 'SameStep'"

@@ -160,7 +160,7 @@ def test_bands_follow_the_measured_difficulty() -> None:
         ({"promote_at": 1.5}, "within 0 and 1"),
         ({"review": -0.1}, "within 0 and 1"),
         ({"by": "size"}, "it may be 'level' or 'difficulty'"),
-        ({"by": "difficulty", "bands": 13}, "room for 1 to 12"),
+        ({"by": "difficulty", "bands": 13}, "number of problems, 12"),
     ],
 )
 def test_bad_arguments_are_one_clear_line(arguments, message: str) -> None:

@@ -137,7 +137,9 @@ def test_the_seed_chooses_the_problem_and_options_overrule_it() -> None:
     assert len({chosen(seed=seed) for seed in range(30)}) == 8
     assert chosen(options={"problem": problem("other")}) == "other"
     assert chosen() in "abcdefgh"
-    with pytest.raises(ValueError, match="unknown reset option 'problm'; there is 'problem'"):
+    with pytest.raises(
+        ValueError, match="unknown reset option 'problm'; the only one is 'problem'"
+    ):
         env.reset(options={"problm": "x"})
 
 
@@ -387,7 +389,7 @@ def test_conversations_about_one_problem_are_numbered_together() -> None:
     [
         ({"max_episode_steps": 3}, "give max_turns"),
         ({"autoreset_mode": "NextStep"}, "next-step autoreset wastes a reply"),
-        ({"num_envs": 0}, "num_envs is 0; give a whole number from 1 on"),
+        ({"num_envs": 0}, "num_envs is 0; give an integer of at least 1"),
     ],
 )
 def test_what_a_vector_cannot_be_is_refused(bad, message) -> None:

@@ -133,7 +133,7 @@ def test_the_words_of_the_command_line_name_a_policy() -> None:
         (("m", "localhost:8000/v1"), "http://localhost:8000/v1"),
         (("m", "http://127.0.0.1:1/v1", "{"), "not JSON"),
         (("m", "http://127.0.0.1:1/v1", '{"stream": true, "n": 2}'), "may not set n, stream"),
-        (("local:/nowhere/at/all",), "/nowhere/at/all is no folder"),
+        (("local:/nowhere/at/all",), "/nowhere/at/all is not a folder"),
         (("transformers:x", "http://127.0.0.1:1/v1"), "--base-url"),
         (("local:x", None, '{"top_k": 2}'), "--extra-body"),
     ],

@@ -81,7 +81,7 @@ def test_a_chat_that_fills_the_context_is_told(tiny: Path, tmp_path: Path) -> No
     assert asked and asked.prompt_tokens and asked.completion_tokens
     assert short.truncated
     assert asked.prompt_tokens + asked.completion_tokens <= 100
-    with pytest.raises(ContextOverflow, match="reads and writes 100 in all"):
+    with pytest.raises(ContextOverflow, match="has 100"):
         policy.reply([Message(role="user", content="long " * 100)])
 
 

@@ -247,7 +247,7 @@ def test_a_level_of_kernelbench_or_all_of_it(checkout: Path) -> None:
         ("kernelbench:level1/2_Tow", "is kernelbench:level1/2_Two, not 2_Tow"),
         ("kernelbench:level4/1", "levels 1 to 3"),
         ("kernelbench:softmax", "write kernelbench:level1/23"),
-        ("kernelbench:level1/../../2", "is no KernelBench name"),
+        ("kernelbench:level1/../../2", "is not a KernelBench name"),
     ],
 )
 def test_what_kernelbench_does_not_have_is_one_clear_line(

@@ -253,7 +253,7 @@ def _split(base_url: str) -> SplitResult:
     except ValueError:  # an invalid port or address
         pass
     raise PolicyError(
-        f"{base_url.rpartition('@')[2]!r} is no URL of an endpoint; it looks like http://localhost:8000/v1"
+        f"{base_url.rpartition('@')[2]!r} is not the URL of an endpoint, such as http://localhost:8000/v1"
     )
 
 

@@ -112,8 +112,7 @@ class TransformersPolicy:
         most = min(self._most, self._limit - prompt_tokens)
         if most < 1:
             raise ContextOverflow(
-                f"the chat has {prompt_tokens} tokens; "
-                f"{self.name} reads and writes {self._limit} in all"
+                f"the chat has {prompt_tokens} tokens; the context of {self.name} has {self._limit}"
             )
         config = copy.deepcopy(self._config)
         config.max_new_tokens = most
@@ -140,7 +139,7 @@ def _load(model: str, device: str, dtype: str) -> tuple[Any, Any]:
     path = os.fspath(Path(model).expanduser())
     if model.startswith((".", "~", os.sep)) and not Path(path).is_dir():
         raise PolicyError(
-            f"{model} is no folder; give the folder of a model, or its name on the Hugging Face Hub"
+            f"{model} is not a folder; give a model's folder, or its name on the Hugging Face Hub"
         )
     try:
         import torch

@@ -80,8 +80,8 @@ class SentenceEmbedder:
         folder = Path(model).expanduser()
         if model.startswith((".", "~", os.sep)) and not folder.is_dir():
             raise RetrievalError(
-                f"{model} is no folder; "
-                "give the folder of a model, or its name on the Hugging Face Hub"
+                f"{model} is not a folder; "
+                "give a model's folder, or its name on the Hugging Face Hub"
             )
         self.name = str(folder.resolve()) if folder.is_dir() else model
         with _without_progress():

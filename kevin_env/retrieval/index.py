@@ -118,7 +118,7 @@ def save(index: Index, folder: Path) -> None:
         RetrievalError: if the folder has other content, or cannot be written.
     """
     if folder.exists() and not (folder / "index.json").is_file():
-        raise RetrievalError(f"{folder} exists and is no index; give another folder")
+        raise RetrievalError(f"{folder} exists and is not an index; give another folder")
     partial = folder.with_name(f"{folder.name}.partial")
     header = Header(model=index.model, dimension=index.vectors.shape[1], pairs=len(index.pairs))
     try:
@@ -311,5 +311,5 @@ def _faiss() -> Any:
     try:
         import faiss
     except ImportError as error:
-        raise RetrievalError(f"examples are retrieved by FAISS: {INSTALL}") from error
+        raise RetrievalError(f"retrieving examples needs FAISS: {INSTALL}") from error
     return faiss

@@ -126,7 +126,7 @@ def _from_parquet(collection: Collection, place: Path) -> Iterator[Row]:
         import pyarrow
         from pyarrow import parquet
     except ImportError as error:
-        raise RetrievalError(f"parquet files are read by pyarrow: {INSTALL}") from error
+        raise RetrievalError(f"reading parquet files needs pyarrow: {INSTALL}") from error
     files = sorted(place.rglob("*.parquet")) if place.is_dir() else [place]
     if not files or not files[0].is_file():
         raise RetrievalError(
@@ -148,7 +148,7 @@ def _from_hub(collection: Collection) -> Iterator[Row]:
         import datasets  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         raise RetrievalError(
-            f"{collection.name} is loaded by `pip install datasets`; or {remedy}"
+            f"loading {collection.name} needs `pip install datasets`; or {remedy}"
         ) from error
     for split in collection.splits:
         try:

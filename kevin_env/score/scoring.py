@@ -120,7 +120,7 @@ def score_of(
     if not math.isfinite(value):
         raise ValueError(
             f"score {score_name(score)} gave {value} for {outcome.category}/{outcome.kind}, "
-            "not a number"
+            "not a finite number"
         )
     return value
 

@@ -80,7 +80,7 @@ def test_building_tells_what_was_left_out_as_json(tmp_path: Path) -> None:
         ),
         (
             ["build", "solutions", "--model", "./none", "--out", "INDEX"],
-            "./none is no folder; give the folder of a model",
+            "./none is not a folder; give a model's folder",
         ),
         (["query", "nowhere", "L1_23_Softmax"], "there is no index at"),
         (["query", "INDEX", "L1_99_Nothing"], "unknown problem"),

@@ -79,7 +79,7 @@ def test_an_index_is_replaced_and_nothing_else_is(tmp_path: Path) -> None:
     mine = tmp_path / "mine"
     mine.mkdir()
     (mine / "thesis.txt").write_text("x")
-    with pytest.raises(RetrievalError, match="exists and is no index"):
+    with pytest.raises(RetrievalError, match="exists and is not an index"):
         save(index_of(PAIRS), mine)
     assert (mine / "thesis.txt").exists()
 

@@ -168,5 +168,5 @@ def test_an_episode_needs_the_extra_only_to_retrieve(index: str, request) -> Non
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout == "[]\n"
     assert done.stderr.strip().endswith(
-        "examples are retrieved by FAISS: pip install 'kevin-env[retrieval]'"
+        "retrieving examples needs FAISS: pip install 'kevin-env[retrieval]'"
     )
