@@ -230,14 +230,18 @@ WRONG = outcome("correctness", "values")
 
 
 @pytest.mark.parametrize(
-    "terms", [((0.0, SPEED),), ((math.nan, SPEED),), ((-1.0, SPEED),), ((math.inf, KERNRL),)]
+    "terms", [(), ((0.0, SPEED),), ((math.nan, SPEED),), ((-1.0, SPEED),), ((math.inf, KERNRL),)]
 )
 def test_a_sum_without_a_meaning_is_refused(terms) -> None:
     with pytest.raises(
         ValueError,
-        match=r"give a finite number other than 0|has no lower bound; cap components with a negative",
+        match=r"at least one component|a finite number other than 0|has no lower bound; cap components",
     ):
         WeightedSum(terms)
+    with pytest.raises(ValueError, match="low must not exceed high"):
+        WeightedSum(((1.0, CORRECTNESS),), low=1.0, high=0.0)
+    with pytest.raises(ValueError, match=r"setting score=.*speed is a component: give WeightedSum"):
+        Settings.of({"score": SPEED})
 
 
 @pytest.mark.parametrize(

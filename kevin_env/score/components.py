@@ -64,7 +64,8 @@ class WeightedSum:
     A hack gets the low end of the range, whatever the components are.
 
     Raises:
-        ValueError: if a weight is 0 or not finite, or the range has no lower bound.
+        ValueError: if there is no component, a weight is 0 or not finite, or the range is empty or
+            has no lower bound.
     """
 
     terms: tuple[tuple[float, Component], ...]
@@ -72,6 +73,8 @@ class WeightedSum:
     high: float = math.inf
 
     def __post_init__(self) -> None:
+        if not self.terms or self.low > self.high:
+            raise ValueError("a score needs at least one component, and low must not exceed high")
         for weight, component in self.terms:
             if weight == 0 or not math.isfinite(weight):
                 raise ValueError(

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from kevin_env.outcome import Correct, Outcome
-from kevin_env.score.components import Scored, WeightedSum
+from kevin_env.score.components import Component, Scored, WeightedSum
 from kevin_env.score.presets import SCORES
 
 Score = Callable[[Outcome], float]
@@ -24,8 +24,10 @@ def resolve_score(score: str | Score) -> Score:
     """The score of that name, or the function itself.
 
     Raises:
-        ValueError: if no score has that name.
+        ValueError: if no score has that name, or it is a component of a score.
     """
+    if isinstance(score, Component):
+        raise ValueError(f"{score.name} is a component: give WeightedSum(((1.0, component),))")
     if not isinstance(score, str):
         return score
     if score not in SCORES:
