@@ -4,27 +4,23 @@ As in Kevin (arXiv 2507.11948), a prompt is one user message: the task, then the
 feedback of earlier turns, never their reasoning. A `ContextPolicy` selects the turns.
 """
 
-import dataclasses
 import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal
 
 from kevin_env.feedback import (
-    KEVIN_SCORING,
     PastTurn,
-    TaskSettings,
     render_history,
     render_system,
     render_task,
+    resolve_language,
 )
 from kevin_env.history import ContextPolicy, resolve_context
-from kevin_env.judge.api import DeviceInfo, Facts
+from kevin_env.judge.api import Facts
 from kevin_env.problem import Problem, data_folder
 from kevin_env.record import Message, Turn
 from kevin_env.retrieval.operations import Language, Pair, near_copies, operations
-from kevin_env.score import Score, WeightedSum, resolve_score
 from kevin_env.settings import Settings
 from kevin_env.wording import inline
 
@@ -35,8 +31,6 @@ _HEADINGS = 64
 """Upper bound of the tokens of the history's headings: once in total, and once per turn."""
 _VERDICT_LIMIT = 200
 """Characters of a turn's feedback to keep if it does not fit."""
-
-_OTHER_SCORING = "The score of a turn depends on whether every input set passes and on the speedup."
 
 
 def count_characters(text: str) -> int:
@@ -76,15 +70,6 @@ def load_counter(tokenizer: str) -> TokenCounter:
     return lambda text: len(loaded.encode(text, add_special_tokens=False).ids)
 
 
-def resolve_language(
-    language: Literal["auto", "cuda", "triton", "cpp"], device: DeviceInfo
-) -> Literal["cuda", "triton", "cpp"]:
-    """The language that `auto` stands for: Triton on a GPU, C++ on a CPU."""
-    if language != "auto":
-        return language
-    return "triton" if device.device.startswith("cuda") else "cpp"
-
-
 def build_messages(
     problem: Problem,
     facts: Facts,
@@ -111,8 +96,8 @@ def build_messages(
     """
     count = count or load_counter(settings.tokenizer)
     system = render_system()
-    task = _task_settings(facts, settings, example=settings.examples != "zero" and not turns)
-    content = render_task(problem, facts, task)
+    example = settings.examples != "zero" and not turns
+    content = render_task(problem, facts, settings, example=example)
     left = settings.context_tokens - count(content) - count(system) - _HEADINGS
     if turns:
         chosen = policy or resolve_context(settings.context)
@@ -127,9 +112,13 @@ def build_messages(
             shown, len(turns) - len(shown), len(turns) + 1, settings.max_turns, settings.templates
         )
     elif pairs := choose_pairs(
-        problem, task.language, settings, left, lambda text: _HEADINGS + count(text)
+        problem,
+        resolve_language(settings.language, facts.device),
+        settings,
+        left,
+        lambda text: _HEADINGS + count(text),
     ):
-        content = render_task(problem, facts, dataclasses.replace(task, pairs=pairs))
+        content = render_task(problem, facts, settings, example=example, pairs=pairs)
     user = Message(role="user", content=content.strip())
     return (Message(role="system", content=system), user) if system else (user,)
 
@@ -139,49 +128,6 @@ def with_remark(messages: tuple[Message, ...], remark: str) -> tuple[Message, ..
     *before, last = messages
     content = f"{last.content}\n\n# A remark before you answer\n\n{remark.strip()}"
     return (*before, Message(role=last.role, content=content))
-
-
-def _task_settings(facts: Facts, settings: Settings, example: bool) -> TaskSettings:
-    return TaskSettings(
-        language=resolve_language(settings.language, facts.device),
-        max_turns=settings.max_turns,
-        rules=settings.rules,
-        glue=settings.glue,
-        baseline=settings.baseline,
-        pay_repeats=settings.pay_repeats,
-        scoring=" ".join([_scoring(settings.score), *_conditions(settings)]),
-        example=example,
-        templates=settings.templates,
-    )
-
-
-def _scoring(score: str | Score) -> str:
-    """How a turn is scored, for the prompt."""
-    if score == "kevin":
-        return KEVIN_SCORING
-    score = resolve_score(score)
-    if not isinstance(score, WeightedSum):
-        return _OTHER_SCORING
-    *parts, last = dict.fromkeys(
-        component.description or component.name for _, component in score.terms
-    )
-    return f"A turn is scored on {' and '.join([', '.join(parts), last] if parts else [last])}."
-
-
-def _conditions(settings: Settings) -> list[str]:
-    """Which end of the speedup counts and what ends the episode, if not the defaults."""
-    sentences = (
-        ["The lower end of the speedup's confidence interval counts."]
-        if settings.bound == "lower"
-        else []
-    )
-    if settings.stop_on == "correct":
-        sentences.append("The first correct kernel ends the episode.")
-    elif settings.stop_on is not None:
-        sentences.append(
-            f"The first kernel with a speedup of at least {settings.stop_on:g} ends the episode."
-        )
-    return sentences
 
 
 def _whole(turn: Turn) -> PastTurn:

@@ -8,7 +8,8 @@ from concurrent.futures import Future
 from datetime import UTC, datetime
 from typing import Any, Self
 
-from kevin_env.context import build_messages, load_counter, resolve_language, with_remark
+from kevin_env.context import build_messages, load_counter, with_remark
+from kevin_env.feedback import resolve_language
 from kevin_env.judge.api import Facts, JudgePool, OnStage
 from kevin_env.problem import Problem
 from kevin_env.record import Message, ProblemRef, Reply, StopReason, Trajectory, Turn

@@ -7,10 +7,9 @@ it cannot close the fence.
 import ast
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from kevin_env.judge.api import Facts
+from kevin_env.judge.api import DeviceInfo, Facts
 from kevin_env.outcome import (
     CompileError,
     Correct,
@@ -24,9 +23,8 @@ from kevin_env.parsing import assigned, tree_of
 from kevin_env.problem import Problem, data_folder
 from kevin_env.profile import Profile
 from kevin_env.retrieval.operations import Pair
-from kevin_env.rules import Rules
-from kevin_env.score import CORRECT_SHARE
-from kevin_env.settings import Templates
+from kevin_env.score import CORRECT_SHARE, Score, WeightedSum, resolve_score
+from kevin_env.settings import Settings, Templates
 from kevin_env.templates import render
 from kevin_env.wording import (
     BLOCK_LIMIT,
@@ -59,31 +57,12 @@ BASELINES = {"eager": "PyTorch eager", "compile": "torch.compile"}
 KEVIN_SCORING = (
     f"A turn scores 0 unless every input set passes, and then {CORRECT_SHARE} plus the speedup."
 )
-
+_OTHER_SCORING = "The score of a turn depends on whether every input set passes and on the speedup."
 
 _DIFFERS = re.compile(r"^Differs from .*?(\n\n|\Z)", re.MULTILINE | re.DOTALL)
 """The part of a problem's docstring that names its origin."""
 _FOR_THE_JUDGE = frozenset({"CASES", "TAGS", "TOLERANCE", "PRECISION", "DISTRIBUTIONS"})
 """Constants that the task describes in words."""
-
-
-@dataclass(frozen=True)
-class TaskSettings:
-    """What the task states in addition to the problem and its facts."""
-
-    language: Literal["cuda", "triton", "cpp"]
-    max_turns: int
-    rules: Rules = "kernel"
-    glue: float = 0.0
-    baseline: Literal["eager", "compile"] = "eager"
-    pay_repeats: bool = False
-    scoring: str = KEVIN_SCORING
-    """One or two sentences on how a turn is scored."""
-    example: bool = False
-    """Whether to show a worked example in the requested language."""
-    pairs: tuple[Pair, ...] = ()
-    """Further references to show with their kernels."""
-    templates: Templates = "default"
 
 
 class PastTurn(NamedTuple):
@@ -103,8 +82,24 @@ def render_system() -> str:
     return render("system.j2").strip()
 
 
-def render_task(problem: Problem, facts: Facts, settings: TaskSettings) -> str:
-    """The task: reference, device, what is checked, what is allowed, how to answer."""
+def render_task(
+    problem: Problem,
+    facts: Facts,
+    settings: Settings,
+    *,
+    example: bool = False,
+    pairs: Sequence[Pair] = (),
+) -> str:
+    """The task: reference, device, what is checked, what is allowed, how to answer.
+
+    Args:
+        problem: the problem.
+        facts: the judge's description of it.
+        settings: those of the episode.
+        example: whether to show a worked example in the requested language.
+        pairs: further references to show with their kernels.
+    """
+    language = resolve_language(settings.language, facts.device)
     return render(
         _template("task.j2", settings.templates),
         statement=_DIFFERS.sub("", problem.statement).strip(),
@@ -119,8 +114,25 @@ def render_task(problem: Problem, facts: Facts, settings: TaskSettings) -> str:
         precision=facts.precision,
         weights=facts.weights,
         limits=facts.limits,
-        **vars(settings) | {"example": _example(settings) if settings.example else ""},
+        language=language,
+        max_turns=settings.max_turns,
+        rules=settings.rules,
+        glue=settings.glue,
+        baseline=settings.baseline,
+        pay_repeats=settings.pay_repeats,
+        scoring=" ".join([_scoring(settings.score), *_conditions(settings)]),
+        example=_example(language, settings.templates) if example else "",
+        pairs=pairs,
     )
+
+
+def resolve_language(
+    language: Literal["auto", "cuda", "triton", "cpp"], device: DeviceInfo
+) -> Literal["cuda", "triton", "cpp"]:
+    """The language that `auto` stands for: Triton on a GPU, C++ on a CPU."""
+    if language != "auto":
+        return language
+    return "triton" if device.device.startswith("cuda") else "cpp"
 
 
 def render_history(
@@ -264,19 +276,15 @@ def _render_profile(profile: Profile) -> list[str]:
             ),
         )
     if (sanitizer := profile.sanitizer) is not None:
-        error, details, where = (
-            inline(sanitizer.error, 150),
-            inline(sanitizer.details, 200),
-            describe_place(sanitizer),
+        section = render(
+            "feedback/sanitizer.j2",
+            tool=sanitizer.tool,
+            count=sanitizer.count,
+            error=inline(sanitizer.error, 150),
+            details=inline(sanitizer.details, 200),
+            where=describe_place(sanitizer),
         )
-        fields = {
-            "tool": sanitizer.tool,
-            "count": sanitizer.count,
-            "error": error,
-            "details": details,
-            "where": where,
-        }
-        sections.insert(0, render("feedback/sanitizer.j2", **fields))
+        sections.insert(0, section)
     return sections
 
 
@@ -308,12 +316,37 @@ def _template(name: str, templates: Templates) -> str:
     return name if templates == "default" else f"{templates}/{name}"
 
 
-def _example(settings: TaskSettings) -> str:
-    name = (
-        f"examples/{settings.language}.py"
-        if settings.templates == "default"
-        else f"{settings.templates}/example.py"
+def _scoring(score: str | Score) -> str:
+    """How a turn is scored, for the prompt."""
+    if score == "kevin":
+        return KEVIN_SCORING
+    score = resolve_score(score)
+    if not isinstance(score, WeightedSum):
+        return _OTHER_SCORING
+    *parts, last = dict.fromkeys(
+        component.description or component.name for _, component in score.terms
     )
+    return f"A turn is scored on {' and '.join([', '.join(parts), last] if parts else [last])}."
+
+
+def _conditions(settings: Settings) -> list[str]:
+    """Which end of the speedup counts and what ends the episode, if not the defaults."""
+    sentences = (
+        ["The lower end of the speedup's confidence interval counts."]
+        if settings.bound == "lower"
+        else []
+    )
+    if settings.stop_on == "correct":
+        sentences.append("The first correct kernel ends the episode.")
+    elif settings.stop_on is not None:
+        sentences.append(
+            f"The first kernel with a speedup of at least {settings.stop_on:g} ends the episode."
+        )
+    return sentences
+
+
+def _example(language: str, templates: Templates) -> str:
+    name = f"examples/{language}.py" if templates == "default" else f"{templates}/example.py"
     return (data_folder("prompts") / name).read_text(encoding="utf-8")
 
 

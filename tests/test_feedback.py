@@ -4,15 +4,15 @@ from pathlib import Path
 import pytest
 from episodes import SOURCE, every_outcome
 
-from kevin_env.context import count_characters, resolve_language
+from kevin_env.context import count_characters
 from kevin_env.feedback import (
     FEEDBACK_TOKENS,
     KEVIN_SCORING,
     PastTurn,
-    TaskSettings,
     render_feedback,
     render_history,
     render_task,
+    resolve_language,
 )
 from kevin_env.judge import Options, Submission
 from kevin_env.judge.api import CaseFacts, DeviceInfo, Facts, InputFacts
@@ -33,6 +33,7 @@ from kevin_env.outcome import (
 )
 from kevin_env.problem import Problem, data_folder
 from kevin_env.roofline import Ceilings, Work, roofline_of
+from kevin_env.settings import Settings
 from kevin_env.wording import elide, ratio
 
 COMPUTES = "`forward`, or code that it calls, uses torch.relu, which counts as computing."
@@ -68,10 +69,8 @@ FACTS = Facts(
 PROBLEM = Problem(id="double", source=SOURCE, name="double", statement="Doubles x.")
 
 
-def task(facts=FACTS, **settings) -> str:
-    return render_task(
-        PROBLEM, facts, TaskSettings(**({"language": "triton", "max_turns": 4} | settings))
-    )
+def task(facts=FACTS, example=False, **settings) -> str:
+    return render_task(PROBLEM, facts, Settings(**settings), example=example)
 
 
 def test_that_launching_hardly_counts_is_said_where_calls_are_queued() -> None:
@@ -308,9 +307,6 @@ def test_the_task_follows_its_settings():
     )
     assert "are forbidden" not in partial
     assert "reference's time (torch.compile)" in task(baseline="compile")
-    assert "Only speed counts." in task(scoring="Only speed counts.") and KEVIN_SCORING not in task(
-        scoring="x"
-    )
     assert "You have 1 turn." in task(max_turns=1)
     assert "All inputs keep the structure stated here." in task()
     plain = FACTS.cases[1:]
