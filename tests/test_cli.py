@@ -113,13 +113,18 @@ def test_the_help_of_every_command_ends_with_an_example_that_can_be_run() -> Non
         assert "Example:" in run(*names, "-h")[1]
 
 
-def test_a_terminal_has_a_line_for_each_problem() -> None:
+@pytest.mark.parametrize(
+    ("width", "last"), [(60, "id"), (80, "difficulty"), (100, "task"), (140, "tags")]
+)
+def test_a_terminal_has_a_line_for_each_problem(width: int, last: str) -> None:
     page = io.StringIO()
-    problems = choose_problems(search="LayerNorm")
-    console = Console(file=page, width=80, force_terminal=True, no_color=True)
-    print_problems(console, problems[:1], our_sides())
-    assert page.getvalue().count("L1_40_LayerNorm") == 1
-    assert page.getvalue().endswith("\n1 problem\n")
+    problems = choose_problems(level=1)
+    console = Console(file=page, width=width, force_terminal=True, no_color=True)
+    print_problems(console, problems, our_sides())
+    head, *lines, end = page.getvalue().splitlines()
+    assert head.split()[-1] == last
+    assert [line.split()[0] for line in lines] == [each.id for each in problems]
+    assert end == f"{len(problems)} problems"
 
 
 def test_help_needs_nothing_heavy() -> None:

@@ -6,15 +6,15 @@ from typing import Any, Literal
 from rich.console import Console
 
 from kevin_env.app.errors import BadInput
-from kevin_env.app.replay.pieces import GAP, Column, heading, table_line, text
+from kevin_env.app.replay.pieces import GAP, Column, heading, table_line, text, that_fit
 from kevin_env.app.screen import counted, show, show_code
 from kevin_env.difficulty import by_difficulty, family_of, measured, tags_of
 from kevin_env.outcome import visible
 from kevin_env.problem import Problem, list_problems
 from kevin_env.selection import SEED, Side, find_problems, our_problems, our_sides
 
-WIDE, TAGS = 120, 40
-"""Least width of a terminal in which tags are listed, and of their column with its gap."""
+TASK, TAGS = 20, 38
+"""Least width of the column of tasks, and width of that of tags."""
 _COLUMNS = (Column("split", 8), Column("difficulty", 10, "right"))
 
 
@@ -110,9 +110,9 @@ def print_problems(
         console.file.write(f"{visible(lines)}\n")  # `print` would replace the tabs
         return
     columns = [Column("id", max(len(row["id"]) for row in rows)), *_COLUMNS]
-    tags = TAGS if console.width >= WIDE else 0
     left = console.width - sum(column.width + GAP for column in columns)
-    columns += [Column("task", max(left - tags, 10)), Column("tags", tags - GAP)][: 1 + bool(tags)]
+    task = left - GAP - TAGS if left >= TASK + GAP + TAGS else max(left, TASK)
+    columns = that_fit([*columns, Column("task", task), Column("tags", TAGS)], console.width)
     console.print(heading(columns))
     for row in rows:
         console.print(table_line(columns, {name: text(cell) for name, cell in row.items()}))

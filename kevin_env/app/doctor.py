@@ -12,7 +12,6 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from kevin_env.app.screen import show
 from kevin_env.judge.api import JudgeError, Judgement, JudgePool, Options, Submission
 from kevin_env.judge.probe.tools import ToolName, find_tool
 from kevin_env.outcome import Frozen, Printable
@@ -92,11 +91,12 @@ def checks(pool: JudgePool) -> Iterator[Check]:
 
 
 def show_check(console: Console, check: Check) -> None:
-    """Prints a line, and a second one with advice."""
+    """Prints a line, and a second one with advice; a terminal breaks them between words."""
     line = Text("ok       ", "green") if check.ok else Text("missing  ", "yellow")
-    console.print(line.append(f"{check.name:<19} {check.found}", ""), soft_wrap=True)
+    line.append(f"{check.name:<19} {check.found}", "")
     if check.advice:
-        show(console, f"         {check.advice}")
+        line.append(f"\n         {check.advice}", "")
+    console.print(line, soft_wrap=not console.is_terminal)
 
 
 def works(found: list[Check]) -> bool:
