@@ -23,7 +23,7 @@ from evaluations import (
 )
 
 from kevin_env.app.errors import BadInput
-from kevin_env.app.evaluate import players, workers
+from kevin_env.app.evaluate import workers
 from kevin_env.app.evaluate.config import parse_config
 from kevin_env.app.evaluate.folder import RunFolder
 from kevin_env.app.evaluate.players import make_player
@@ -371,10 +371,12 @@ def test_a_reference_becomes_a_submission() -> None:
     assert "class Model(" not in code
 
 
-def test_solutions_play_one_a_turn_and_the_last_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_solutions_play_one_a_turn_and_the_last_again() -> None:
     least: dict[str, Any] = {"problems": "L1_23_Softmax", "policy": {"kind": "solutions"}}
-    values = least | {"settings": {"max_turns": 4}}
-    config = parse_config(least | {"settings": {"max_turns": 4, "device": "cuda"}})
+    on_cpu, config = (
+        parse_config(least | {"settings": {"max_turns": 4, "device": device}})
+        for device in ("cpu", "cuda")
+    )
     problem, folder = load_problem("L1_23_Softmax"), data_folder("problems") / "solutions"
     cuda, triton, cpp = (
         (folder / f"L1_23_Softmax.{word}.py").read_text() for word in ("cuda", "triton", "cpp")
@@ -387,10 +389,9 @@ def test_solutions_play_one_a_turn_and_the_last_again(monkeypatch: pytest.Monkey
 
     assert codes(config, 0) == [cuda, triton, triton, triton]
     assert codes(config, 1) == [triton] * 3
-    monkeypatch.setattr(players, "gpu_present", lambda: False)
-    assert codes(parse_config(values), 2) == [cpp] * 2
+    assert codes(on_cpu, 2) == [cpp] * 2
     with pytest.raises(BadInput, match="no solution in cpp for L1_26_GELU_; remove"):
-        make_player(parse_config(values), [problem, load_problem("L1_26_GELU_")])
+        make_player(on_cpu, [problem, load_problem("L1_26_GELU_")])
 
 
 def test_scripts_lie_in_folders(tmp_path: Path) -> None:
