@@ -12,11 +12,18 @@ import time
 from pathlib import Path
 from typing import Any, Self
 
+import pytest
+
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
 def find_browser() -> str | None:
     return next((found for name in NAMES if (found := shutil.which(name))), None)
+
+
+needs_browser = pytest.mark.skipif(
+    find_browser() is None, reason="there is no chromium; apt install chromium"
+)
 
 
 class Page:

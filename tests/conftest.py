@@ -40,6 +40,13 @@ def one_pool(pool: LocalPool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kevin_env.app.arguments.named_pool", lambda _: nullcontext(pool))
 
 
+@pytest.fixture
+def no_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No endpoint of a model is set from outside."""
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "SSL_CERT_FILE"):
+        monkeypatch.delenv(name, raising=False)
+
+
 @pytest.fixture(scope="session")
 def servers() -> Iterator[Callable[[LevelName], ForkServer]]:
     """One fork server for each level of the sandbox that is asked for."""

@@ -12,6 +12,14 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from kevin_env.record import Message
+
+CHAT = (
+    Message(role="system", content="Be brief."),
+    Message(role="user", content="Write a kernel."),
+)
+"""What a model is asked."""
+
 
 @dataclass
 class Answer:

@@ -229,6 +229,7 @@ def test_a_judge_failure_is_raised_and_the_reply_may_be_given_again() -> None:
     env.reset()
     with pytest.raises(JudgeError):
         env.step(REPLY)
+    assert env.episode and env.episode.turns == ()
     assert env.step(REPLY)[-1]["turn"].turn == 1
 
 

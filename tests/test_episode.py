@@ -4,7 +4,7 @@ import pytest
 from episodes import REPLY, WRONG, another, correct, problem_file
 
 from kevin_env.episode import Episode, EpisodeError
-from kevin_env.judge import JudgeError, ScriptedPool
+from kevin_env.judge import ScriptedPool
 from kevin_env.judge.scripted import SCRIPTED_GPU
 from kevin_env.outcome import Correct
 from kevin_env.record import Reply, Trajectory
@@ -135,14 +135,6 @@ def test_one_turn_at_a_time(problem) -> None:
     hold.set()
     assert future.result().turn == 1
     assert len(episode.turns) == 1
-
-
-def test_a_judge_failure_leaves_the_turn_to_be_taken_again(problem) -> None:
-    episode = started(problem, [JudgeError("the device is gone"), WRONG])
-    with pytest.raises(JudgeError):
-        episode.submit(REPLY)
-    assert episode.turns == ()
-    assert episode.submit(REPLY).turn == 1
 
 
 def test_every_turn_has_a_secret_of_its_own_that_no_seed_tells(problem) -> None:

@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from stub_server import CHAT
 
 from kevin_env.app.arguments import read_policy
 from kevin_env.app.errors import BadInput
@@ -13,17 +14,8 @@ from kevin_env.policies.openai import OpenAIPolicy
 from kevin_env.policies.thinking import VisibleText, make_reply
 from kevin_env.record import Message, Reply
 
-CHAT = (
-    Message(role="system", content="Be brief."),
-    Message(role="user", content="Write a kernel."),
-)
+pytestmark = pytest.mark.usefixtures("no_endpoint")
 BLOCK = "```python\nclass ModelNew: ...\n```"
-
-
-@pytest.fixture(autouse=True)
-def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
-        monkeypatch.delenv(name, raising=False)
 
 
 def test_openai_and_transformers_are_imported_only_when_used() -> None:

@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from stub_server import Answer, Script, Stub, delta, serve
+from stub_server import CHAT, Answer, Script, Stub, delta, serve
 
 from kevin_env.policies import ContextOverflow, OpenAIPolicy, PolicyError, Refused
 from kevin_env.policies.endpoint import LONGEST
-from kevin_env.record import Message, Reply
+from kevin_env.record import Reply
 
-CHAT = (Message(role="user", content="Write a kernel."),)
+pytestmark = pytest.mark.usefixtures("no_endpoint")
 FINE = Answer([delta(content="x"), delta(finish="stop")])
 SOON = {"retry-after-ms": "1"}
 HTML = b"<!DOCTYPE html><html><head><title>502 Bad\nGateway</title></head><body>nginx</body></html>"
@@ -24,12 +24,6 @@ def ignore(text: str) -> None:
 
 
 LISTENERS = pytest.mark.parametrize("listener", [None, ignore], ids=["plain", "streamed"])
-
-
-@pytest.fixture(autouse=True)
-def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "SSL_CERT_FILE"):
-        monkeypatch.delenv(name, raising=False)
 
 
 @contextmanager

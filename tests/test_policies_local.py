@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from stub_server import CHAT
 from tiny_model import make_tiny_model
 
 pytest.importorskip("transformers")
@@ -15,11 +16,6 @@ from kevin_env.app.arguments import read_policy
 from kevin_env.app.errors import BadInput
 from kevin_env.policies import ContextOverflow, PolicyError, TransformersPolicy, for_sample
 from kevin_env.record import Message
-
-CHAT = (
-    Message(role="system", content="Be brief."),
-    Message(role="user", content="Write a kernel."),
-)
 
 
 @pytest.fixture(scope="module")

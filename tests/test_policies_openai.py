@@ -6,25 +6,16 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from stub_server import Answer, delta, serve, usage
+from stub_server import CHAT, Answer, delta, serve, usage
 
 from kevin_env.extract import extract
 from kevin_env.outcome import FormatError
 from kevin_env.policies import OpenAIPolicy, PolicyError, Refused, for_sample
 from kevin_env.record import Message, Reply, Usage
 
-CHAT = (
-    Message(role="system", content="Be brief."),
-    Message(role="user", content="Write a kernel."),
-)
+pytestmark = pytest.mark.usefixtures("no_endpoint")
 KEY = "sk-secret-0123456789"
 DONE = delta(finish="stop")
-
-
-@pytest.fixture(autouse=True)
-def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
-        monkeypatch.delenv(name, raising=False)
 
 
 EITHER = pytest.mark.parametrize("stream", [False, True], ids=["plain", "streamed"])

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import Page, find_browser
-from trajectories import BROKEN, ESCAPES, RIGHT, evil, timed, trajectory, turn, write
+from browser import Page, find_browser, needs_browser
+from trajectories import ESCAPES, STORY, evil, timed, trajectory, turn, write
 from typer.testing import CliRunner
 
 from kevin_env.app.replay.markdown import fence, inline
@@ -13,13 +13,6 @@ from kevin_env.app.replay.page import page
 from kevin_env.cli import app
 from kevin_env.record import ProblemRef
 
-needs_browser = pytest.mark.skipif(
-    find_browser() is None, reason="there is no chromium; apt install chromium"
-)
-
-STORY = trajectory(
-    timed(1, 0.5), RIGHT, BROKEN, timed(4, 4.0), id="story", returns=(2.0, 3.0, 1.7, 4.3)
-)
 OTHER = trajectory(timed(1, 1.5), id="other", model="qwen")
 
 

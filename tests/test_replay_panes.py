@@ -1,7 +1,7 @@
 """What the panes of a turn hold, without a screen."""
 
 import pytest
-from trajectories import BROKEN, RIGHT, timed, trajectory, turn
+from trajectories import BROKEN, RIGHT, STORY, timed, trajectory, turn
 
 from kevin_env.app.replay.diffs import diff_lines, in_pairs
 from kevin_env.app.replay.panes import error_lines, pane_lines
@@ -11,10 +11,6 @@ from kevin_env.judge.api import Submission
 from kevin_env.outcome import CompileError, Threads
 from kevin_env.record import Trajectory, Turn
 from kevin_env.roofline import Ceilings, Work, roofline_of
-
-STORY = trajectory(
-    timed(1, 0.5), RIGHT, BROKEN, timed(4, 4.0), id="story", returns=(2.0, 3.0, 1.7, 4.3)
-)
 
 
 def pane(episode: Trajectory, at: int, name: str, look: Look | None = None) -> list[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import Page, find_browser
+from browser import Page, find_browser, needs_browser
 from trajectories import ESCAPES, evil, timed, trajectory, write
 
 from kevin_env.app.errors import BadInput
@@ -20,10 +20,6 @@ from kevin_env.app.replay.plain import Choice
 from kevin_env.app.replay.query import require_query
 from kevin_env.app.replay.serve import Changes, Server, serve
 from kevin_env.recorder import Recorder
-
-needs_browser = pytest.mark.skipif(
-    find_browser() is None, reason="there is no chromium; apt install chromium"
-)
 
 ENDED = trajectory(timed(1, 1.5), id="ended")
 RUNNING = trajectory(timed(1, 0.5), id="running", stop_reason=None)

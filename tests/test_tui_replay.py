@@ -11,7 +11,7 @@ import pytest
 from piloting import Step, click, screens, until
 from pseudo_terminal import Screen, run_python
 from textual.pilot import Pilot
-from trajectories import BROKEN, ESCAPES, RIGHT, evil, timed, trajectory, turn, write
+from trajectories import ESCAPES, RIGHT, STORY, evil, timed, trajectory, turn, write
 
 from kevin_env.app.replay.library import Library
 from kevin_env.app.replay.panes import PANES
@@ -19,10 +19,7 @@ from kevin_env.app.tui.replay import ReplayApp, ViewScreen
 from kevin_env.judge.api import Submission
 from kevin_env.recorder import Recorder
 
-STORY = trajectory(
-    timed(1, 0.5), RIGHT, BROKEN, timed(4, 4.0), id="story", returns=(2.0, 3.0, 1.7, 4.3),
-    created="2026-01-02T00:00:00+00:00",
-)  # fmt: skip
+STORY = STORY.model_copy(update={"created": "2026-01-02T00:00:00+00:00"})
 OTHER = trajectory(timed(1, 1.5), timed(2, 2.5), id="other", model="qwen")
 LIST_80 = """\
  kevin-env replay  t.jsonl                                       3 trajectories

@@ -81,6 +81,11 @@ def timed(number: int, speedup: float, kind: str = "timed") -> Turn:
     )
 
 
+STORY = trajectory(
+    timed(1, 0.5), RIGHT, BROKEN, timed(4, 4.0), id="story", returns=(2.0, 3.0, 1.7, 4.3)
+)
+
+
 def evil(id: str = "evil") -> Trajectory:
     """One whose every text is hostile."""
     first = turn(

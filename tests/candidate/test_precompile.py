@@ -41,9 +41,6 @@ class Rehearsed:
     files: frozenset[Path]
     compiled: Compilations
 
-    def named(self, pattern: str) -> list[Path]:
-        return [path for path in self.files if path.match(pattern)]
-
 
 def run(what: str, folder: Path, library: Path | None = None) -> Compilations:
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
@@ -96,10 +93,19 @@ def rehearsed(tmp_path_factory: pytest.TempPathFactory, library: Path | None) ->
 
 
 @pytest.mark.full
-def test_each_kernel_is_compiled_once_for_whatever_the_cases_need(rehearsed: Rehearsed) -> None:
+def test_each_kernel_is_compiled_once_and_nothing_but_the_cache_is_left(
+    rehearsed: Rehearsed,
+) -> None:
     assert Counter(name for name, _ in rehearsed.compiled) == KERNELS
     assert not any(was_there for _, was_there in rehearsed.compiled)
-    assert len(rehearsed.named("*.cubin")) == len(rehearsed.compiled)
+    assert len([each for each in rehearsed.files if each.suffix == ".cubin"]) == len(
+        rehearsed.compiled
+    )
+    assert not [each for each in rehearsed.files if each.match("*.autotune.json")], (
+        "times of configurations that never ran"
+    )
+    at_the_top = {path.name for path in rehearsed.files if path.parent == rehearsed.folder}
+    assert at_the_top == {"submission.py", "triton", "copies.log"}
 
 
 @pytest.mark.full
@@ -141,14 +147,3 @@ def test_a_process_with_several_threads_compiles_without_a_fork(tmp_path: Path) 
     thread.start()
     thread.join(20)
     assert ran == [os.getpid()]
-
-
-@pytest.mark.full
-def test_no_times_of_configurations_that_never_ran_are_left(rehearsed: Rehearsed) -> None:
-    assert not rehearsed.named("*.autotune.json")
-
-
-@pytest.mark.full
-def test_nothing_but_the_cache_is_left(rehearsed: Rehearsed) -> None:
-    at_the_top = {path.name for path in rehearsed.files if path.parent == rehearsed.folder}
-    assert at_the_top == {"submission.py", "triton", "copies.log"}

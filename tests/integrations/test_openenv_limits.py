@@ -28,8 +28,6 @@ from kevin_env.judge import ScriptedPool
 from kevin_env.problem import list_problems
 from kevin_env.settings import Settings
 
-SMALL = ServerLimits(sessions=2, idle_timeout=0.5, step_timeout=0.4, message_bytes=4096)
-
 
 @pytest.fixture
 def pool() -> Iterator[ScriptedPool]:
@@ -167,25 +165,22 @@ def test_the_time_of_a_step_is_no_silence() -> None:
 
 
 def test_pages_of_other_origins_are_refused(pool: ScriptedPool) -> None:
+    def ours(url: str, origin: str) -> ClientConnection:
+        place = f"{url.replace('http', 'ws')}/ws"
+        return connect(place, proxy=None, legacy=True, origin=Origin(origin))
+
     with serving(pool) as url:
         for origin in ("http://elsewhere.example", "null", url.replace("127.0.0.1", "localhost")):
             with pytest.raises(InvalidStatus, match="403"):
-                connect(
-                    f"{url.replace('http', 'ws')}/ws",
-                    proxy=None,
-                    legacy=True,
-                    origin=Origin(origin),
-                )
+                ours(url, origin)
             answer = requests.post(f"{url}/mcp", data="{}", headers={"Origin": origin})
             assert answer.status_code == 403
-        with connect(
-            f"{url.replace('http', 'ws')}/ws", proxy=None, legacy=True, origin=Origin(url)
-        ) as client:
+        with ours(url, url) as client:
             assert tell(client, "reset", seed=0)["type"] == "observation"
 
 
 def test_messages_have_a_size(pool: ScriptedPool) -> None:
-    with serving(pool, SMALL) as url:
+    with serving(pool, ServerLimits(sessions=2, message_bytes=4096)) as url:
         with socket_to(url) as client:
             tell(client, "reset", seed=0)
             with pytest.raises(ConnectionClosed):

@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from test_level7 import mirrored, weights
 from test_problem_files import call, case, small
 
 from kevin_env.problem import load_problem
@@ -26,11 +27,6 @@ def near(actual: torch.Tensor, expected: np.ndarray, error: float = 1e-5) -> Non
 
 def every(array: np.ndarray) -> itertools.product:
     return itertools.product(*map(range, array.shape))
-
-
-def mirrored(index: int, size: int) -> int:
-    index = abs(index)
-    return index if index < size else 2 * (size - 1) - index
 
 
 @pytest.mark.parametrize("grey_levels", [2, 256])
@@ -127,17 +123,6 @@ def test_stabilization_samples_where_the_inverse_homography_points() -> None:
         a, b, w = inverse @ [j, i, 1]
         expected[i, j] = bilinear(wide(frame), b / w, a / w)
     near(call(model, [frame, homography])[0], expected)
-
-
-def weights(size: int, target: int) -> np.ndarray:
-    """Bilinear interpolation of `size` samples at `target` places, as a matrix."""
-    matrix = np.zeros((target, size))
-    for i in range(target):
-        place = max(0.0, (i + 0.5) * size / target - 0.5)
-        low = int(place)
-        matrix[i, low] += 1 - (place - low)
-        matrix[i, min(low + 1, size - 1)] += place - low
-    return matrix
 
 
 def test_chroma_is_interpolated_and_luma_stretched() -> None:
