@@ -34,17 +34,13 @@ class Page:
         self._read, to_write = os.pipe()
         self._process = subprocess.Popen(
             [
-                browser,
-                "--headless",
-                "--no-sandbox",
-                "--disable-gpu",
-                "--remote-debugging-pipe",
+                browser, "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe",
                 f"--user-data-dir={profile}",
             ],
             stderr=subprocess.DEVNULL,
             pass_fds=(3, 4),
             preexec_fn=lambda: (os.dup2(os.dup(to_read), 3), os.dup2(os.dup(to_write), 4)),
-        )
+        )  # fmt: skip
         self._count, self._rest, self._session = 0, b"", None
         self.requests: list[str] = []
         self.errors: list[str] = []

@@ -41,16 +41,9 @@ def test_what_can_be_read_is_shown_and_the_rest_named(tmp_path: Path) -> None:
     future = good.replace("kevin-trajectory/1", "kevin-trajectory/9")
     newer = json.dumps(json.loads(good) | {"episode_id": "newer", "of_tomorrow": 1})
     lines = [
-        good,
-        '{"schema": ',
-        "",
-        '{"messages": []}',
-        future,
-        "[1, 2]",
-        "\x00\xff",
-        newer,
+        good, '{"schema": ', "", '{"messages": []}', future, "[1, 2]", "\x00\xff", newer,
         good[: len(good) // 2],
-    ]
+    ]  # fmt: skip
     (tmp_path / "t.jsonl").write_bytes("\n".join(lines).encode("latin-1"))
     library = whole(tmp_path / "t.jsonl")
     assert ids(library) == ["e1", "newer"]
@@ -185,23 +178,12 @@ def rows() -> tuple[Row, ...]:
 @pytest.mark.parametrize(
     ("words", "found"),
     [
-        ("", "abc"),
-        ("QWEN", "ac"),
-        ("-qwen", "b"),
-        ("L1 softmax", "abc"),
-        ("L2", ""),
-        ("level:1 model:gpt", "b"),
-        ("category:correct", "ac"),
-        ("category:corr", ""),
-        ("speedup>2", "c"),
-        ("speedup>=2x", "ac"),
-        ("speedup<9", "ac"),
-        ("turns=2", "c"),
-        ("return<1", "b"),
-        ("stop:running", "b"),
-        ('problem:"softmax" id:c', "c"),
+        ("", "abc"), ("QWEN", "ac"), ("-qwen", "b"), ("L1 softmax", "abc"), ("L2", ""),
+        ("level:1 model:gpt", "b"), ("category:correct", "ac"), ("category:corr", ""),
+        ("speedup>2", "c"), ("speedup>=2x", "ac"), ("speedup<9", "ac"), ("turns=2", "c"),
+        ("return<1", "b"), ("stop:running", "b"), ('problem:"softmax" id:c', "c"),
     ],
-)
+)  # fmt: skip
 def test_filters(words: str, found: str) -> None:
     query = read_query(words)
     assert (
@@ -214,14 +196,10 @@ def test_filters(words: str, found: str) -> None:
 @pytest.mark.parametrize(
     ("sort", "order", "backwards"),
     [
-        ("file", "abc", "cba"),
-        ("newest", "cba", "abc"),
-        ("best", "cab", "acb"),
-        ("return", "acb", "bca"),
-        ("turns", "cab", "abc"),
-        ("model", "bac", "acb"),
+        ("file", "abc", "cba"), ("newest", "cba", "abc"), ("best", "cab", "acb"),
+        ("return", "acb", "bca"), ("turns", "cab", "abc"), ("model", "bac", "acb"),
     ],
-)
+)  # fmt: skip
 def test_orders(sort: str, order: str, backwards: str) -> None:
     def ids(reverse: bool) -> str:
         found = in_order(rows(), read_query(""), sort, reverse, None)  # type: ignore[arg-type]
