@@ -114,18 +114,14 @@ def test_a_tag_inside_a_line_of_code_is_not_reasoning():
 @pytest.mark.parametrize(
     ("reply", "kind"),
     [
-        ("", "no_code"),
-        ("I cannot do that.", "no_code"),
-        ("The class ModelNew would use `torch`.", "no_code"),
-        ("x = 1", "no_code"),
-        (_fenced("x = 1\n"), "no_model"),
-        (_fenced("x = ModelNew()\n"), "no_model"),
-        (_fenced("    class ModelNew(: oops\n"), "no_model"),
-        (f"```python\n{MODEL}", "truncated"),
+        ("", "no_code"), ("I cannot do that.", "no_code"),
+        ("The class ModelNew would use `torch`.", "no_code"), ("x = 1", "no_code"),
+        (_fenced("x = 1\n"), "no_model"), (_fenced("x = ModelNew()\n"), "no_model"),
+        (_fenced("    class ModelNew(: oops\n"), "no_model"), (f"```python\n{MODEL}", "truncated"),
         (f"{_fenced('x = 1')}\n```python\n{MODEL}", "truncated"),
         (f"<think>\nstill going {_fenced()}", "truncated"),
     ],
-)
+)  # fmt: skip
 def test_replies_without_a_submission(reply, kind):
     assert _kind(reply) == kind
 

@@ -12,17 +12,11 @@ TURNS = [turn(number, score=score) for number, score in enumerate(SCORES, 1)]
 @pytest.mark.parametrize(
     ("name", "numbers"),
     [
-        ("kevin", [6, 5, 4, 3, 2, 1]),
-        ("full", [6, 5, 4, 3, 2, 1]),
-        ("last_n", [6, 5, 4]),
-        ("last_n:1", [6]),
-        ("last_n:9", [6, 5, 4, 3, 2, 1]),
-        ("top_w", [4, 2, 6, 3]),
-        ("top_w:1", [4]),
-        ("top_w:3", [4, 2, 6]),
-        ("best_last", [6, 4]),
+        ("kevin", [6, 5, 4, 3, 2, 1]), ("full", [6, 5, 4, 3, 2, 1]), ("last_n", [6, 5, 4]),
+        ("last_n:1", [6]), ("last_n:9", [6, 5, 4, 3, 2, 1]), ("top_w", [4, 2, 6, 3]),
+        ("top_w:1", [4]), ("top_w:3", [4, 2, 6]), ("best_last", [6, 4]),
     ],
-)
+)  # fmt: skip
 def test_which_turns_a_policy_shows_the_most_wanted_first(name, numbers):
     assert [each.turn for each in resolve_context(name).order(TURNS)] == numbers
 

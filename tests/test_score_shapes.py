@@ -327,14 +327,10 @@ def test_the_tokenizer_of_the_settings_counts_code_and_reasoning(tmp_path: Path)
 @pytest.mark.parametrize(
     ("score", "before", "earns"),
     [
-        (2.3, None, 2.3),
-        (2.3, 2.3, 0.0),
-        (2.3, 0.3, 2.0),
-        (0.3, 2.3, 0.0),
-        (-0.5, -0.5, -0.5),
+        (2.3, None, 2.3), (2.3, 2.3, 0.0), (2.3, 0.3, 2.0), (0.3, 2.3, 0.0), (-0.5, -0.5, -0.5),
         (0.0, -0.5, 0.0),
     ],
-)
+)  # fmt: skip
 def test_code_is_paid_once(score: float, before: float | None, earns: float) -> None:
     assert earned(score, before) == pytest.approx(earns)
 

@@ -14,17 +14,12 @@ def region(size: int = 4096) -> Region:
 @pytest.mark.parametrize(
     "tensor",
     [
-        torch.randn(3, 5),
-        torch.randn(4, 3, 2).permute(2, 0, 1),
-        torch.randn(8, 8)[::2, 1::3],
-        torch.randn(4, 1).expand(4, 6),
-        torch.tensor(3.5),
-        torch.randn(4, 0, 2),
-        torch.complex(torch.randn(3), torch.randn(3)),
-        torch.randn(4).bfloat16(),
+        torch.randn(3, 5), torch.randn(4, 3, 2).permute(2, 0, 1), torch.randn(8, 8)[::2, 1::3],
+        torch.randn(4, 1).expand(4, 6), torch.tensor(3.5), torch.randn(4, 0, 2),
+        torch.complex(torch.randn(3), torch.randn(3)), torch.randn(4).bfloat16(),
     ],
     ids=["dense", "permuted", "strided", "expanded", "scalar", "empty", "complex", "bf16"],
-)
+)  # fmt: skip
 def test_a_tensor_of_any_layout_lies_in_a_region(tensor: torch.Tensor) -> None:
     memory = region()
     spec = spec_of(tensor, 512)
@@ -44,15 +39,11 @@ def test_a_tensor_of_any_layout_lies_in_a_region(tensor: torch.Tensor) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"offset": -4},
-        {"offset": 4096},
-        {"shape": [-1, 4]},
-        {"shape": [1 << 70, 4]},
-        {"stride": [-4, 1]},
-        {"shape": [256, 4]},
+        {"offset": -4}, {"offset": 4096}, {"shape": [-1, 4]}, {"shape": [1 << 70, 4]},
+        {"stride": [-4, 1]}, {"shape": [256, 4]},
     ],
     ids=repr,
-)
+)  # fmt: skip
 def test_a_place_outside_the_region_is_refused(change: dict[str, Any]) -> None:
     spec = {"offset": 16, "dtype": "float32", "shape": [4, 4], "stride": [4, 1]} | change
     with pytest.raises(ValueError, match=r"negative numbers|does not lie in a region"):

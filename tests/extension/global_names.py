@@ -31,13 +31,9 @@ NVCC = ["nvcc", "-arch=sm_90", "--expt-relaxed-constexpr", *(
     )
 )]  # fmt: skip
 LIBRARIES = (
-    "cublas_v2.h",
-    "cublasLt.h",
-    "cusparse.h",
-    "cusolverDn.h",
-    "cusolver_common.h",
+    "cublas_v2.h", "cublasLt.h", "cusparse.h", "cusolverDn.h", "cusolver_common.h",
     "c10/cuda/impl/cuda_cmake_macros.h",
-)
+)  # fmt: skip
 """Headers that may lack; their names have forms that are doubtful anyway."""
 BASE = '#include "short/types.h"\n'
 """Which all short headers include: what it declares, torch's own declare as well."""

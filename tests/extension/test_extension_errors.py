@@ -95,18 +95,11 @@ def test_what_full_headers_could_cure_is_not_final(name: str, tmp_path: Path) ->
 @pytest.mark.parametrize(
     "fault",
     [
-        "y[i] = fmaxf(x[i], missing);",
-        "out[index] = sum",
-        "out[index] = x;",
-        "out[index] = fmaxf(sum, 0;",
-        "float w = all.nothing;",
-        "better(all);",
-        "int index = 3 +;",
-        "out[tid] = v.q;",
-        "sum = shared[idx];",
-        'printf_("%d", index);',
+        "y[i] = fmaxf(x[i], missing);", "out[index] = sum", "out[index] = x;",
+        "out[index] = fmaxf(sum, 0;", "float w = all.nothing;", "better(all);", "int index = 3 +;",
+        "out[tid] = v.q;", "sum = shared[idx];", 'printf_("%d", index);',
     ],
-)
+)  # fmt: skip
 def test_errors_in_kernels_are_final(fault: str, tmp_path: Path) -> None:
     text = told(tmp_path / "k.cu", CUDA.replace("FAULT", fault))
     assert text is not None and text.count("error: ") == 1 and "source line" in text

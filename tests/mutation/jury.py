@@ -134,14 +134,8 @@ class Hung(RuntimeError):
 # a changed reference may raise anything that is an error; `ProblemError` is how the judge passes it
 # on
 _FAILURES = (
-    ProblemError,
-    ValueError,
-    TypeError,
-    ArithmeticError,
-    LookupError,
-    RuntimeError,
-    AttributeError,
-)
+    ProblemError, ValueError, TypeError, ArithmeticError, LookupError, RuntimeError, AttributeError,
+)  # fmt: skip
 
 
 def _run(

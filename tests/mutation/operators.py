@@ -13,26 +13,12 @@ Changed = tuple[str, ast.AST]
 
 AXIS_WORDS = {"dim", "dims", "axis"}
 PLACE_WORDS = {
-    "padding",
-    "stride",
-    "dilation",
-    "kernel_size",
-    "groups",
-    "shifts",
-    "diagonal",
-    "num_groups",
-}
+    "padding", "stride", "dilation", "kernel_size", "groups", "shifts", "diagonal", "num_groups",
+}  # fmt: skip
 FLAGS = {
-    "keepdim",
-    "descending",
-    "stable",
-    "center",
-    "unbiased",
-    "right",
-    "bias",
-    "affine",
+    "keepdim", "descending", "stable", "center", "unbiased", "right", "bias", "affine",
     "return_complex",
-}
+}  # fmt: skip
 AXIS_CALLS = {"softmax": 1, "cumsum": 1, "sum": 1, "unfold": 1, "chunk": 2, "flatten": 1, "roll": 2}
 """Which positional argument of a function is an axis, counted with the tensor; a method has one
 less.
