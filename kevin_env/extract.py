@@ -1,6 +1,7 @@
 """From a reply's text to the submission in it. Nothing is executed; the code is only parsed."""
 
 import ast
+import bisect
 import itertools
 import re
 from collections import deque
@@ -199,7 +200,8 @@ def _spans_of_code(reply: str) -> list[range]:
 def _follows_code(reply: str, place: int, code: Sequence[range]) -> bool:
     """Whether something precedes this place on its line, and the line is in one of the blocks."""
     before = reply[reply.rfind("\n", 0, place) + 1 : place]
-    return bool(before.strip()) and any(place in span for span in code)
+    at = bisect.bisect_right(code, place, key=lambda span: span.start) - 1
+    return bool(before.strip()) and at >= 0 and place in code[at]
 
 
 def _last_model(blocks: Sequence[_Block]) -> _Block | None:

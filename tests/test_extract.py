@@ -243,6 +243,7 @@ def test_the_language(code, language):
         _fenced("x = 1 # ModelNew\n") * 3000,
         " " * 200000 + "```",
         "```python\nclass ModelNew(:\n" * 3000 + "```\n" * 3000,
+        "```\na </think>\n```\n" * 30000,
     ],
 )
 def test_hostile_replies_end_soon(reply):

@@ -107,6 +107,15 @@ def test_a_listener_does_not_hear_reasoning(text: str, heard: str, size: int) ->
     assert "".join(pieces) == heard
 
 
+@pytest.mark.timeout(30)
+def test_a_line_of_spaces_is_passed_on_as_it_comes() -> None:
+    heard: list[str] = []
+    visible = VisibleText(heard.append)
+    for _ in range(50_000):
+        visible.feed(" ")
+    assert len("".join(heard)) == 50_000
+
+
 def test_the_words_of_the_command_line_name_a_policy() -> None:
     assert isinstance(read_policy("human"), HumanPolicy)
     model = read_policy(

@@ -11,6 +11,8 @@ from kevin_env.policies.base import Listener, OnText
 from kevin_env.record import Reply, Usage
 
 _LONGEST_CLOSING = max(map(len, CLOSING_TAGS))
+_LONGEST_OPENING = 200
+"""Longest beginning of a line to hold back, indentation included."""
 
 
 def make_reply(
@@ -46,6 +48,7 @@ class VisibleText:
 
     def __init__(self, listener: OnText, thinking: bool = False) -> None:
         self._listener = listener
+        self._thought = listener.thought if isinstance(listener, Listener) else None
         self._thinking = thinking
         self._held = ""
         self._line_start = True
@@ -66,8 +69,8 @@ class VisibleText:
         """Passes on reasoning up to its closing tag; returns whether there was one."""
         closed = REASONING_CLOSES.search(self._held)
         thought = self._held[: closed.start() if closed else -_LONGEST_CLOSING]
-        if thought and isinstance(self._listener, Listener):
-            self._listener.thought(thought)
+        if thought and self._thought:
+            self._thought(thought)
         self._held = self._held[closed.end() if closed else -_LONGEST_CLOSING :]
         self._thinking, self._line_start = closed is None, False
         return closed is not None
@@ -81,6 +84,7 @@ class VisibleText:
         if (
             self._line_start
             and not newline
+            and len(line) < _LONGEST_OPENING
             and any(tag.startswith(line.lstrip(" \t")) for tag in REASONING_TAGS)
         ):
             return False
