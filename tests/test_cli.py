@@ -33,7 +33,6 @@ from kevin_env.judge.api import Sandbox, Seconds
 from kevin_env.judge.lint.report import Cost, Finding, LintReport
 from kevin_env.judge.scripted import SCRIPTED_GPU
 from kevin_env.outcome import CompileError
-from kevin_env.policies import ScriptedPolicy
 from kevin_env.problem import Problem, ProblemError
 from kevin_env.record import Reply
 from kevin_env.recorder import Recorder
@@ -77,14 +76,36 @@ def submissions(folder: Path, **codes: str) -> list[Path]:
     return files
 
 
-def rows(files: list[Path], folder: Path, answers: Any, **more: Any) -> list[dict[str, Any]]:
-    problem_file(folder)
-    settings = Settings.of({name: value for name, value in more.items() if name != "turn"})
+def judged(
+    files: list[Path], folder: Path, answers: Any, console: Console | None = None, **settings: Any
+) -> list[Any]:
+    """The results of judging submissions to a problem, printed to the console if there is one."""
+    problem, results = problem_file(folder).path, []
     with closing(ScriptedPool(answers)) as pool:
-        requests = read_requests(
-            files, str(folder / "7_Double.py"), more.get("turn", (None, "")), settings
-        )
-        return [result.row() for result in judge(requests, pool)]
+        requests = read_requests(files, problem, (None, ""), Settings.of(settings))
+        for result in judge(requests, pool, console):
+            results.append(result)
+            if console:
+                print_result(console, result)
+    return results
+
+
+def rows(files: list[Path], folder: Path, answers: Any, **settings: Any) -> list[dict[str, Any]]:
+    return [result.row() for result in judged(files, folder, answers, **settings)]
+
+
+def recorded(
+    folder: Path, answers: list[Any], *replies: Any, **settings: Any
+) -> tuple[Path, Episode]:
+    """A trajectory file with one more episode, in which these are the replies."""
+    file = folder / "t.jsonl"
+    with closing(ScriptedPool(answers)) as pool:
+        chosen = Settings.of({"max_turns": len(replies)} | settings)
+        episode = Episode(problem_file(folder), pool, chosen, recorder=Recorder(file))
+        episode.start()
+        for reply in replies:
+            episode.submit(reply)
+    return file, episode
 
 
 def test_help_and_version() -> None:
@@ -200,8 +221,6 @@ def test_a_problem_is_shown() -> None:
         ),
         (["judge", "{bad}", "--turn", "1"], "line 1"),
         (["judge", "{folder}/missing.jsonl"], "missing.jsonl: no such trajectory file"),
-        (["replay", "{bad}"], "no trajectory"),
-        (["replay", "{folder}/missing.jsonl"], "no trajectory file"),
         (["play", "--model", "m"], "--problem ID or --resume FILE"),
         (["play", "--problem", "L1_23_Softmax"], "--model"),
         (["play", "--problem", "L1_23_Softmax", "--model", "m", "--extra-body", "["], "JSON"),
@@ -248,11 +267,11 @@ def test_rows_come_in_the_order_given(tmp_path: Path) -> None:
         time.sleep(0.2 if "# " not in submission.code else 0)
         return WRONG if "# 2" in submission.code else correct(2.0)
 
-    judged = rows(slow, tmp_path, answer)
-    assert [row["file"] for row in judged] == [str(file) for file in slow]
-    assert [row["category"] for row in judged] == ["correct", "correctness", "correct"]
-    assert all(row.keys() == {*KEYS.split()} for row in judged)
-    first = judged[0]
+    found = rows(slow, tmp_path, answer)
+    assert [row["file"] for row in found] == [str(file) for file in slow]
+    assert [row["category"] for row in found] == ["correct", "correctness", "correct"]
+    assert all(row.keys() == {*KEYS.split()} for row in found)
+    first = found[0]
     assert (first["speedup"], first["speedup_interval"], first["score"]) == (2.0, (1.8, 2.2), 2.3)
     assert first["seconds"]["total"] == pytest.approx(0.91)
     assert set(first["sandbox"].values()) == {"enforced"}
@@ -282,26 +301,26 @@ def test_every_readable_file_has_a_verdict(tmp_path: Path) -> None:
     files = submissions(tmp_path, broken="class ModelNew(:\n", other="x = 1\n", ruled=ARITHMETIC)
     files.append(tmp_path / "binary.py")
     files[-1].write_bytes(b"\xff\xfe\x00class")
-    judged = rows(files, tmp_path, [])
-    assert [(row["category"], row["kind"], row["sandbox"]) for row in judged] == [
+    found = rows(files, tmp_path, [])
+    assert [(row["category"], row["kind"], row["sandbox"]) for row in found] == [
         ("compile", "syntax", None),
         ("format", "no_model", None),
         ("rules", "torch_compute", None),
         ("compile", "syntax", None),
     ]
-    assert judged[2]["line"] == 4
+    assert found[2]["line"] == 4
     assert all(
         row.keys() == {*KEYS.split()} and row["score"] == 0 and row["device"] == "cpu"
-        for row in judged
+        for row in found
     )
     assert rows(files[2:3], tmp_path, [correct(1.0)], rules="open")[0]["category"] == "correct"
 
 
 def test_a_judge_that_fails_is_a_row_of_its_own(tmp_path: Path) -> None:
     files = submissions(tmp_path, a=KERNEL, b=KERNEL)
-    judged = rows(files, tmp_path, [JudgeError("the device\x1b[2J is gone"), correct(2.0)])
-    assert judged[0] == {"file": str(files[0]), "error": "the device is gone"}
-    assert judged[1]["category"] == "correct"
+    found = rows(files, tmp_path, [JudgeError("the device\x1b[2J is gone"), correct(2.0)])
+    assert found[0] == {"file": str(files[0]), "error": "the device is gone"}
+    assert found[1]["category"] == "correct"
 
 
 def test_a_reference_that_fails_is_bad_input(tmp_path: Path) -> None:
@@ -422,46 +441,21 @@ def test_a_lint_begins_no_problem_when_its_time_is_over(tmp_path: Path) -> None:
     assert not linter.asked
 
 
-def test_the_inputs_of_a_recorded_turn_are_as_they_were(tmp_path: Path) -> None:
-    file = tmp_path / "t.jsonl"
-    with closing(ScriptedPool([correct(2.0)])) as pool:
-        settings = Settings(max_turns=1, inputs="shipped")
-        episode = Episode(problem_file(tmp_path), pool, settings, recorder=Recorder(file))
-        episode.start()
-        episode.submit(REPLY)
-        assert [options.inputs for _, _, options in pool.submissions] == ["shipped"]
-    [request] = read_requests([file], None, (1, ""), Settings())
-    assert request.options.inputs == "shipped"
-
-
 def test_a_recorded_turn_is_judged_again_on_the_same_inputs(tmp_path: Path) -> None:
-    file = tmp_path / "t.jsonl"
-    settings = Settings(max_turns=3, rules="open", baseline="compile", device="cpu")
-    with closing(ScriptedPool([WRONG, correct(2.0)])) as pool:
-        episode = Episode(problem_file(tmp_path), pool, settings, recorder=Recorder(file))
-        episode.start()
-        for reply in (REPLY, "no code", REPLY):
-            episode.submit(reply)
+    settings = {"rules": "open", "baseline": "compile", "device": "cpu", "inputs": "shipped"}
+    replies = (REPLY, "no code", REPLY)
+    file, episode = recorded(tmp_path, [WRONG, correct(2.0)], *replies, **settings)
     for number, turn in enumerate(episode.turns, start=1):
         with closing(ScriptedPool([turn.outcome])) as pool:
-            requests = read_requests(
-                [file], None, (number, episode.episode_id[:6]), Settings(require_sandbox=True)
-            )
-            [result] = judge(requests, pool)
-        row = result.row()
-        assert (row["category"], row["kind"], row["score"]) == (
-            turn.category,
-            turn.kind,
-            turn.score,
-        )
+            which = (number, episode.episode_id[:6])
+            requests = read_requests([file], None, which, Settings(require_sandbox=True))
+            [row] = (result.row() for result in judge(requests, pool))
+        assert [row["category"], row["kind"], row["score"]] == [
+            *(turn.category, turn.kind, turn.score)
+        ]
+        kept = episode.settings.model_copy(update={"require_sandbox": True}).options(turn.secret)
         for _, submission, options in pool.submissions:
-            assert submission == turn.submission
-            assert (options.secret, options.baseline, options.device) == (
-                turn.secret,
-                "compile",
-                "cpu",
-            )
-            assert options.require_sandbox
+            assert (submission, options) == (turn.submission, kept)
     with pytest.raises(BadInput, match="3 turns"):
         read_requests([file], None, (4, ""), Settings())
     with pytest.raises(BadInput, match="holds no episode zz"):
@@ -470,19 +464,15 @@ def test_a_recorded_turn_is_judged_again_on_the_same_inputs(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("bound", ["median", "lower"])
 def test_a_recorded_turn_is_scored_again_with_all_that_it_has(tmp_path: Path, bound: str) -> None:
-    file, endings = tmp_path / "t.jsonl", [correct(1.5), correct(2.0), WRONG]
     score = {"median": "kernel_rl_default", "lower": "log_speed"}[bound]
-    settings = Settings.of({"max_turns": 4, "score": score, "bound": bound})
-    with closing(ScriptedPool(list(endings))) as pool:
-        episode = Episode(problem_file(tmp_path), pool, settings, recorder=Recorder(file))
-        episode.start()
-        for reply in (
-            Reply(content=another(1), reasoning="x" * 3000),
-            Reply(content=another(2).replace("Double it.", "y" * 3500)),
-            Reply(content=another(3)),
-            Reply(content="no code"),
-        ):
-            episode.submit(reply)
+    replies = (
+        Reply(content=another(1), reasoning="x" * 3000),
+        Reply(content=another(2).replace("Double it.", "y" * 3500)),
+        Reply(content=another(3)),
+        Reply(content="no code"),
+    )
+    answers = [correct(1.5), correct(2.0), WRONG]
+    file, episode = recorded(tmp_path, answers, *replies, score=score, bound=bound)
     for number, turn in enumerate(episode.turns, start=1):
         with closing(ScriptedPool([turn.outcome])) as pool:
             [result] = judge(read_requests([file], None, (number, ""), Settings()), pool)
@@ -490,12 +480,8 @@ def test_a_recorded_turn_is_scored_again_with_all_that_it_has(tmp_path: Path, bo
 
 
 def test_a_problem_that_has_changed_must_be_asked_for(tmp_path: Path) -> None:
-    file, problem = tmp_path / "t.jsonl", problem_file(tmp_path)
-    with closing(ScriptedPool([])) as pool:
-        episode = Episode(problem, pool, Settings(max_turns=1), recorder=Recorder(file))
-        episode.start()
-        episode.submit("no code")
-    path = Path(problem.path)
+    file, episode = recorded(tmp_path, [], "no code")
+    problem, path = episode.problem, Path(episode.problem.path)
     path.write_text(path.read_text().replace("1024", "512"))
     code, out, err = run("judge", str(file), "--turn", "1")
     assert (code, out, err.count("\n")) == (2, "", 1)
@@ -520,36 +506,22 @@ def test_a_problem_that_has_changed_must_be_asked_for(tmp_path: Path) -> None:
 
 
 def test_several_episodes_must_be_told_apart(tmp_path: Path) -> None:
-    file = tmp_path / "t.jsonl"
-    ids = []
-    with closing(ScriptedPool([])) as pool:
-        for _ in range(2):
-            episode = Episode(
-                problem_file(tmp_path), pool, Settings(max_turns=1), recorder=Recorder(file)
-            )
-            episode.start()
-            episode.submit("no code")
-            ids.append(episode.episode_id)
+    (file, first), (_, second) = (recorded(tmp_path, [], "no code") for _ in range(2))
     with pytest.raises(BadInput, match="--episode") as caught:
         read_requests([file], None, (1, ""), Settings())
-    assert all(id[:8] in str(caught.value) for id in ids)
-    [request] = read_requests([file], None, (1, ids[1][:8]), Settings())
-    assert request.file == str(file)
+    assert all(each.episode_id[:8] in str(caught.value) for each in (first, second))
+    [request] = read_requests([file], None, (1, second.episode_id[:8]), Settings())
+    assert request.turn == second.turns[0]
 
 
 def test_a_verdict_is_printed_for_a_person(tmp_path: Path) -> None:
-    problem_file(tmp_path)
     page = io.StringIO()
     console = Console(file=page, width=100, markup=False, highlight=False)
     wrong = CompileError(
         kind="compiler", message="no [/x]\x1b[2J", details="a.cpp:1: error: [red]no[/y]"
     )
     files = submissions(tmp_path, a=KERNEL, b=KERNEL, c=KERNEL)
-    with closing(ScriptedPool([correct(2.0), wrong, JudgeError("gone")])) as pool:
-        requests = read_requests(files, str(tmp_path / "7_Double.py"), (None, ""), Settings())
-        results = list(judge(requests, pool))
-    for result in results:
-        print_result(console, result)
+    results = judged(files, tmp_path, [correct(2.0), wrong, JudgeError("gone")], console)
     shown = page.getvalue()
     assert "correct/timed  2.00x [1.80, 2.20]  score 2.30  (build 0.5 s  load 0.1 s  v" in shown
     assert "error: [red]no[/y]" in shown
@@ -560,7 +532,6 @@ def test_a_verdict_is_printed_for_a_person(tmp_path: Path) -> None:
 
 
 def test_on_a_terminal_a_judgement_shows_progress_and_ends_in_a_panel(tmp_path: Path) -> None:
-    problem_file(tmp_path)
     page = io.StringIO()
     console = Console(file=page, width=110, force_terminal=True, no_color=True, markup=False)
     quoted = f"    4 |  {'x' * 110} y\n      |  ^"
@@ -571,10 +542,7 @@ def test_on_a_terminal_a_judgement_shows_progress_and_ends_in_a_panel(tmp_path: 
         time.sleep(0.3)
         return wrong
 
-    with closing(ScriptedPool(answer)) as pool:
-        requests = read_requests(files, str(tmp_path / "7_Double.py"), (None, ""), Settings())
-        for result in judge(requests, pool, console):
-            print_result(console, result)
+    judged(files, tmp_path, answer, console)
     shown = page.getvalue()
     assert f"{files[1]}  0 s" in shown
     assert "╭─ compile/compiler" in shown and "cpu: build 0.5 s" in shown
@@ -583,7 +551,6 @@ def test_on_a_terminal_a_judgement_shows_progress_and_ends_in_a_panel(tmp_path: 
 
 
 def test_a_verdict_names_its_baseline_and_shows_what_was_printed(tmp_path: Path) -> None:
-    problem_file(tmp_path)
     page = io.StringIO()
     enforced = Sandbox(
         network="enforced", filesystem="enforced", limits="enforced", processes="enforced"
@@ -593,33 +560,10 @@ def test_a_verdict_names_its_baseline_and_shows_what_was_printed(tmp_path: Path)
         log="ptxas info: used 40 registers",
     )  # fmt: skip
     files = submissions(tmp_path, a=KERNEL)
-    with closing(ScriptedPool([told])) as pool:
-        settings = Settings(baseline="compile")
-        requests = read_requests(files, str(tmp_path / "7_Double.py"), (None, ""), settings)
-        for result in judge(requests, pool):
-            print_result(Console(file=page, width=300), result)
+    judged(files, tmp_path, [told], Console(file=page, width=300), baseline="compile")
     shown = page.getvalue()
     assert "Speedup over torch.compile: 2.00x" in shown and "PyTorch eager" not in shown
     assert "used 40 registers" in shown
-
-
-def test_a_trajectory_is_replayed(tmp_path: Path) -> None:
-    file = tmp_path / "t.jsonl"
-    with closing(ScriptedPool([correct(2.0)])) as pool:
-        episode = Episode(
-            problem_file(tmp_path), pool, Settings(max_turns=1), recorder=Recorder(file), model="m"
-        )
-        episode.start()
-        episode.submit(ScriptedPolicy([REPLY]).reply(episode.messages))
-    with file.open("a") as lines:
-        lines.write("nonsense\n")
-    code, out, err = run("replay", str(file), "--plain")
-    assert code == 0
-    assert "class ModelNew" in out
-    assert "line 2" in err
-    [read] = json.loads(run("replay", str(file), "--json")[1])
-    assert read["episode_id"] == episode.episode_id
-    assert run("replay", str(file), "--turn", "2")[0] == 2
 
 
 def test_the_doctor_looks_at_everything() -> None:
