@@ -111,13 +111,6 @@ def test_a_key_that_goes_where_the_file_says_is_told(
     )
 
 
-def test_a_key_from_the_file_plays(monkeypatch: pytest.MonkeyPatch) -> None:
-    with serve(reply()) as stub:
-        write(f"OPENAI_API_KEY={KEY}\nOPENAI_BASE_URL={stub.url}\n")
-        result = play()
-    assert (result.exit_code, keys(stub)) == (0, {KEY})
-
-
 def test_flags_go_before_the_environment_and_that_before_the_file(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

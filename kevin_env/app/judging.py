@@ -180,7 +180,7 @@ def read_requests(
         settings: of the judgements; a record's own take precedence for the names in `RECORDED`.
 
     Raises:
-        BadInput: if a file is unreadable or of neither kind, or an argument is missing.
+        BadInput: if a file is of neither kind, or an argument is missing.
         ProblemError: if the problem is unknown.
     """
     if turn != (None, "") and all(file.suffix == ".py" for file in files):

@@ -8,11 +8,11 @@ import typer
 from kevin_env.cli.options import Given, settings_options
 
 Host = Annotated[
-    str, typer.Option(help="Address to listen on; others than this machine need a token.")
+    str, typer.Option(help="Address to listen on; one that other machines can reach needs a token.")
 ]
 Port = Annotated[int, typer.Option(help="Port to listen on; 0 picks a free one.", min=0, max=65535)]
 AtOnce = Annotated[
-    int, typer.Option(help="Submissions in progress; clients wait with further ones.", min=1)
+    int, typer.Option(help="Limit of submissions in progress; further ones wait.", min=1)
 ]
 
 

@@ -52,7 +52,7 @@ BaseUrl = Annotated[
 Temperature = Annotated[float | None, _of_model("Sampling temperature.", finite)]
 TopP = Annotated[float | None, _of_model("Nucleus sampling probability.", finite)]
 MaxTokens = Annotated[int | None, _of_model("Limit of a reply in tokens.")]
-Seed = Annotated[int | None, _of_model("Sampling seed of the first sample; the others count on.")]
+Seed = Annotated[int | None, _of_model("Sampling seed of sample 0; sample i uses seed + i.")]
 ExtraBody = Annotated[str | None, _of_model("More fields of the request, as a JSON object.")]
 Timeout = Annotated[float, _of_model("Seconds to wait for the endpoint.", positive)]
 

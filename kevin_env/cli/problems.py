@@ -120,7 +120,8 @@ def export_problems(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="ID|LEVEL|SPLIT|PATH", help="Problems; by default all that are meant for OUT."
+            metavar="ID|LEVEL|SPLIT|PATH",
+            help="Problems; by default those to train on in a file, all in a folder.",
         ),
     ] = None,
 ) -> None:

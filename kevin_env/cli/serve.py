@@ -15,10 +15,12 @@ Problems = Annotated[
     list[str] | None,
     typer.Option(help="Problems to offer: IDs, levels, files, folders; by default all."),
 ]
-Host = Annotated[str, _of_server("Address to listen on; 0.0.0.0 is all.")]
+Host = Annotated[str, _of_server("Address to listen on; 0.0.0.0 for all interfaces.")]
 Port = Annotated[int, _of_server("Port to listen on; 0 picks a free one.", min=0, max=65535)]
 Sessions = Annotated[int, _of_server("Limit of concurrent sessions.", min=1)]
-StepTimeout = Annotated[float, _of_server("Seconds for one step, waiting included.", min=1)]
+StepTimeout = Annotated[
+    float, _of_server("Seconds for a step, including the wait for a judge.", min=1)
+]
 IdleTimeout = Annotated[float, _of_server("Seconds after which an idle session ends.", min=1)]
 
 
