@@ -228,6 +228,7 @@ def test_an_export_replaces_nothing_before_it_is_whole(tmp_path: Path) -> None:
     kept.write_text("precious")
     assert run("export", source, "--to", "csv", "--filter", "L9", "--out", kept)[0] == 2
     assert kept.read_text() == "precious"
+    assert run("export", source, "--to", "csv", "--filter", "L9")[:2] == (2, "")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["kept.csv", "t.jsonl"]
 
 

@@ -107,7 +107,8 @@ def evaluate(
     flags |= {f"settings.{name}": value for name, value in settings.items()}
     console = make_console(plain, "stderr")
     if recorded is not None:
-        given = sorted(key for key, value in flags.items() if value)
+        more = {"--resume": resume, "--dry-run": dry_run, "--pool": pool}
+        given = sorted(key for key, value in (flags | more).items() if value)
         _print(_figures(recorded, config, override or [], given, console), plain, as_json)
         return
     load_env_file()
@@ -223,7 +224,7 @@ def _figures(
     from kevin_env.app.screen import show
 
     if given:
-        raise BadInput(f"--from plays nothing: leave out what sets {', '.join(given)}")
+        raise BadInput(f"--from plays nothing: leave out {', '.join(given)}")
     prices = read_prices(file, overrides)
     return read_figures(path, prices, lambda line: show(console, f"left out: {line}", "yellow"))[1]
 

@@ -6,6 +6,7 @@ as sent, reply, score, return). From ATIF that `to_atif` wrote, and from KernelB
 """
 
 import contextlib
+import itertools
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -39,7 +40,7 @@ def convert(episodes: Iterable[Trajectory], to: Format, out: Path | None) -> Pat
     """Writes episodes in another format. Returns the file or folder; None for stdout.
 
     Args:
-        episodes: consumed one at a time, except for `inspect`.
+        episodes: at least one; consumed one at a time, except for `inspect`.
         to: the format.
         out: a file; None for stdout; without an ending, for `atif` a folder with a file per
             episode, and for `inspect` a folder with one log.
@@ -48,6 +49,8 @@ def convert(episodes: Iterable[Trajectory], to: Format, out: Path | None) -> Pat
         BadInput: if several episodes do not fit into `out`.
         OSError: if `out` cannot be written.
     """
+    episodes = iter(episodes)
+    episodes = itertools.chain((next(episodes),), episodes)  # raises before anything is written
     if to == "atif" and out is not None and out.suffix != ".jsonl":
         _write_documents(episodes, out)
         return out
