@@ -165,6 +165,7 @@ def test_a_dry_run_plays_nothing(tmp_path: Path, as_json: bool) -> None:
         (["--problems", "L1", "--model", "m", "--device", "tpu"], "settings.device = 'tpu'"),
         (["--problems", "L1", "--model", "m", "-o", "policy.api_key=k"], "OPENAI_API_KEY only"),
         (["--problems", "L1", "--model", f"m-{KEY}"], "use OPENAI_API_KEY instead"),
+        (["--problems", "L1", "--model", "human", "--out", "{folder}/a"], "kevin-env play --human"),
         (["{folder}/nope.toml"], "nope.toml: No such file or directory"),
         (["{folder}/eval.toml", "-o", "policy.replies={folder}/nowhere"], "no folder"),
         (["{folder}/eval.toml", "--turns", "4"], "no reply for turn 4"),

@@ -43,8 +43,12 @@ def read_model(config: EvalConfig) -> Policy:
     """The model that all episodes ask.
 
     Raises:
-        BadInput: as `read_policy`.
+        BadInput: as `read_policy`, and for a person.
     """
+    if policy_name(config) == "human":
+        raise BadInput(
+            "eval plays episodes side by side; play one yourself with kevin-env play --human"
+        )
     parameters = config.policy.model_dump(exclude={"kind", "model"}, exclude_none=True)
     return read_policy(policy_name(config), **parameters)
 
