@@ -37,7 +37,7 @@ def screens(app: App[Any], *steps: Step, size: tuple[int, int] = (80, 24)) -> li
     return asyncio.run(drive())
 
 
-def until(words: str, seconds: float = 20.0) -> Step:
+def until(words: str, seconds: float = 60.0) -> Step:
     """A step that waits until these words are on the screen."""
 
     async def wait(pilot: Pilot[Any]) -> None:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-LONGEST = 30.0
+LONGEST = 90.0
 _CODES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 

@@ -48,7 +48,7 @@ def session(folder: Path, policy: Policy, script: Script, turns: int = 3) -> Ite
 def until(played: Session, wanted: type[Event]) -> list[Event]:
     """Everything that happens until something of that type has happened."""
     events: list[Event] = []
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while not any(isinstance(event, wanted) for event in events):
         events += played.poll()
         assert time.monotonic() < end, f"no {wanted.__name__} among {events}"
