@@ -32,14 +32,14 @@ class Finding:
 
 @dataclass
 class Effects:
-    """The effects of code: its findings, and whether it may launch a kernel."""
+    """The effects of code: its findings, each once, and whether it may launch a kernel."""
 
-    findings: list[Finding] = field(default_factory=list[Finding])
+    findings: dict[Finding, None] = field(default_factory=dict[Finding, None])
     launches: bool = False
 
     def add(self, other: "Effects") -> None:
         """Adds the effects of another piece."""
-        self.findings += [each for each in other.findings if each not in self.findings]
+        self.findings |= other.findings
         self.launches = self.launches or other.launches
 
 
@@ -68,7 +68,7 @@ class Expressions(ABC):
     def _evaluate_call(self, node: ast.Call, scope: v.Scope) -> v.Value: ...
 
     def _report(self, node: ast.AST, what: str) -> None:
-        self.effects.add(Effects([Finding(getattr(node, "lineno", 1), "torch_compute", what)]))
+        self.effects.findings[Finding(getattr(node, "lineno", 1), "torch_compute", what)] = None
 
     @contextmanager
     def _isolated(self) -> Generator[Effects]:

@@ -147,7 +147,7 @@ class Reader(Calls):
             raises = isinstance(handler.body[-1], ast.Raise)
             if tried.launches and handled.findings and not handled.launches and not raises:
                 what = "an `except` branch that continues without the kernel"
-                self.effects.add(Effects([Finding(handler.lineno, "fallback", what)]))
+                self.effects.findings[Finding(handler.lineno, "fallback", what)] = None
             self.effects.launches |= handled.launches
             after.append(scope.names)
         scope.names = _joined(after)

@@ -3,6 +3,7 @@
 import ast
 import re
 import sys
+from bisect import bisect_left
 from collections.abc import Iterator
 
 from kevin_env.parsing import nodes_of, texts_of, walk
@@ -115,6 +116,7 @@ def cpp_operations(text: str, glue: bool = False) -> Iterator[tuple[int, str]]:
     if "{" not in text or ";" not in text or not pattern("cpp_marks").search(text):
         return
     code = _without_dead(_BLANK.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text))
+    ends = [match.start() for match in re.finditer("\n", code)]
     aliases = {"torch": "torch", "at": "at"}
     aliases |= re.findall(r"\bnamespace (\w+) ?= ?(?:::)?((?:torch|at)(?:::\w+)*) ?;", code)
     defined = re.findall(r"\b(?:void|int|float|double) (\w+) ?\([^;{}]{0,2000}\{", code)
@@ -126,13 +128,13 @@ def cpp_operations(text: str, glue: bool = False) -> Iterator[tuple[int, str]]:
         setting = re.search(r"(?:Create|Destroy|Set|Get)(?![a-z])", last)
         torchs = rest and root in aliases and _is_operation(f"{aliases[root]}::{rest}")
         if (vendor and not setting and last not in defined) or (torchs and not glue):
-            yield code.count("\n", 0, call.start()), call[1]
+            yield bisect_left(ends, call.start()), call[1]
     for begin, function in () if glue else _functions(code):
         tensors = {name for names in _TENSOR.findall(function) for name in names if name}
         tensors -= set(_OTHER.findall(function))
         for call in _METHOD.finditer(function):
             if call[1] in tensors and _cpp_computes(call[2]):
-                yield code.count("\n", 0, begin + call.start()), f".{call[2]}"
+                yield bisect_left(ends, begin + call.start()), f".{call[2]}"
 
 
 def _functions(code: str) -> Iterator[tuple[int, str]]:

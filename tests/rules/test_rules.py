@@ -666,6 +666,7 @@ def test_the_tree_that_others_read_too_stays_as_it_was(name):
         "y = {" + "'a': x, " * 20_000 + "}\nreturn ext.f(y)",
         "return ext.f(" + "[" * 90 + "x" + "]" * 90 + ")",
         "y = x.numel()" + " + 1" * 5000 + "\nreturn ext.f(x, y)",
+        "x = x + 1\n" * 30_000 + "return ext.f(x)",
         "\n".join(f"if x.numel() == {n}:\n    return ext.f(x, {n})" for n in range(2000))
         + "\nreturn ext.f(x)",
         "f = lambda g: g(g)\nreturn ext.f(f(f))",
@@ -679,7 +680,7 @@ def test_the_tree_that_others_read_too_stays_as_it_was(name):
 )
 def test_code_that_is_deep_long_or_calls_itself_is_read_soon(lines):
     found = check_rules(HEAD + _model(lines))
-    assert found is None or isinstance(found, CompileError)
+    assert found is None or isinstance(found, CompileError) or "29995 more" in found.message
 
 
 def test_code_that_calls_too_deeply_to_be_read_is_left_to_what_runs():
@@ -696,7 +697,7 @@ def test_code_that_calls_too_deeply_to_be_read_is_left_to_what_runs():
      '"' * 40_001, "x." * 40_000, "cudnn" + "Forward" * 10_000, "cublasS" * 20_000, "void a "
          "(" * 20_000,
      "\\\n" * 20_000, "torch::Tensor " * 20_000, "auto x = "
-         "at::empty" * 10_000, "TORCH_LIBRARY_IMPL (" * 10_000],
+         "at::empty" * 10_000, "TORCH_LIBRARY_IMPL (" * 10_000, "at::exp(x);\n" * 60_000],
 )  # fmt: skip
 def test_sources_that_a_pattern_could_be_lost_in_take_no_time(text):
     assert isinstance(
