@@ -19,6 +19,7 @@ from kevin_env.problem import (
     load_kernelbench,
     load_problem,
     parse_problem,
+    problem_paths,
 )
 
 Side = Literal["train", "held_out"]
@@ -218,6 +219,13 @@ def our_problems(
 def our_sides(seed: int = SEED) -> Mapping[str, Side]:
     """The side of each shipped problem by ID, in the split with that seed."""
     return split(list_problems(), seed)
+
+
+def name_of(problem: Problem) -> str:
+    """The name by which a problem is found again: its ID, or its file if it is the user's own."""
+    own = problem_paths().get(problem.id)
+    ours = own is not None and str(own.resolve()) == problem.path
+    return problem.id if ours or problem.id.startswith(PREFIX) else problem.path
 
 
 def is_held_out(problem: Problem) -> bool:

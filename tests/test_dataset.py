@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from episodes import SOURCE
 from typer.testing import CliRunner
 
 from kevin_env.cli import app
@@ -40,6 +41,19 @@ def test_levels_exclude_held_out_problems_that_are_not_named(tmp_path: Path) -> 
     assert held_out not in parquet.read_table(out).column("problem").to_pylist()
     export(held_out, "--out", out)
     assert parquet.read_table(out).column("problem").to_pylist() == [held_out]
+
+
+def test_the_names_of_problems_can_be_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KEVIN_ENV_KERNELBENCH", str(tmp_path))
+    (tmp_path / "level1").mkdir()
+    own, out = tmp_path / "level1" / "7_Double.py", tmp_path / "kevin.parquet"
+    own.write_text(SOURCE)
+    export("kernelbench:level1", own, "--out", out)
+    names = parquet.read_table(out).column("problem").to_pylist()
+    assert names == ["kernelbench:level1/7_Double", str(own)]
+    assert [load_problem(name).source for name in names] == [SOURCE] * 2
 
 
 def test_a_folder_has_both_sides_and_a_card(tmp_path: Path) -> None:

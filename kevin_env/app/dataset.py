@@ -9,7 +9,7 @@ from kevin_env.app.screen import counted
 from kevin_env.app.writing import whole, write_text
 from kevin_env.difficulty import tags_of
 from kevin_env.problem import Problem
-from kevin_env.selection import SIDES, find_problems, is_held_out, our_sides
+from kevin_env.selection import SIDES, find_problems, is_held_out, name_of
 
 _CARD = """---
 license: mit
@@ -73,8 +73,7 @@ def export_problems(names: Sequence[str], out: Path) -> str:
 
 
 def _row(problem: Problem) -> dict[str, Any]:
-    ours = problem.id in our_sides() or not problem.path
-    name = problem.id if ours else problem.path
+    name = name_of(problem)
     return {
         "prompt": [{"role": "user", "content": name}],
         "problem": name,

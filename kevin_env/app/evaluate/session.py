@@ -30,11 +30,10 @@ from kevin_env.app.evaluate.players import Player, policy_name, read_model
 from kevin_env.app.evaluate.run import Log, Run, Setup
 from kevin_env.app.screen import counted, show
 from kevin_env.judge.api import JudgePool
-from kevin_env.kernelbench import PREFIX
-from kevin_env.problem import Problem, problem_paths
+from kevin_env.problem import Problem
 from kevin_env.record import Trajectory
 from kevin_env.recorder import BadLine
-from kevin_env.selection import find_problems
+from kevin_env.selection import find_problems, name_of
 
 _MAY_CHANGE = (
     "problems", "samples", "concurrency", "requests_per_minute", "prices", "baselines",
@@ -60,7 +59,7 @@ def resolve(config: EvalConfig) -> tuple[EvalConfig, tuple[Problem, ...]]:
         ProblemError: if a problem is unknown.
     """
     problems = tuple({problem.id: problem for problem in find_problems(config.problems)}.values())
-    update: dict[str, Any] = {"problems": tuple(map(_name, problems))}
+    update: dict[str, Any] = {"problems": tuple(map(name_of, problems))}
     if isinstance(config.policy, OpenAI):
         base_url = config.policy.base_url or _environment_url()
         update["policy"] = config.policy.model_copy(update={"base_url": base_url})
@@ -274,13 +273,6 @@ def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         inner = isinstance(value, Mapping)
         found |= _flat(value, f"{prefix}{key}.") if inner else {f"{prefix}{key}": value}
     return found
-
-
-def _name(problem: Problem) -> str:
-    """A name by which the problem is found again: its id if it is built in, else its file."""
-    own = problem_paths().get(problem.id)
-    ours = own is not None and str(own.resolve()) == problem.path
-    return problem.id if ours or problem.id.startswith(PREFIX) else problem.path
 
 
 def _environment_url() -> str | None:
