@@ -3,7 +3,7 @@
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import ClassVar, Protocol, Self, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 from kevin_env.record import Message, Reply, StopReason
 
@@ -72,18 +72,13 @@ class Policy(Protocol):
         ...
 
 
-@runtime_checkable
-class Seeded(Protocol):
-    """A policy that can have a seed."""
-
-    def for_sample(self, sample: int) -> Self:
-        """The policy for one of several samples, from 0, with its own seed if it has one."""
-        ...
-
-
 def for_sample(policy: Policy, sample: int) -> Policy:
-    """The policy for one of several samples, which would be alike with the same seed."""
-    return policy.for_sample(sample) if isinstance(policy, Seeded) else policy
+    """The policy for one of several samples, from 0, which would be alike with the same seed.
+
+    Policies that can have a seed have a method `for_sample(sample)`; others answer all samples.
+    """
+    seeded: Callable[[int], Policy] | None = getattr(policy, "for_sample", None)
+    return seeded(sample) if seeded else policy
 
 
 class ScriptedPolicy:

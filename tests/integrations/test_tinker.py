@@ -18,7 +18,7 @@ pytest.importorskip(
     "tinker_cookbook", reason="Tinker's cookbook is not installed: pip install 'kevin-env[tinker]'"
 )
 
-from episodes import WRONG, correct, problem_file
+from episodes import WRONG, correct, problem_file, recorded
 from tinker_cookbook import renderers, tokenizer_utils
 from tinker_cookbook.completers import TokenCompleter, TokensWithLogprobs
 from tinker_cookbook.rl.data_processing import (
@@ -41,8 +41,7 @@ from kevin_env.curriculum import Curriculum
 from kevin_env.integrations.tinker import KernelDatasetBuilder, KernelGroup, PerTurnReturns
 from kevin_env.judge import JudgeError, ScriptedPool
 from kevin_env.problem import parse_problem
-from kevin_env.record import Trajectory
-from kevin_env.recorder import Recorder, read_trajectories
+from kevin_env.recorder import Recorder
 from kevin_env.settings import Settings
 
 END = "<|im_end|>"
@@ -113,14 +112,6 @@ def group_of(folder: Path, **fields: Any) -> KernelGroup:
     return KernelGroup(**{**values, **fields})
 
 
-def episodes_in(folder: Path) -> list[Trajectory]:
-    return [
-        each
-        for each in read_trajectories(folder / "episodes.jsonl")
-        if isinstance(each, Trajectory)
-    ]
-
-
 def test_each_turn_has_the_advantage_of_its_own_return(tmp_path) -> None:
     sampler = Sampler()
     group = asyncio.run(do_group_rollout(group_of(tmp_path), sampler, strategy=PerTurnReturns()))
@@ -128,7 +119,7 @@ def test_each_turn_has_the_advantage_of_its_own_return(tmp_path) -> None:
     first = sampler.tokenizer.decode(group.trajectories_G[0].transitions[0].ac.tokens)
     expected = FLAT if "def a1" in first else FLAT[4:] + FLAT[:4]  # whichever episode asked first
     assert found.tolist() == pytest.approx(expected, abs=1e-6)
-    ours = advantages(training_samples(episodes_in(tmp_path)), "flat")
+    ours = advantages(training_samples(recorded(tmp_path / "episodes.jsonl")), "flat")
     assert sorted(found.tolist()) == pytest.approx(sorted(ours), abs=1e-6)
     data, _ = assemble_training_data([group], [found])
     assert len(data) == 8
@@ -179,7 +170,7 @@ def test_what_is_cut_off_or_cannot_be_read_is_a_turn(tmp_path) -> None:
     assert (first.transitions[0].reward, second.transitions[0].reward) == pytest.approx(
         (0.4 * 2.3, 2.3)
     )
-    (episode,) = episodes_in(tmp_path)
+    (episode,) = recorded(tmp_path / "episodes.jsonl")
     assert [turn.kind for turn in episode.turns] == ["truncated", "timed"]
 
 
@@ -187,7 +178,7 @@ def test_reasoning_is_kept_apart_from_the_reply(tmp_path) -> None:
     asyncio.run(
         do_group_rollout(group_of(tmp_path, group_size=1), Sampler(), strategy=PerTurnReturns())
     )
-    (episode,) = episodes_in(tmp_path)
+    (episode,) = recorded(tmp_path / "episodes.jsonl")
     assert episode.turns[0].reasoning == "Hm, a1." and "<think>" not in episode.turns[0].reply
     assert episode.turns[0].summary == "Done."
     assert all(

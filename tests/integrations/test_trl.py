@@ -15,7 +15,7 @@ pytestmark = [
 ]
 
 from datasets import Dataset  # noqa: E402
-from episodes import KERNEL, WRONG, correct, problem_file  # noqa: E402
+from episodes import KERNEL, WRONG, correct, problem_file, recorded  # noqa: E402
 from tiny_model import load_example  # noqa: E402
 from tiny_models import CHAT, END, make_byte_tokenizer, make_model, make_tokenizer, reply  # noqa: E402
 
@@ -25,8 +25,7 @@ from kevin_env.integrations.trl import KernelEnvironment, TurnRollouts, turn_ret
 from kevin_env.judge import JudgeError, ScriptedPool  # noqa: E402
 from kevin_env.outcome import Outcome  # noqa: E402
 from kevin_env.problem import parse_problem  # noqa: E402
-from kevin_env.record import Trajectory  # noqa: E402
-from kevin_env.recorder import Recorder, read_trajectories  # noqa: E402
+from kevin_env.recorder import Recorder  # noqa: E402
 from kevin_env.settings import Settings  # noqa: E402
 
 NAMES = ("wrong", "slow", "plain", "fast", "broken")
@@ -102,14 +101,6 @@ def rollouts_of(folder: Path, **settings: Any) -> TurnRollouts:
     )
 
 
-def episodes_in(folder: Path) -> list[Trajectory]:
-    return [
-        each
-        for each in read_trajectories(folder / "episodes.jsonl")
-        if isinstance(each, Trajectory)
-    ]
-
-
 def trained_on(trainer: Any) -> list[float]:
     """The advantages of the last step, as TRL made them."""
     return list(trainer._logs["advantages"])
@@ -135,7 +126,7 @@ def test_the_advantages_of_turns_are_kevins(
     trainer.script = list(TWO)
     trainer.train()
     assert trained_on(trainer) == pytest.approx(by_hand, rel=1e-5)
-    samples = training_samples(episodes_in(tmp_path))
+    samples = training_samples(recorded(tmp_path / "episodes.jsonl"))
     assert sorted(trained_on(trainer)) == pytest.approx(
         sorted(advantages(samples, baseline)), rel=1e-5
     )
@@ -152,7 +143,9 @@ def test_each_turn_is_a_row_with_the_prompt_that_was_sent(tmp_path) -> None:
     assert rows["turn_return"] == pytest.approx([0.4 * 2.3, 2.3, 1.3 + 0.4 * 0.8, 0.8])
     assert rows["logprobs"] == [[-0.5]] * 4 and rows["env_mask"] == [[1]] * 4
     tokenizer = trainer.processing_class
-    played = {turn.score: turn for each in episodes_in(tmp_path) for turn in each.turns}
+    played = {
+        turn.score: turn for each in recorded(tmp_path / "episodes.jsonl") for turn in each.turns
+    }
     for score, prompt, completion in zip(
         rows["score"], rows["prompt_ids"], rows["completion_ids"], strict=True
     ):
@@ -163,7 +156,7 @@ def test_each_turn_is_a_row_with_the_prompt_that_was_sent(tmp_path) -> None:
         assert (prompt, played[score].reply) == (sent, tokenizer.decode(completion))
     assert rows["prompt_ids"][0] != rows["prompt_ids"][1]
     assert all(turn.truncated for turn in played.values())  # none ended with the token that ends
-    assert {each.model for each in episodes_in(tmp_path)} == {"policy@0"}
+    assert {each.model for each in recorded(tmp_path / "episodes.jsonl")} == {"policy@0"}
 
 
 def test_batches_are_logged_with_the_seconds_of_generation_and_judging(tmp_path) -> None:
@@ -197,11 +190,12 @@ def test_replies_are_parted_from_reasoning_and_known_to_be_cut_off(tmp_path) -> 
     rows = rollouts_of(tmp_path, max_turns=1)(["7_Double"] * 2, trainer)
     assert rows["category"] == ["correct", "format"] and rows["logprobs"] is None
     first, second = sorted(
-        (each.turns[0] for each in episodes_in(tmp_path)), key=lambda turn: turn.truncated
+        (each.turns[0] for each in recorded(tmp_path / "episodes.jsonl")),
+        key=lambda turn: turn.truncated,
     )
     assert (first.reasoning, first.truncated, first.reply) == ("Hm.", False, reply("fast"))
     assert (second.truncated, second.kind) == (True, "truncated")
-    assert {each.model for each in episodes_in(tmp_path)} == {"m@3"}
+    assert {each.model for each in recorded(tmp_path / "episodes.jsonl")} == {"m@3"}
 
 
 def test_turns_that_an_episode_did_not_have_count_for_nothing(tmp_path) -> None:
@@ -223,7 +217,9 @@ def test_an_episode_whose_judge_failed_twice_counts_for_nothing(tmp_path) -> Non
     trainer.train()
     # Returns: nothing, nothing, 0.52, 1.3, 1.3 + 0.52, 1.3. Their mean is 1.235.
     assert trained_on(trainer) == pytest.approx([0, 0, -0.715, 0.065, 0.585, 0.065], abs=1e-6)
-    assert [each.stop_reason for each in episodes_in(tmp_path)].count("judge_error") == 1
+    assert [each.stop_reason for each in recorded(tmp_path / "episodes.jsonl")].count(
+        "judge_error"
+    ) == 1
     trainer.script = [("broken", "broken")]
     with pytest.raises(JudgeError, match="failed for all 2 episodes"):
         rollouts_of(tmp_path, max_turns=1)(["7_Double"] * 2, trainer)
