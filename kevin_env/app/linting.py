@@ -119,19 +119,15 @@ def show_lint(console: Console, linted: Sequence[Linted]) -> None:
             show(console, f"{each.problem.id}: {finding.check}: {finding.message}", "yellow")
         if each.report is None:
             show(console, f"{each.problem.id}: the judge failed: {each.error}", "bold red")
-    show(console, totals(linted))
-
-
-def totals(linted: Sequence[Linted]) -> str:
-    """One line: numbers of fit problems, accepted references and accepted trivial answers."""
     reports = [each.report for each in linted if each.report]
     fit = sum(report.ok for report in reports)
     references = sum(report.reference == "accepted" for report in reports)
     trivial = sum(bool(report.accepted) for report in reports)
     shipped = sum(bool(report.accepted_as_shipped) for report in reports)
-    return (
+    show(
+        console,
         f"{counted(len(linted), 'problem')}: {fit} fit; own reference accepted: {references}; "
-        f"a trivial answer accepted: {trivial}, on their own inputs alone: {shipped}"
+        f"a trivial answer accepted: {trivial}, on their own inputs alone: {shipped}",
     )
 
 

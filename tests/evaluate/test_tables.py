@@ -10,7 +10,7 @@ from test_metrics import RUN, A, ended, fast, played
 
 from kevin_env.app.evaluate.figures import BASELINES, THRESHOLDS, Prices, RunMetrics
 from kevin_env.app.evaluate.metrics import measure
-from kevin_env.app.evaluate.tables import show_metrics, summary_rows
+from kevin_env.app.evaluate.tables import show_metrics, summary_row
 from kevin_env.outcome import Correct
 from kevin_env.record import Usage
 
@@ -134,7 +134,7 @@ def test_spent_shows_what_was_told() -> None:
 
 
 def test_one_row_a_problem(run: RunMetrics) -> None:
-    rows = summary_rows(run)
+    rows = [summary_row(each) for each in run.problems]
     assert [row["problem"] for row in rows] == ["L1_1", "L1_2", "L2_3"]
     a, b, c = rows
     assert (a["best_speedup_eager"], a["best_speedup_compile"]) == (2.0, 1.0)
@@ -145,7 +145,7 @@ def test_one_row_a_problem(run: RunMetrics) -> None:
 
 
 def test_the_figures_are_means_of_the_columns(run: RunMetrics) -> None:
-    rows, overall = summary_rows(run), run.overall
+    rows, overall = [summary_row(each) for each in run.problems], run.overall
 
     def mean(name: str):
         known = [row[name] for row in rows if row[name] is not None]
@@ -162,7 +162,8 @@ def test_the_figures_are_means_of_the_columns(run: RunMetrics) -> None:
 
 
 def test_a_problem_of_another_cannot_write_formulas() -> None:
-    [row] = summary_rows(measure([played('=HYPERLINK("x")\x1b[2J', 0, ended(NOISY))]))
+    [problem] = measure([played('=HYPERLINK("x")\x1b[2J', 0, ended(NOISY))]).problems
+    row = summary_row(problem)
     file = io.StringIO()
     writer = csv.DictWriter(file, list(row))
     writer.writerow(row)

@@ -58,7 +58,13 @@ def convert(episodes: Iterable[Trajectory], to: Format, out: Path | None) -> Pat
         out.mkdir(parents=True, exist_ok=True)
         out = out / f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%S}_kevin-env.json"  # else not listed
     with _stream(out) as stream:
-        _write(episodes, to, stream)
+        if to == "csv":
+            write_csv(episodes, stream)
+        elif to == "inspect":
+            write_inspect(episodes, stream)
+        else:
+            for episode in episodes:
+                stream.writelines(f"{_json(line)}\n" for line in _LINES[to](episode))
     return out
 
 
@@ -113,16 +119,6 @@ def _write_documents(episodes: Iterable[Trajectory], out: Path) -> None:
         # Sanitised, since an untrusted id could be a path.
         name = "".join(sign for sign in episode.episode_id if sign.isalnum() or sign in "-_")[:64]
         write_text(out / f"{number:06}-{name}.json", _json(to_atif(episode)) + "\n")
-
-
-def _write(episodes: Iterable[Trajectory], to: str, stream: TextIO) -> None:
-    if to == "csv":
-        write_csv(episodes, stream)
-    elif to == "inspect":
-        write_inspect(episodes, stream)
-    else:
-        for episode in episodes:
-            stream.writelines(f"{_json(line)}\n" for line in _LINES[to](episode))
 
 
 def _special(out: Path) -> bool:

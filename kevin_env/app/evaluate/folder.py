@@ -20,7 +20,7 @@ from kevin_env.app.errors import BadInput
 from kevin_env.app.evaluate.config import EvalConfig, read_config
 from kevin_env.app.evaluate.figures import Prices, RunMetrics
 from kevin_env.app.evaluate.metrics import measure
-from kevin_env.app.evaluate.tables import summary_rows
+from kevin_env.app.evaluate.tables import summary_row
 from kevin_env.app.writing import whole, write_text
 from kevin_env.judge.api import DeviceInfo
 from kevin_env.outcome import Frozen, Printable
@@ -153,12 +153,12 @@ class RunFolder:
     def write_metrics(self, metrics: RunMetrics) -> None:
         """Writes `metrics.json`, and `summary.csv` with a row per problem."""
         write_text(self.metrics_file, metrics.model_dump_json(indent=2) + "\n")
-        rows = summary_rows(metrics)
+        rows = [summary_row(each) for each in metrics.problems]
         with (
             whole(self.summary_file) as scratch,
             scratch.open("w", encoding="utf-8", newline="") as file,
         ):
-            writer = csv.DictWriter(file, list(rows[0]) if rows else [])
+            writer = csv.DictWriter(file, list(rows[0]))
             writer.writeheader()
             writer.writerows(rows)
 

@@ -65,12 +65,8 @@ def metric_tables(metrics: RunMetrics, interval: bool = True) -> list[Table]:
     ]
 
 
-def summary_rows(metrics: RunMetrics) -> list[dict[str, Any]]:
-    """The rows of `summary.csv`, one per problem; None means unknown."""
-    return [_summary_row(each) for each in metrics.problems]
-
-
-def _summary_row(row: ProblemMetrics) -> dict[str, Any]:
+def summary_row(row: ProblemMetrics) -> dict[str, Any]:
+    """The row of `summary.csv` of one problem; None means unknown."""
     plain = row.model_dump(exclude={"speed", "totals"}) | {"problem": inert(row.problem)}
     for baseline in BASELINES:
         speed = row.speed[baseline]
