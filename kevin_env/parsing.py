@@ -10,12 +10,13 @@ from typing import TypeVar, cast
 
 Node = TypeVar("Node", bound=ast.AST)
 _ATTEMPTS = 10
+_UNKNOWN = "<unknown>"
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 """Errors of parsing a text as Python; ValueError is for a null byte."""
 
 
-def parse(code: str, filename: str = "<unknown>") -> ast.Module:
-    """As `ast.parse`, without warnings and retried on a spurious SystemError.
+def parse(code: str, filename: str = _UNKNOWN) -> ast.Module:
+    """As `ast.parse`, retried on a spurious SystemError, and without warnings unless it is a file.
 
     Before Python 3.13, all threads share the counter of the tree's depth (python/cpython#106905),
     which raises a SystemError about once in ten thousand calls. Each call resets the counter. A
@@ -24,14 +25,14 @@ def parse(code: str, filename: str = "<unknown>") -> ast.Module:
     Raises:
         SyntaxError, ValueError, RecursionError, MemoryError: as `ast.parse`.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # such as those about escapes in a submission
-        for _ in range(_ATTEMPTS):
-            try:
-                return ast.parse(code, filename)
-            except SystemError:
-                continue
-        return ast.parse(code, filename)
+    # such as about escapes in a submission; `catch_warnings` is not for several threads
+    warnings.filterwarnings("ignore", module=_UNKNOWN)
+    for _ in range(_ATTEMPTS):
+        try:
+            return ast.parse(code, filename)
+        except SystemError:
+            continue
+    return ast.parse(code, filename)
 
 
 def marked(code: str, error: SyntaxError) -> str:

@@ -1,6 +1,7 @@
 """Python code is read whatever other threads do."""
 
 import ast
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,16 @@ def test_a_failure_that_is_not_of_the_code_is_no_failure(monkeypatch: pytest.Mon
     with pytest.raises(SyntaxError) as caught:
         parse("x = = 1", "file.py")
     assert caught.value.filename == "file.py"
+
+
+def test_a_submission_causes_no_warning_and_a_file_does() -> None:
+    escape = r"x = '\d'"
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        parse(escape)
+        assert found == []
+        parse(escape, "file.py")
+        assert len(found) == 1
 
 
 def test_nothing_else_reads_code() -> None:

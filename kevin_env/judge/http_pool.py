@@ -6,6 +6,7 @@ nothing twice: each submission has at most one verdict.
 """
 
 import json
+import logging
 import os
 import threading
 import time
@@ -36,6 +37,8 @@ TRIES = 4
 """A request fails once the server has lost it this many times, for example by restarts."""
 _BUSY, _GONE, _RETRIED = 429, 404, (502, 503, 504)
 
+_LOG = logging.getLogger(__name__)
+
 
 class HttpPool(RequestPool):
     """The judges of a judge server. Safe to use from many threads.
@@ -61,6 +64,8 @@ class HttpPool(RequestPool):
         self._token = os.environ.get(TOKEN, "") if token is None else token
         self._patience = patience
         self._open = set[Future[Any]]()
+        self._unreachable = False
+        """Whether the server did not answer lately, which has been logged."""
         self._closed = threading.Event()
         self._opener = urllib.request.build_opener(_NoRedirect)
 
@@ -133,11 +138,16 @@ class HttpPool(RequestPool):
             if self._closed.is_set():
                 raise JudgeError("the pool is closed")
             try:
-                return self._once(method, path, body)
+                answer = self._once(method, path, body)
+                self._unreachable = False
+                return answer
             except OSError as error:  # URLError, time-outs, broken connections
+                text = f"no judge server answers at {self.url}: {getattr(error, 'reason', error)}"
                 if time.monotonic() > end:
-                    reason = getattr(error, "reason", error)
-                    raise JudgeError(f"no judge server answers at {self.url}: {reason}") from error
+                    raise JudgeError(text) from error
+                if not self._unreachable:
+                    _LOG.warning("%s; trying again for %g s", text, self._patience)
+                self._unreachable = True
                 self._closed.wait(RETRY_SECONDS)
 
     def _once(
