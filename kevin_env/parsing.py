@@ -16,7 +16,7 @@ UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
 def parse(code: str, filename: str = _UNKNOWN) -> ast.Module:
-    """As `ast.parse`, retried on a spurious SystemError, and without warnings unless it is a file.
+    """As `ast.parse`, retried on a spurious SystemError; warnings are hidden without a file name.
 
     Before Python 3.13, all threads share the counter of the tree's depth (python/cpython#106905),
     which raises a SystemError about once in ten thousand calls. Each call resets the counter. A
@@ -25,7 +25,7 @@ def parse(code: str, filename: str = _UNKNOWN) -> ast.Module:
     Raises:
         SyntaxError, ValueError, RecursionError, MemoryError: as `ast.parse`.
     """
-    # such as about escapes in a submission; `catch_warnings` is not for several threads
+    # such as those about escapes in a submission; `catch_warnings` is not thread-safe
     warnings.filterwarnings("ignore", module=_UNKNOWN)
     for _ in range(_ATTEMPTS):
         try:

@@ -16,6 +16,7 @@ from kevin_env.judge.pool import LocalPool
 from kevin_env.judge.sandbox.levels import LevelName
 from kevin_env.judge.verdict import flag_name
 from kevin_env.judge.workers.launcher import ForkServer
+from kevin_env.outcome import Correct
 from kevin_env.rules import check_rules
 
 HASTY = Pace(pairs=(1, 1), seconds=0.0, warm_ups=1)
@@ -103,6 +104,14 @@ def test_the_reader_sees_all_but_what_only_a_call_shows() -> None:
     } == LEFT_TO_THE_RECORDER
     assert [e.name for e in found if e.path.parent.name == "honest" and found[e]] == []
     assert [e.name for e, verdict in found.items() if verdict and not e.met_by(verdict)] == []
+
+
+def test_a_gain_is_what_a_score_pays() -> None:
+    entry = Entry(FOLDER / "hostile/a.py", "relu.py", "cpu", "kernel", "no gain")
+    noisy = Correct(kind="too_noisy", message="", speedup=1270.0, speedup_interval=(1.3, 2400.0))
+    assert entry.met_by(noisy)
+    assert not entry.met_by(noisy.model_copy(update={"kind": "timed"}))
+    assert not entry.met_by(noisy.model_copy(update={"speedup_interval": (3.1, 2400.0)}))
 
 
 def test_every_class_of_attack_is_tried_and_every_attack_is_of_a_class() -> None:

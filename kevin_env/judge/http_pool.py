@@ -65,7 +65,7 @@ class HttpPool(RequestPool):
         self._patience = patience
         self._open = set[Future[Any]]()
         self._unreachable = False
-        """Whether the server did not answer lately, which has been logged."""
+        """Whether the last attempt got no answer; the first of several such attempts is logged."""
         self._closed = threading.Event()
         self._opener = urllib.request.build_opener(_NoRedirect)
 

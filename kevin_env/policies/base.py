@@ -73,9 +73,10 @@ class Policy(Protocol):
 
 
 def for_sample(policy: Policy, sample: int) -> Policy:
-    """The policy for one of several samples, from 0, which would be alike with the same seed.
+    """The policy for sample number `sample`, from 0.
 
-    Policies that can have a seed have a method `for_sample(sample)`; others answer all samples.
+    Samples with the same seed would be alike, so a policy that has a seed returns one with another
+    seed from its method `for_sample(sample)`. Any other policy answers all samples.
     """
     seeded: Callable[[int], Policy] | None = getattr(policy, "for_sample", None)
     return seeded(sample) if seeded else policy
