@@ -128,7 +128,7 @@ def test_stages_come_in_order_and_their_seconds_are_the_wall_time(pool: LocalPoo
     assert first == [stage for stage in get_args(Stage) if stage != "profile"], (
         "which nobody asked for"
     )
-    assert 1 <= judgement.seconds.total <= wall  # it sleeps for a second
+    assert max(1, wall / 2) < judgement.seconds.total <= wall  # it sleeps for a second
     assert judgement.seconds.time > 0 and judgement.seconds.verify > 0
 
 
