@@ -39,7 +39,7 @@ def judged_row(entry: Entry, device: str, pools: SimpleQueue[LocalPool]) -> Row:
         }
     finally:
         pools.put(pool)
-    right = entry.met_by(outcome) and "BREACH" not in log
+    right = entry.met_by(outcome, device) and "BREACH" not in log
     row = plain_row(entry.name, int(right), UNIT) | {
         "expect": entry.expect,
         "got": f"{outcome.category}/{outcome.kind}",

@@ -59,7 +59,7 @@ def option_rows(
             requested = Options.model_validate({"device": device} | values)
             judgement = pool.submit(entry.task, Submission(code=entry.code), requested).result()
             seconds = time.perf_counter() - start
-            if not entry.met_by(judgement.outcome):
+            if not entry.met_by(judgement.outcome, device):
                 raise RuntimeError(
                     f"{entry.name}: {judgement.outcome.category}: {judgement.outcome.message}"
                 )

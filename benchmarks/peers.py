@@ -33,7 +33,7 @@ from honest import sample
 from resultfile import Row, common_device, device_name, known_rows, plain_row, write_result
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
-from corpus import Entry, judged, read_corpus
+from corpus import DEVICES, Entry, judged, read_corpus
 
 from kevin_env.judge.api import DeviceInfo, JudgeError
 from kevin_env.judge.bench import Bench
@@ -65,17 +65,28 @@ class Task:
         return self.peer.commit if self.peer else None
 
 
+def is_honest(entry: Entry) -> bool:
+    return entry.path.parent.name == "honest"
+
+
 def concerns_verdict(entry: Entry) -> bool:
     """Whether a file is honest, or cheats about its output or its time, as any evaluator should
     detect.
     """
-    category = entry.expect.partition("/")[0]
-    return category in ("correct", "correctness", "no gain", "not correct", "no reward")
+    return is_honest(entry) or any(
+        ending.partition("/")[0] in ("correct", "correctness", "no gain")
+        for ending in all_endings(entry)
+    )
 
 
 def is_timed(entry: Entry) -> bool:
-    """Whether a file must be timed, so that nothing else may run on the device."""
-    return entry.expect.startswith("no ")
+    """Whether a file cheats about its time: then nothing else may run on the device."""
+    return not is_honest(entry) and not {"correct", "no gain"}.isdisjoint(all_endings(entry))
+
+
+def all_endings(entry: Entry) -> set[str]:
+    """How a file may end, on any device."""
+    return {end for device in DEVICES[entry.device] for end in entry.endings(device)}
 
 
 def rewarded(entry: Entry, answer: Answer | None) -> bool:
@@ -89,7 +100,7 @@ def ending(entry: Entry, answer: Answer | None) -> str:
     """`rewarded`, `rejected` or `no answer`."""
     if answer is None:
         return "no answer"
-    paid = answer.correct if entry.path.parent.name == "honest" else rewarded(entry, answer)
+    paid = answer.correct if is_honest(entry) else rewarded(entry, answer)
     return "rewarded" if paid else "rejected"
 
 

@@ -140,19 +140,25 @@ def run(pool: LocalPool, entries: list[Entry], device: str) -> tuple[float, list
     return time.perf_counter() - start, judged
 
 
+def is_right(entry: Entry, verdict: Verdict) -> bool:
+    """Whether a submission ended as expected. What reaches no judge ends alike on every device."""
+    judgement = verdict.judgement
+    return entry.met_by(verdict.outcome, judgement.device.device if judgement else "cpu")
+
+
 def wrong(judged: list[Judged]) -> list[str]:
     """Submissions that did not end as expected."""
     return [
         f"{entry.name}: {_ending((entry, result))}"
         for entry, result in judged
-        if isinstance(result, JudgeError) or not entry.met_by(result.outcome)
+        if isinstance(result, JudgeError) or not is_right(entry, result)
     ]
 
 
 def rows_of(name: str, wall: float, judged: list[Judged], busy: Busy) -> list[Row]:
     """The rate of correct verdicts, and the time of their stages."""
     verdicts = [
-        each for entry, each in judged if isinstance(each, Verdict) and entry.met_by(each.outcome)
+        each for entry, each in judged if isinstance(each, Verdict) and is_right(entry, each)
     ]
     noisy = sum(each.outcome.kind == "too_noisy" for each in verdicts)
     problems = len({entry.problem for entry, _ in judged})

@@ -74,7 +74,7 @@ def cold_row(turns: Turns) -> None:
     with LocalPool() as pool:
         judgement = pool.submit(entry.task, Submission(code=code), Options(device=device)).result()
         seconds = time.perf_counter() - start
-    if turns.require(entry.met_by(judgement.outcome), f"{entry.name}, cold", judgement):
+    if turns.require(entry.met_by(judgement.outcome, device), f"{entry.name}, cold", judgement):
         turns.results.report(plain_row(f"{kind}_turn_cold", seconds, "s"))
 
 
@@ -114,7 +114,9 @@ def full_headers_rows(turns: Turns, count: int) -> None:
             flush=True,
         )
         if turns.require(
-            entry.met_by(judgement.outcome), f"{entry.name} with full headers", judgement
+            entry.met_by(judgement.outcome, turns.device),
+            f"{entry.name} with full headers",
+            judgement,
         ):
             turns.take(f"{language}_turn_full_headers", seconds, judgement)
     ratios: list[float] = []

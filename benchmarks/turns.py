@@ -60,7 +60,7 @@ class Turns:
         print(
             f"{name:16} {seconds:7.2f} s  {judgement.outcome.category:12} {entry.name}", flush=True
         )
-        if self.require(entry.met_by(judgement.outcome), entry.name, judgement):
+        if self.require(entry.met_by(judgement.outcome, self.device), entry.name, judgement):
             self.taken[entry.name] = seconds, new
             self.take(name, seconds, judgement)
 

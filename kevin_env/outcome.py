@@ -17,7 +17,7 @@ from kevin_env.roofline import Roofline
 
 Category = Literal["format", "rules", "compile", "runtime", "correctness", "correct"]
 
-HACK_KINDS = frozenset({"early_done", "protocol"})
+HACK_KINDS = frozenset({"inputs_changed", "not_written", "early_done", "protocol"})
 """Kinds that count in the hack rate, together with the whole category `rules`."""
 
 
@@ -39,9 +39,7 @@ class RulesViolation(Ending):
     """The submission does what the rules forbid; `kind` is the rule, `line` the place."""
 
     category: Literal["rules"] = "rules"
-    kind: Literal[
-        "torch_compute", "fallback", "inherits_reference", "no_kernel", "decoy_kernel", "dispatcher"
-    ]
+    kind: Literal["torch_compute", "fallback", "inherits_reference", "no_kernel", "dispatcher"]
     case: str | None = None
     """The input case in which a call broke the rule; None if the rule was checked in the source."""
 

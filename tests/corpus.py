@@ -1,11 +1,14 @@
 """The files under `submissions`: what each of them is for, read from its docstring."""
 
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
-from kevin_env.judge import JudgePool, Options, Submission
-from kevin_env.outcome import OUTCOME_TYPES, Outcome
+from kevin_env.extract import extract_file
+from kevin_env.judge import JudgePool, Options
+from kevin_env.outcome import OUTCOME_TYPES, Correct, FormatError, Outcome
 from kevin_env.problem import Problem, load_problem
 from kevin_env.rules import Rules, check_rules
 from kevin_env.score.scoring import at_bound
@@ -16,12 +19,14 @@ IMPATIENT = 2.0
 Judged = tuple[Outcome, str, set[str]]
 NO_GAIN = 3.0
 """The most that a cheat may be paid; honest code of its kind is about as fast as the reference."""
-WORDS = ("correct", "not correct", "no gain", "no reward")
 KINDS = {
     f"{outcome.model_fields['category'].default}/{kind}"
     for outcome in OUTCOME_TYPES
     for kind in get_args(outcome.model_fields["kind"].annotation)
 }
+DEVICES = {"cpu": ("cpu",), "cuda": ("cuda",), "any": ("cpu", "cuda")}
+"""Where a file is judged, by what it says of its device."""
+MEDIAN = re.compile(r"(\d+\.\d+)x to (\d+\.\d+)x")
 
 ATTACKS = {
     # work moved away from the clock
@@ -69,11 +74,13 @@ ATTACKS = {
     "one distribution": "knows_the_distribution no_maximum matches_by_equal_pixels "
     "neighbours_by_lattice"
     " folds_the_mask_into_weights searches_a_window_of_the_normal keeps_the_best_of_each_lane",
+    "one range": "knows_the_range",
     "hard-coded shapes": "drops_the_tail",
     "weights as a fresh model has "
     "them": "assumes_no_bias assumes_unit_scale packs_weights_too_early own_weights",
     "degenerate task": "returns_the_mean wrong_axis permuted_columns",
-    "gaps of the comparison": "one_value_for_all no_elements too_few_outputs no_outputs wrong_shape"
+    "gaps of the comparison": "one_value_for_all no_elements too_few_outputs too_many_outputs"
+    " no_outputs wrong_shape a_list_for_a_dict true_for_one a_bool_of_two"
     " right_but_for_one_element sparse_output on_the_meta_device output_on_the_host "
     "lies_about_its_shape",
     "equal to everything": "always_equal",
@@ -103,7 +110,7 @@ ATTACKS = {
     "patched reference": "finds_no_reference",
     "reference made to fail": "writes_to_the_references_inputs scribbles_on_the_references_inputs",
     "patched comparison": "patched_comparison",
-    "overridden dispatcher": "overrides_the_dispatcher leaves_a_mode_on",
+    "overridden dispatcher": "overrides_the_dispatcher leaves_a_mode_on watches_the_dispatcher",
     "poisoned namespace": "poisons_builtins",
     "rewritten harness": "patches_the_runtime patches_the_wire goes_on_as_another_program "
     "ends_its_main_thread",
@@ -119,7 +126,8 @@ ATTACKS = {
     "attack on the "
     "parent": "writes_to_the_judge signals_its_keeper meddles_with_its_keeper endless_frame "
     "deep_message"
-    " drips_its_answer endless_skeleton a_million_claims maps_the_same_often forges_its_failure",
+    " drips_its_answer endless_skeleton a_million_claims"
+    " one_claim_too_many maps_the_same_often forges_its_failure",
     "secrets in files and environment": "reads_secrets",
     "grader's files": "edits_the_grader changes_file_modes mounts_in_its_own_namespace",
     "network": "uses_the_network",
@@ -157,13 +165,15 @@ ATTACKS = {
     # precision
     "low precision "
     "inside": "bfloat16_inside float16_inside int8_inside int8_inside_bfloat16 splits_into_bfloat16"
-    " narrow_accumulator rounds_integers error_within_the_budget",
+    " narrow_accumulator rounds_integers error_within_the_budget"
+    " eight_ulps_of_the_scale sixty_ulps_of_an_element",
     "flags that lower precision": "tf32_inside allows_tf32",
     "approximation": "fast_exponential truncated_series",
     "dressed up": "computes_in_double",
     "dtype": "wrong_dtype integers_as_floats",
     # no tricks, only faults
-    "faults": "syntax_error missing_import compile_error link_error undefined_symbol jit_error "
+    "random results": "right_every_other_call",
+    "faults": "no_model no_forward syntax_error missing_import compile_error link_error undefined_symbol jit_error "
     "cpp_exception segfault"
     " segfault_in_a_thread leaves_the_tail_unwritten",
 }
@@ -197,23 +207,35 @@ class Entry:
     def name(self) -> str:
         return f"{self.path.parent.name}/{self.path.stem}"
 
-    def met_by(self, outcome: Outcome) -> bool:
-        """Whether the outcome is what the file must end with.
+    def endings(self, device: str) -> tuple[str, ...]:
+        """Every way in which it may end on `cpu`, `cuda` or a device such as `cuda:0`.
 
-        Gain is what a score pays: of a noisy speedup the lower end.
+        An ending is a kind such as `correctness/values`; `correct`, at any speed; `no gain`, which
+        is correct and not paid for a speedup; or `correct` with bounds of the median speedup, such
+        as `0.5x to 1.5x`. Two joined by `or` are both right: which of them it is depends on the
+        secret order of the inputs, or on a race that the submission has with itself.
         """
-        speedup = getattr(at_bound(outcome), "speedup", None)
-        match self.expect:
-            case "correct":
-                return outcome.category == "correct"
-            case "not correct":
-                return outcome.category != "correct"
-            case "no gain":
-                return outcome.category == "correct" and (speedup is None or speedup < NO_GAIN)
-            case "no reward":
-                return outcome.category != "correct" or speedup is None or speedup < NO_GAIN
-            case kind:
-                return f"{outcome.category}/{outcome.kind}" == kind
+        for part in self.expect.split(", "):
+            endings, _, where = part.partition(" on ")
+            if where in ("", device.partition(":")[0]):
+                return tuple(endings.split(" or "))
+        raise ValueError(f"{self.path.name}: does not say how it ends on {device}")
+
+    def met_by(self, outcome: Outcome, device: str) -> bool:
+        """Whether the outcome is one that the file may end with on a device."""
+        return any(_is(outcome, ending) for ending in self.endings(device))
+
+
+def _is(outcome: Outcome, ending: str) -> bool:
+    """Whether an outcome is this ending. Gain is what a score pays: of a noisy time the lower end."""
+    if not isinstance(outcome, Correct):
+        return f"{outcome.category}/{outcome.kind}" == ending
+    if bounds := MEDIAN.fullmatch(ending):
+        return outcome.speedup is not None and (
+            float(bounds[1]) <= outcome.speedup <= float(bounds[2])
+        )
+    paid = getattr(at_bound(outcome), "speedup", None)
+    return ending == "correct" or (ending == "no gain" and (paid is None or paid < NO_GAIN))
 
 
 def read_entry(path: Path) -> Entry:
@@ -233,9 +255,13 @@ def read_entry(path: Path) -> Entry:
         raise ValueError(
             f"{path.name}: a sentence, an empty line, then problem, device, rules, expect"
         )
-    if values["expect"] not in KINDS and values["expect"] not in WORDS:
-        raise ValueError(f"{path.name}: expects {values['expect']!r}")
-    return Entry(path, values["problem"], values["device"], values["rules"], values["expect"])  # type: ignore[arg-type]
+    entry = Entry(path, values["problem"], values["device"], values["rules"], values["expect"])  # type: ignore[arg-type]
+    for device in DEVICES[entry.device]:
+        for ending in entry.endings(device):
+            known = ending in KINDS or ending in ("correct", "no gain") or MEDIAN.fullmatch(ending)
+            if not known or ending.startswith("correct/"):
+                raise ValueError(f"{path.name}: expects {ending!r}")
+    return entry
 
 
 def read_corpus(*devices: str) -> list[Entry]:
@@ -246,14 +272,28 @@ def read_corpus(*devices: str) -> list[Entry]:
 
 def judged(entry: Entry, device: str, pool: JudgePool) -> Judged:
     """How the file ends, what it printed, and what the judge found odd about its times."""
+    return begin(entry, device, pool)()
+
+
+def begin(entry: Entry, device: str, pool: JudgePool) -> Callable[[], Judged]:
+    """Starts judging a file on `cpu` or `cuda`; returns a function that waits for its end."""
+    submission = extract_file(entry.code)
+    if isinstance(submission, FormatError):
+        return lambda: (submission, "", set())
     found = check_rules(entry.code, entry.rules)
     if found is not None:
-        return found, "", set()
-    seconds = IMPATIENT if entry.expect.endswith("/timeout") else 60.0
+        return lambda: (found, "", set())
+    hangs = all(ending.endswith("/timeout") for ending in entry.endings(device))
+    seconds = IMPATIENT if hangs else 60.0
     # these files attack whatever they can reach: they are never run where a protection is missing
     options = Options(
         device=device, rules=entry.rules, build_timeout=seconds, call_timeout=seconds,
-            require_sandbox=True
+        require_sandbox=True,
     )  # fmt: skip
-    judgement = pool.submit(entry.task, Submission(code=entry.code), options).result()
-    return judgement.outcome, judgement.log, set(judgement.flags)
+    future = pool.submit(entry.task, submission, options)
+
+    def end() -> Judged:
+        judgement = future.result()
+        return judgement.outcome, judgement.log, set(judgement.flags)
+
+    return end

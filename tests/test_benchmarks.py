@@ -56,7 +56,7 @@ def test_a_changed_kernel_is_still_right(pool: LocalPool, script: Script) -> Non
     judgement = pool.submit(
         changed.task, Submission(code=changed.code), Options(device="cpu")
     ).result()
-    assert entry.met_by(judgement.outcome)
+    assert entry.met_by(judgement.outcome, judgement.device.device)
 
 
 def test_what_a_peer_rewards_rejects_and_leaves_open_is_counted_apart(script: Script) -> None:
@@ -168,7 +168,7 @@ def test_what_is_timed_on_a_gpu_ends_as_it_must(pool: LocalPool, script: Script)
         judgement = pool.submit(
             new.task, Submission(code=new.code), Options(device="cuda")
         ).result()
-        assert new.met_by(judgement.outcome), judgement.outcome.message
+        assert new.met_by(judgement.outcome, judgement.device.device), judgement.outcome.message
     error = Submission(code=cases.compile_errors(500)[0])
     assert (
         pool.submit(new.task, error, Options(device="cuda")).result().outcome.category == "compile"

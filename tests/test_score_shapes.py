@@ -29,12 +29,13 @@ from kevin_env.score import (
     score_name,
     score_of,
 )
+from kevin_env.score.components import OFTEN_BUGS
 from kevin_env.settings import Settings
 from kevin_env.turn import Question, begin_turn
 
 NOISY = Correct(message="Correct.", kind="too_noisy")
 FAILURES = [outcome for outcome in every_outcome() if outcome.category != "correct"]
-HACKS = [outcome for outcome in FAILURES if is_hack(outcome)]
+HACKS = [each for each in FAILURES if is_hack(each) and each.kind not in OFTEN_BUGS]
 SPEEDUPS = [10 ** (power / 4) for power in range(-16, 17)]
 
 
@@ -183,7 +184,7 @@ def test_a_score_agrees_with_the_outcome(score: WeightedSum) -> None:
     failed = [score(scored(each)) for each in FAILURES]
     noisy = score(scored(NOISY))
     timed = [score(scored(measured(speedup))) for speedup in SPEEDUPS]
-    assert {kind.kind for kind in HACKS} > HACK_KINDS
+    assert {kind.kind for kind in HACKS} | OFTEN_BUGS > HACK_KINDS
     assert max(score(scored(each)) for each in HACKS) == min(failed)
     if score is not SCORES["kernrl"]:  # it pays slow kernels less than wrong ones
         assert max(failed) < noisy <= min(timed)
@@ -191,7 +192,7 @@ def test_a_score_agrees_with_the_outcome(score: WeightedSum) -> None:
     assert len({score(scored(each)) for each in HACKS}) == 1
 
 
-@pytest.mark.parametrize("kind", ["inputs_changed", "not_written"])
+@pytest.mark.parametrize("kind", sorted(OFTEN_BUGS))
 def test_a_bug_in_what_is_written_is_paid_as_wrong_values_are(kind: str) -> None:
     bug, values = outcome("correctness", kind), outcome("correctness", "values")
     assert all(score(scored(bug)) == score(scored(values)) for score in SCORES.values())

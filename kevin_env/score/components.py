@@ -19,6 +19,10 @@ from kevin_env.outcome import (
 )
 
 
+OFTEN_BUGS = frozenset({"inputs_changed", "not_written"})
+"""Kinds of the hack rate that are paid as wrong values are: mostly nothing is meant by them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Scored:
     """What a score can depend on. Values that are None pay nothing."""
@@ -99,7 +103,7 @@ class WeightedSum:
 
     def parts(self, scored: Scored) -> tuple[tuple[str, float], ...]:
         """Name and weighted value of each component before clipping; `hack` alone for a hack."""
-        if is_hack(scored.outcome):
+        if is_hack(scored.outcome) and scored.outcome.kind not in OFTEN_BUGS:
             return (("hack", self.range[0]),)
         return tuple(
             (component.name, weight * component(scored)) for weight, component in self.terms

@@ -3,7 +3,7 @@
 problem: matmul.py
 device: cpu
 rules: open
-expect: not correct
+expect: correctness/arity
 """
 
 import gc

@@ -3,7 +3,7 @@
 problem: softmax.py
 device: cpu
 rules: open
-expect: no gain
+expect: correct
 """
 
 import os

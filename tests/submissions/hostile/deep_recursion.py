@@ -3,7 +3,7 @@
 problem: softmax.py
 device: any
 rules: open
-expect: not correct
+expect: runtime/signal on cpu, runtime/exception on cuda
 """
 
 import sys

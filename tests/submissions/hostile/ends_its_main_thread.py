@@ -3,7 +3,7 @@
 problem: row_norms.py
 device: cpu
 rules: open
-expect: not correct
+expect: correctness/nondeterministic
 """
 
 import ctypes

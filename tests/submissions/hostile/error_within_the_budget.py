@@ -3,7 +3,7 @@
 problem: matmul.py
 device: any
 rules: open
-expect: no reward
+expect: no gain on cpu, correctness/values on cuda
 """
 
 import torch

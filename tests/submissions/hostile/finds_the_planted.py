@@ -3,7 +3,7 @@
 problem: elu.py
 device: cpu
 rules: open
-expect: not correct
+expect: correctness/values
 """
 
 import torch

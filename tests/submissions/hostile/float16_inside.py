@@ -3,7 +3,7 @@
 problem: row_norms.py
 device: any
 rules: open
-expect: not correct
+expect: correctness/values or correctness/not_finite
 """
 
 import torch

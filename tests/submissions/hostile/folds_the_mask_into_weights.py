@@ -3,7 +3,7 @@
 problem: L2_66_Matmul_Dropout_Mean_Softmax
 device: cpu
 rules: open
-expect: not correct
+expect: correctness/values
 """
 
 import ctypes, subprocess

@@ -3,7 +3,7 @@
 problem: L9_9_TopK
 device: cpu
 rules: open
-expect: not correct
+expect: correctness/values
 """
 
 import ctypes, subprocess

@@ -3,7 +3,7 @@
 problem: relu.py
 device: any
 rules: open
-expect: not correct
+expect: correctness/values
 """
 
 import torch

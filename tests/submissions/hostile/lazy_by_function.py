@@ -3,7 +3,7 @@
 problem: extremes.py
 device: any
 rules: open
-expect: no reward
+expect: correct on cpu, no gain on cuda
 """
 
 import torch

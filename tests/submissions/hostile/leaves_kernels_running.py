@@ -3,7 +3,7 @@
 problem: matmul.py
 device: cuda
 rules: open
-expect: no reward
+expect: no gain
 """
 
 import gc

@@ -3,7 +3,7 @@
 problem: L8_1_MotionEstimation_BlockMatch
 device: cpu
 rules: kernel
-expect: not correct
+expect: correctness/values
 """
 
 import ctypes

@@ -3,7 +3,7 @@
 problem: L5_12_LennardJones_NeighborList
 device: cpu
 rules: kernel
-expect: not correct
+expect: correctness/values
 """
 
 import ctypes

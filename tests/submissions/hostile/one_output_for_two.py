@@ -3,7 +3,7 @@
 problem: extremes.py
 device: any
 rules: open
-expect: not correct
+expect: correctness/not_written or correctness/values
 """
 
 import gc

@@ -3,7 +3,7 @@
 problem: softmax.py
 device: any
 rules: open
-expect: not correct
+expect: correctness/values
 """
 
 import builtins

@@ -3,7 +3,7 @@
 problem: row_norms.py
 device: cuda
 rules: open
-expect: no reward
+expect: correctness/values or no gain
 """
 
 import gc

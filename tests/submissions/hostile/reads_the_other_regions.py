@@ -3,7 +3,7 @@
 problem: softmax.py
 device: cpu
 rules: open
-expect: not correct
+expect: correctness/values
 """
 
 import gc

@@ -3,7 +3,7 @@
 problem: matmul.py
 device: any
 rules: open
-expect: no gain
+expect: correct on cpu, no gain on cuda
 """
 
 import ctypes

@@ -3,7 +3,7 @@
 problem: L1_23_Softmax
 device: cuda
 rules: open
-expect: no reward
+expect: correctness/early_done or no gain
 """
 
 import ctypes

@@ -3,7 +3,7 @@
 problem: L9_13_SearchSorted_Batched
 device: cpu
 rules: open
-expect: not correct
+expect: correctness/values
 """
 
 import ctypes, subprocess

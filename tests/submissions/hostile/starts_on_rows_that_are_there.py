@@ -3,7 +3,7 @@
 problem: row_norms_large.py
 device: cuda
 rules: open
-expect: no reward
+expect: correctness/values or correctness/early_done
 """
 
 import ctypes

@@ -3,7 +3,7 @@
 problem: row_norms.py
 device: cuda
 rules: open
-expect: not correct
+expect: correctness/not_written
 """
 
 import torch

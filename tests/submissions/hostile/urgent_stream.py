@@ -3,7 +3,7 @@
 problem: matmul.py
 device: cuda
 rules: open
-expect: no reward
+expect: correctness/early_done or correctness/values or no gain
 """
 
 import torch

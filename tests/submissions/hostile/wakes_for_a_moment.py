@@ -3,7 +3,7 @@
 problem: row_norms.py
 device: cpu
 rules: open
-expect: no gain
+expect: correct
 """
 
 import ctypes

@@ -3,7 +3,7 @@
 problem: relu.py
 device: cpu
 rules: open
-expect: no gain
+expect: correct
 """
 
 import gc

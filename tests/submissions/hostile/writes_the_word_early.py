@@ -3,7 +3,7 @@
 problem: L1_23_Softmax
 device: cuda
 rules: open
-expect: no reward
+expect: no gain
 """
 
 import sys
