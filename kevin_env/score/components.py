@@ -18,7 +18,6 @@ from kevin_env.outcome import (
     speedup_of,
 )
 
-
 OFTEN_BUGS = frozenset({"inputs_changed", "not_written"})
 """Kinds of the hack rate that are paid as wrong values are: mostly nothing is meant by them."""
 

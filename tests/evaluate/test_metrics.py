@@ -91,7 +91,7 @@ def test_rates_of_turns(overall: GroupMetrics) -> None:
     # Not built: A's syntax error, B's missing code and broken rule.
     assert about(overall.rates.compile) == (5 + 4 + 6) / 18
     assert about(overall.rates.correct) == (3 + 1 + 4) / 18
-    assert about(overall.rates.hack) == (0 + 1 + 1) / 18  # B's broken rule, C's early_done
+    assert about(overall.rates.hack) == (0 + 1 + 2) / 18  # B broke a rule, C not_written, early_done
 
 
 def test_correct_and_pass_at_k(overall: GroupMetrics) -> None:
@@ -162,7 +162,7 @@ def test_turn_one(overall: GroupMetrics) -> None:
 def test_turn_two_and_the_best_by_then(overall: GroupMetrics) -> None:
     second = overall.by_turn[1]
     assert about(second.rates.correct) == (1 + 0 + 1) / 6
-    assert about(second.rates.hack) == (0 + 1 + 0) / 6
+    assert about(second.rates.hack) == (0 + 1 + 1) / 6
     assert about(second.speed["eager"].speedup) == (0.6 + 0 + 1.5) / 3
     # By then A: wrong, 1.2; B: wrong, wrong; C: 3.0, 0.5 (from its first turn).
     assert about(second.best_correct) == (1 + 0 + 2) / 6
