@@ -31,7 +31,7 @@ def check_answer(
         oracle, plain = (lambda: expected.oracle), (lambda: expected.plain)
         device = case.device.type
         right = Right(expected.output, oracle, plain, case.tolerance, case.precision, device)
-        given = [_given(output) for output in answer.outputs]
+        given = [given_of(output) for output in answer.outputs]
         found = find_wrong_output(right, answer.claim.skeleton, given, input_set, allowed)
     return None if found is None else _incorrect(found, input_set)
 
@@ -48,7 +48,8 @@ def _wrong_call(answer: Answer) -> Mismatch | None:
     return None
 
 
-def _given(output: Output) -> Given:
+def given_of(output: Output) -> Given:
+    """An output as it is compared. Its bytes are only needed if its form is right."""
     claim = output.claim
     return Given(claim.device, claim.layout, claim.dtype, claim.shape, partial(_values, output))
 
