@@ -40,6 +40,21 @@ def encode(message: dict[str, Any]) -> bytes:
     return len(body).to_bytes(_HEADER, "big") + body
 
 
+def decode(body: bytes) -> dict[str, Any]:
+    """The message in a frame's body.
+
+    Raises:
+        WireError: if it is no JSON object.
+    """
+    try:
+        message = json.loads(body.decode())
+    except (ValueError, RecursionError) as error:
+        raise WireError("a frame is not JSON") from error
+    if not isinstance(message, dict):
+        raise WireError("a frame is not a JSON object")
+    return message
+
+
 class Channel:
     """One end of a connection.
 
@@ -105,13 +120,7 @@ class Channel:
         deadline = None if timeout is None else time.monotonic() + timeout
         while (body := self._take()) is None:
             self._fill(deadline)
-        try:
-            message = json.loads(body.decode())
-        except (ValueError, RecursionError) as error:
-            raise WireError("a frame is not JSON") from error
-        if not isinstance(message, dict):
-            raise WireError("a frame is not a JSON object")
-        return message
+        return decode(body)
 
     def pending(self, seconds: float = 0.0) -> bool:
         """Whether there are unread bytes, or some arrive within `seconds`."""

@@ -26,7 +26,7 @@ from kevin_env.judge.inputs.cases import (
     precompile,
     properties_key,
 )
-from kevin_env.judge.inputs.distributions import add_outliers, has_outliers
+from kevin_env.judge.inputs.drawing import draw_set
 from kevin_env.judge.inputs.reference import Case, Expected, seed_from
 from kevin_env.judge.timing.chain import GpuHandshake
 from kevin_env.judge.verdict import Place
@@ -254,16 +254,10 @@ class SubmissionRun:
     def draw(self, distribution: str) -> Drawn:
         """A fresh input set of the current case, in private memory."""
         self._draws += 1
-        seed = seed_from(self.secret, self.case.name, distribution, self._draws)
-        skeleton, tensors = self.case.draw_inputs(distribution, seed)
-        image = Image(tensors, self.bench.device)
-        if has_outliers(distribution, self.distributions):
-            seed = seed_from(self.secret, "plant", self._draws)
-            add_outliers(image.tensors, self.case.structures, seed)
-        # the candidate knows the seed of a random model's call, so it says nothing about the inputs
-        call = seed_from(self.secret, "call", self._draws)
+        secret, admitted = self.secret, self.distributions
+        drawn = draw_set(self.case, distribution, admitted, secret, self._draws)
         name = f"{self.case.name}/{distribution}"
-        return Drawn(skeleton, image, call, name, self.case.stochastic)
+        return Drawn(drawn.skeleton, drawn.image, drawn.seed, name, self.case.stochastic)
 
     def expect(self, drawn: Drawn) -> Expected:
         """The reference's answer for an input set."""

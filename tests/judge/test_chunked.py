@@ -1,5 +1,6 @@
+"""Reductions of tensors piece by piece give what reducing the whole gives."""
+
 import math
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -17,11 +18,12 @@ from kevin_env.judge.compare.chunked import (
 
 INF, NAN = math.inf, math.nan
 SHAPES = [(), (1,), (7,), (0,), (3, 0, 2), (6, 5), (2, 3, 4, 5), (1, 1, 50), (50, 1), (3, 17)]
-LAYOUTS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
-    "dense": lambda x: x,
-    "turned": lambda x: x.movedim(0, -1).contiguous().movedim(-1, 0) if x.dim() else x,
-    "apart": lambda x: torch.stack((x, torch.zeros_like(x)), -1)[..., 0],
-}
+
+
+def laid_out(x: torch.Tensor) -> list[torch.Tensor]:
+    """The same numbers in order, with the first dimension last in memory, and with gaps."""
+    turned = x.movedim(0, -1).contiguous().movedim(-1, 0) if x.dim() else x
+    return [x, turned, torch.stack((x, torch.zeros_like(x)), -1)[..., 0]]
 
 
 @pytest.fixture(params=[1, 4, 13, 1 << 18])
@@ -34,50 +36,42 @@ def normal(*shape: int, seed: int = 0) -> torch.Tensor:
     return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("shape", SHAPES)
-def test_pieces_are_views_of_every_element_in_order(
-    most: int, shape: tuple[int, ...], layout: str
-) -> None:
-    numbers = torch.arange(math.prod(shape)).view(shape)
-    laid = LAYOUTS[layout](numbers)
-    found = list(pieces(laid, numbers))
-    assert all(torch.equal(a, b) and 0 <= a.numel() <= most for a, b in found)
-    assert torch.cat([a.flatten() for a, _ in found]).tolist() == list(range(numbers.numel()))
-    assert all(
-        a.untyped_storage().data_ptr() == laid.untyped_storage().data_ptr() for a, _ in found
-    )
-    assert len(found) == 1 or all(a.numel() for a, _ in found)
+def test_pieces_are_views_of_every_element_in_order(most: int) -> None:
+    for shape in SHAPES:
+        numbers = torch.arange(math.prod(shape)).view(shape)
+        for laid in laid_out(numbers):
+            found = list(pieces(laid, numbers))
+            assert all(torch.equal(a, b) and 0 <= a.numel() <= most for a, b in found)
+            assert torch.cat([a.flatten() for a, _ in found]).tolist() == numbers.flatten().tolist()
+            storage = laid.untyped_storage().data_ptr()
+            assert all(a.untyped_storage().data_ptr() == storage for a, _ in found)
+            assert len(found) == 1 or all(a.numel() for a, _ in found)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_sizes_are_those_of_the_whole(most: int, layout: str) -> None:
-    values = LAYOUTS[layout](normal(30, 7))
-    values[17, 3] = -9.0
-    found = size_of(lambda x: 2 * x, values)
-    assert found.largest == 18.0
-    assert found.rms == pytest.approx(2 * math.sqrt(np.square(values.numpy()).mean()), rel=1e-12)
-    values[20, 1] = NAN
-    found = size_of(lambda x: x, values)
-    assert math.isnan(found.largest) and math.isnan(found.rms)
+def test_sizes_are_those_of_the_whole(most: int) -> None:
+    for values in laid_out(normal(30, 7)):
+        values[17, 3] = -9.0
+        found = size_of(lambda x: 2 * x, values)
+        assert found.largest == 18.0
+        rms = math.sqrt(np.square(values.numpy()).mean())
+        assert found.rms == pytest.approx(2 * rms, rel=1e-12)
+        values[20, 1] = NAN
+        found = size_of(lambda x: x, values)
+        assert math.isnan(found.largest) and math.isnan(found.rms)
     assert size_of(lambda x: x, torch.tensor([1.0, -INF])).largest == INF
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e9])
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_the_spread_is_that_of_the_whole(most: int, layout: str, offset: float) -> None:
+def test_the_spread_is_that_of_the_whole(most: int, offset: float) -> None:
     """Also where it is a billionth of the mean, and where pieces differ more from each other than
     in themselves.
     """
-    for values in (
-        normal(40, 7),
-        normal(280).sort().values.view(40, 7),
-        torch.arange(280.0).view(40, 7).double(),
-    ):
-        values = LAYOUTS[layout](values + offset)
-        count, spread = spread_of(values)
-        wanted = (values.numpy().astype(np.longdouble)).std(ddof=1)
-        assert count == 280 and spread == pytest.approx(float(wanted), rel=1e-12)
+    rising = torch.arange(280.0).view(40, 7).double()
+    for drawn in (normal(40, 7), normal(280).sort().values.view(40, 7), rising):
+        for values in laid_out(drawn + offset):
+            count, spread = spread_of(values)
+            wanted = (values.numpy().astype(np.longdouble)).std(ddof=1)
+            assert count == 280 and spread == pytest.approx(float(wanted), rel=1e-12)
     count, spread = spread_of((normal(300) + 5).float())
     assert spread == pytest.approx(float((normal(300) + 5).float().double().std()), rel=1e-12)
 
@@ -95,23 +89,25 @@ def test_the_spread_is_that_of_the_finite_elements(most: int) -> None:
     assert spread_of(torch.tensor([NAN, 3.0, NAN])) == (1, 0.0)
 
 
-@pytest.mark.parametrize("value", [0.1, 3.0, 1e300])
-def test_the_spread_of_what_is_all_the_same_is_nothing(most: int, value: float) -> None:
+def test_the_spread_of_what_is_all_the_same_is_nothing(most: int) -> None:
     """Not what the rounding of a mean leaves, against which everything would be wrong."""
-    assert spread_of(torch.full((1003,), value, dtype=torch.float64)) == (1003, 0.0)
+    for value in (0.1, 3.0, 1e300):
+        assert spread_of(torch.full((1003,), value, dtype=torch.float64)) == (1003, 0.0)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("shape", [(60,), (2, 3, 10), (60, 1)])
-def test_elements_are_found_by_their_coordinates(
-    most: int, shape: tuple[int, ...], layout: str
-) -> None:
-    values = LAYOUTS[layout](torch.arange(60.0).view(shape))
-    wrong = (5, 11, 12, 40, 59)
-    counts = counts_of(lambda x: torch.isin(x, torch.tensor(wrong)), values)
-    assert sum(counts) == 5
-    first = first_of(lambda x: torch.isin(x, torch.tensor(wrong)), counts, 4, values)
-    assert [int(values[at]) for at in first] == [5, 11, 12, 40]
-    assert first == [tuple(map(int, np.unravel_index(at, shape))) for at in wrong[:4]]
-    assert [int(values[at]) for at in largest_of(lambda x: 100 - x, 3, values)] == [0, 1, 2]
-    assert len(largest_of(lambda x: x, 100, values)) == 60
+def test_elements_are_found_by_their_coordinates(most: int) -> None:
+    places = (5, 11, 12, 40, 59)
+    for shape in ((60,), (2, 3, 10), (60, 1)):
+        for values in laid_out(torch.arange(60.0).view(shape)):
+
+            def wrong(x: torch.Tensor) -> torch.Tensor:
+                return torch.isin(x, torch.tensor(places))
+
+            counts = counts_of(wrong, values)
+            assert sum(counts) == 5
+            first = first_of(wrong, counts, 4, values)
+            assert [int(values[at]) for at in first] == [5, 11, 12, 40]
+            assert first == [tuple(map(int, np.unravel_index(at, shape))) for at in places[:4]]
+            largest = largest_of(lambda x: 100 - x, 3, values)
+            assert [int(values[at]) for at in largest] == [0, 1, 2]
+            assert len(largest_of(lambda x: x, 100, values)) == 60

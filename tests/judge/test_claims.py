@@ -1,6 +1,4 @@
-"""Whatever a candidate answers is a claim: it is either well formed or `Broken`, never another
-error of the judge's.
-"""
+"""Claims of candidates: bytes in, claims or `Broken` out, never another error of the judge."""
 
 import copy
 import json
@@ -12,65 +10,55 @@ import torch
 
 from kevin_env.candidate import tree
 from kevin_env.candidate.region import Region, spec_of
-from kevin_env.judge.compare.check import check_answer
+from kevin_env.judge.compare.check import given_of
+from kevin_env.judge.compare.outputs import Right, find_wrong_output
+from kevin_env.judge.compare.values import Mismatch
 from kevin_env.judge.handshake.claims import (
+    MAX_TENSORS,
+    CallClaim,
     Mappings,
-    Output,
+    claims_of,
     read_claims,
-    require_skeletons,
 )
-from kevin_env.judge.handshake.handshake import Answer
-from kevin_env.judge.inputs.reference import Case, Expected
 from kevin_env.judge.workers.errors import Broken
-from kevin_env.outcome import Incorrect
-from kevin_env.problem import Problem
 
 CPU = torch.device("cpu")
-SOURCE = """
-import torch
-class Model(torch.nn.Module):
-    def forward(self, x):
-        return x
-def get_inputs():
-    return [torch.ones(2, 3)]
-def get_init_inputs():
-    return []
-"""
+SIZES = {"inbox": 4096, "outbox": 4096}
 OUTPUT = {"y": torch.ones(2, 3), "n": 3, "z": (torch.zeros(1, 4), 0.5, None, torch.tensor(True))}
-GOOD = {
-    "claims": [
-        {
-            "skeleton": tree.flatten(OUTPUT)[0],
-            "tensors": [
-                {**spec_of(t, 512 * i), "device": "cpu", "in": "outbox"}
-                for i, t in enumerate(tree.flatten(OUTPUT)[1])
-            ],
-        }
-    ]
+SKELETON, TENSORS = tree.flatten(OUTPUT)
+CALL = {
+    "skeleton": SKELETON,
+    "tensors": [
+        {**spec_of(t, 512 * i), "device": "cpu", "in": "outbox"} for i, t in enumerate(TENSORS)
+    ],
 }
+HONEST = {"claims": [CALL]}
 
 
 def mappings() -> Mappings:
-    outbox = Region(torch.full((4096,), 0xFF, dtype=torch.uint8))
-    for i, tensor in enumerate(tree.flatten(OUTPUT)[1]):
+    outbox = Region(torch.full((SIZES["outbox"],), 0xFF, dtype=torch.uint8))
+    for i, tensor in enumerate(TENSORS):
         outbox.tensor(spec_of(tensor, 512 * i)).copy_(tensor)
-    return Mappings(Region(torch.zeros(4096, dtype=torch.uint8)), outbox, CPU)
+    return Mappings(Region(torch.zeros(SIZES["inbox"], dtype=torch.uint8)), outbox, CPU)
 
 
-CASE = Case(Problem(id="p", source=SOURCE, name="p"), "main", CPU)
+def read(message: Any) -> CallClaim:
+    (claim,) = read_claims(json.dumps(message).encode(), 1, SIZES)
+    return claim
 
 
-def judged(told: dict[str, Any], places: Mappings) -> Incorrect | None:
-    """All that the judge does with an answer on a CPU."""
-    (claim,) = read_claims(told, 1)
-    outputs = [places.resolve(tensor).taken() for tensor in claim.tensors]
-    require_skeletons([claim])
-    answer = Answer(claim, outputs, outputs, 1.0)
-    return check_answer(answer, Expected(OUTPUT, lambda: None), CASE, "main/own", {})
+def judged(message: Any, places: Mappings) -> Mismatch | None:
+    """Reads a message, finds the tensors in memory, and compares them."""
+    claim = read(message)
+    outputs = [places.resolve(each) for each in claim.tensors]
+    if claim.unsupported is not None:
+        return Mismatch("type", claim.unsupported)
+    given = [given_of(output.taken()) for output in outputs]
+    return find_wrong_output(Right(OUTPUT), claim.skeleton, given, "main/own", {})
 
 
 def changed(path: list[Any], value: Any) -> dict[str, Any]:
-    answer = copy.deepcopy(GOOD)
+    answer = copy.deepcopy(HONEST)
     place: Any = answer
     for step in path[:-1]:
         place = place[step]
@@ -78,58 +66,97 @@ def changed(path: list[Any], value: Any) -> dict[str, Any]:
     return answer
 
 
-def test_the_true_answer_is_right() -> None:
-    assert judged(copy.deepcopy(GOOD), mappings()) is None
+def test_an_honest_answer_is_right() -> None:
+    assert judged(HONEST, mappings()) is None
 
 
-TENSOR = ["claims", 0, "tensors", 0]
-SKELETON = ["claims", 0, "skeleton"]
+FIRST = ["claims", 0]
+TENSOR = [*FIRST, "tensors", 0]
+ENTRIES = [*FIRST, "skeleton", "dict"]
+
+
+def many(count: int) -> dict[str, Any]:
+    """An honest answer of this many tensors."""
+    skeleton, tensors = tree.flatten([torch.ones(2)] * count)
+    claimed = [{**spec_of(t, 0), "device": "cpu", "in": "outbox"} for t in tensors]
+    return {"claims": [{"skeleton": skeleton, "tensors": claimed}]}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"", b"\xff\xfe", b"[]", b'{"claims":', b'{"claims":' + b"[" * 100_000, b"{}",
+        b'{"failure": {}}', b'{"sandbox": {}, "ended": 0, "done": true}',
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_bytes_that_are_no_answer_are_broken(body: bytes) -> None:
+    with pytest.raises(Broken):
+        read_claims(body, 1, SIZES)
 
 
 @pytest.mark.parametrize(
     ("path", "value"),
     [
-        (["claims"], None), (["claims"], {}), (["claims"], GOOD["claims"] * 2), (["claims", 0, "extra"], 1),
-        (["claims", 0, "tensors"], []), (["claims", 0, "tensors"], [{}]),
+        # the number of calls and of tensors
+        (["claims"], None), (["claims"], {}), (["claims"], []), (["claims"], [CALL] * 2),
+        (["claims"], many(MAX_TENSORS + 1)["claims"]),
+        ([*FIRST, "tensors"], []), ([*FIRST, "tensors"], [{}]), ([*FIRST, "extra"], 1),
+        ([*TENSOR, "extra"], 1), (TENSOR, None),
+        # places
         ([*TENSOR, "offset"], -512), ([*TENSOR, "offset"], 1), ([*TENSOR, "offset"], 4096),
-        ([*TENSOR, "offset"], float("nan")), ([*TENSOR, "offset"], True), ([*TENSOR, "offset"], 10**400),
-        ([*TENSOR, "shape"], [-2, -3]), ([*TENSOR, "shape"], [1 << 40, 3]), ([*TENSOR, "shape"], [2] * 65),
-        ([*TENSOR, "stride"], [-3, 1]), ([*TENSOR, "stride"], [1 << 60, 1]), ([*TENSOR, "stride"], [10**300, 1]),
-        ([*TENSOR, "dtype"], "Tensor"), ([*TENSOR, "in"], "elsewhere"), ([*TENSOR, "in"], "ab" * 64),
-        ([*TENSOR, "in"], None), (SKELETON, None), (SKELETON, {"t": 0}), (SKELETON, {"no": 1}), (SKELETON, {"dict": [1]}),
-        ([*SKELETON, "dict", 0, 1, "t"], 7), ([*SKELETON, "dict", 0, 1, "t"], True), ([*SKELETON, "dict", 1, 0], "y"),
-        ([*SKELETON, "dict", 1, 1], {"v": [3]}), ([*SKELETON, "dict", 1, 1], {"float": "0x1p99999"}),
+        ([*TENSOR, "offset"], 1 << 60), ([*TENSOR, "offset"], float("nan")),
+        ([*TENSOR, "offset"], True), ([*TENSOR, "offset"], 0.0), ([*TENSOR, "offset"], 10**400),
+        ([*TENSOR, "in"], "weights"), ([*TENSOR, "in"], "memory"), ([*TENSOR, "in"], "ab" * 64),
+        ([*TENSOR, "in"], "a" * 129), ([*TENSOR, "in"], 3),
+        # forms
+        ([*TENSOR, "shape"], [-2, -3]), ([*TENSOR, "shape"], [1 << 40, 3]),
+        ([*TENSOR, "shape"], [2]), ([*TENSOR, "shape"], None),
+        ([*TENSOR, "stride"], [-3, 1]), ([*TENSOR, "stride"], [1 << 50, 1]),
+        ([*TENSOR, "stride"], [1 << 60, 1]), ([*TENSOR, "stride"], [10**300, 1]),
+        (TENSOR, {**CALL["tensors"][0], "shape": [1] * 65, "stride": [1] * 65}),
+        ([*TENSOR, "dtype"], "Tensor"), ([*TENSOR, "dtype"], "x" * 1000),
+        ([*TENSOR, "device"], "x" * 1000), ([*TENSOR, "layout"], "x" * 1000),
+        ([*FIRST, "unsupported"], "x" * 1000),
+        # skeletons
+        ([*FIRST, "skeleton"], None), ([*FIRST, "skeleton"], {"t": 0}),
+        ([*FIRST, "skeleton"], {"no": 1}), ([*FIRST, "skeleton"], {"dict": [1]}),
+        ([*FIRST, "skeleton"], {"dict": 3}), ([*FIRST, "skeleton"], {"list": []}),
+        ([*FIRST, "skeleton"], {"list": [{"t": 0}, {"t": 0}, {"t": 1}]}),
+        ([*ENTRIES, 0, 1, "t"], 7), ([*ENTRIES, 0, 1, "t"], True), ([*ENTRIES, 1, 0], "y"),
+        ([*ENTRIES, 1, 1], {"v": [3]}), ([*ENTRIES, 1, 1], {"float": "0x1p99999"}),
     ],
     ids=lambda value: repr(value)[:60],
 )  # fmt: skip
 def test_a_malformed_answer_is_broken(path: list[Any], value: Any) -> None:
     with pytest.raises(Broken):
-        judged(changed(path, value), mappings())
+        read(changed(path, value))
 
 
-def test_a_deeply_nested_answer_is_broken() -> None:
-    nested: Any = {"v": 1}
-    for _ in range(3000):
-        nested = {"list": [nested]}
+@pytest.mark.parametrize("depth", [300, 100_000])
+def test_a_deeply_nested_skeleton_is_broken(depth: int) -> None:
+    """Whether reading it as JSON or walking it exceeds the limit of recursion."""
+    skeleton = b'{"list":[' * depth + b'{"v":1}' + b"]}" * depth
     with pytest.raises(Broken):
-        judged(changed(SKELETON, nested), mappings())
+        read_claims(b'{"claims":[{"skeleton":' + skeleton + b"}]}", 1, SIZES)
 
 
 @pytest.mark.parametrize(
     ("path", "value", "kind"),
     [
-        ([*SKELETON, "dict", 1, 1], {"v": 4}, "values"),
-        ([*SKELETON, "dict", 1, 1], {"v": True}, "values"),
-        ([*SKELETON, "dict", 1, 1], {"v": "x" * 100_000}, "values"),
-        ([*SKELETON, "dict", 1, 1], {"v": "\ud800\x1b[2J"}, "values"),
-        ([*SKELETON, "dict", 1, 0], "k" * 100_000, "type"),
+        ([*ENTRIES, 1, 1], {"v": 4}, "values"),
+        ([*ENTRIES, 1, 1], {"v": True}, "values"),
+        ([*ENTRIES, 1, 1], {"v": "x" * 100_000}, "values"),
+        ([*ENTRIES, 1, 1], {"v": "\ud800\x1b[2J"}, "values"),
+        ([*ENTRIES, 1, 0], "k" * 100_000, "type"),
+        (FIRST, {"skeleton": {"v": 1}}, "arity"),
         ([*TENSOR, "device"], "cuda", "device"),
         ([*TENSOR, "layout"], "torch.sparse_coo", "type"),
         ([*TENSOR, "shape"], [3, 2], "shape"),
         ([*TENSOR, "dtype"], "int32", "dtype"),
-        ([*TENSOR, "stride"], [0, 0], None),
+        ([*TENSOR, "stride"], [0, 0], None),  # every element is 1
         ([*TENSOR, "in"], "inbox", "values"),
-        (["claims", 0, "unsupported"], "a set", "type"),
+        ([*FIRST, "unsupported"], "a set", "type"),
     ],
     ids=lambda value: repr(value)[:60],
 )
@@ -137,6 +164,27 @@ def test_a_well_formed_answer_is_judged(path: list[Any], value: Any, kind: str |
     wrong = judged(changed(path, value), mappings())
     assert (wrong.kind if wrong else None) == kind
     assert wrong is None or len(wrong.message) < 2_000
+
+
+def test_an_output_of_the_right_size_cannot_have_been_too_large() -> None:
+    uncopied = {**CALL["tensors"][0], "in": None}
+    with pytest.raises(Broken, match="too large"):
+        judged(changed(TENSOR, uncopied), mappings())
+    wrong = judged(changed(TENSOR, {**uncopied, "shape": [9, 9]}), mappings())
+    assert wrong is not None and wrong.kind == "shape"
+
+
+def test_a_call_may_have_many_tensors_and_no_more() -> None:
+    assert MAX_TENSORS == 1024 and len(read(many(MAX_TENSORS)).tensors) == MAX_TENSORS
+    assert len(json.dumps(many(MAX_TENSORS + 1))) < 1 << 18, "the frame is not too long"
+
+
+def test_places_are_only_checked_where_the_regions_are_known() -> None:
+    for path, value in ([*TENSOR, "in"], "ab" * 64), ([*TENSOR, "offset"], 4096):
+        body = json.dumps(changed(path, value)).encode()
+        assert len(read_claims(body, 1)) == 1
+        with pytest.raises(Broken):
+            read_claims(body, 1, SIZES)
 
 
 VALUES: list[Any] = [
@@ -170,67 +218,57 @@ def mutated(value: Any, draw: random.Random) -> Any:
 def test_ten_thousand_random_answers_are_right_wrong_or_broken() -> None:
     draw, places, ends = random.Random(7), mappings(), {"right": 0, "wrong": 0, "broken": 0}
     for _ in range(10_000):
-        answer: Any = copy.deepcopy(GOOD)
+        answer: Any = copy.deepcopy(HONEST)
         for _ in range(draw.randint(1, 3)):
             answer = mutated(answer, draw)
-        if not isinstance(answer, dict):  # the channel lets no other frame through
-            continue
         try:
-            wrong = judged(json.loads(json.dumps(answer)), places)
+            wrong = judged(answer, places)
         except Broken:
             ends["broken"] += 1
             continue
         ends["wrong" if wrong else "right"] += 1
-        if wrong:
-            wrong.model_dump_json()
     assert min(ends.values()) > 20, ends
 
 
 def test_an_output_reaches_no_byte_outside_its_region() -> None:
-    draw, places = random.Random(3), mappings()
+    draw, places, refused = random.Random(3), mappings(), 0
     for _ in range(3_000):
         shape = [draw.choice([0, 1, 2, 3, 64, 1024]) for _ in range(draw.randint(0, 3))]
         stride = [draw.choice([0, 1, 2, 64, 1023, 4096]) for _ in shape]
-        claim = {
-            "offset": draw.choice([0, 4, 512, 4088, 4092, 4096]),
-            "shape": shape,
-            "stride": stride,
-        }
-        answer = changed(TENSOR, {**GOOD["claims"][0]["tensors"][0], **claim})
-        (call,) = read_claims(answer, 1)
+        offset = draw.choice([0, 4, 512, 4088, 4092, 4096])
+        claimed = {**CALL["tensors"][0], "offset": offset, "shape": shape, "stride": stride}
+        (call,) = claims_of({"claims": [{"skeleton": {"t": 0}, "tensors": [claimed]}]}, 1)
         try:
             output = places.resolve(call.tensors[0])
         except Broken:
+            refused += 1
             continue
         tensor = output.tensor()
         assert tensor is not None and output.flat is not None
-        assert (
-            output.flat.numel() <= 4096 and int(tensor.count_nonzero()) >= 0
-        )  # reads every element
+        assert output.flat.numel() <= 4096
+        assert int(tensor.count_nonzero()) >= 0  # reads every element
+    assert 0 < refused < 3_000
 
 
 def test_a_taken_output_no_longer_changes() -> None:
     outbox = Region(torch.zeros(4096, dtype=torch.uint8))
     places = Mappings(Region(torch.zeros(8, dtype=torch.uint8)), outbox, CPU)
-    (claim,) = read_claims(copy.deepcopy(GOOD), 1)
-    output: Output = places.resolve(claim.tensors[0])
+    output = places.resolve(read(HONEST).tensors[0])
     taken = output.taken()
     outbox.bytes.fill_(7)
     assert taken.flat is not None and not taken.flat.any()
     assert output.flat is not None and bool((output.flat == 7).all())
 
 
-def test_a_handle_has_one_name_of_a_length_that_handles_have() -> None:
+def test_a_handle_has_one_name() -> None:
     """Under two names the same memory would be mapped twice, which the driver refuses."""
-    (call,) = read_claims(changed([*TENSOR, "in"], "aB" * 64), 1)
-    assert call.tensors[0].place == "ab" * 64
-    with pytest.raises(Broken, match="malformed"):
-        read_claims(changed([*TENSOR, "in"], "a" * 129), 1)
+    body = json.dumps(changed([*TENSOR, "in"], "aB" * 64)).encode()
+    assert read_claims(body, 1)[0].tensors[0].place == "ab" * 64
 
 
 def test_claims_of_more_calls_than_were_made_are_refused_unread() -> None:
     with pytest.raises(Broken, match="2 outputs of 1"):
-        read_claims({"claims": Unread([{}, {}])}, 1)
+        claims_of({"claims": Unread([{}, {}])}, 1)
 
 
 class Unread(list[Any]):

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -132,6 +132,12 @@ def test_a_megabyte_of_text_is_cut() -> None:
     assert len(outcome.message) < 500 and len(outcome.details) < 6_000
 
 
+def test_a_long_message_is_cut_in_the_traceback_and_more_so_in_the_message() -> None:
+    outcome = verdict(failed("exception", message="x" * 3_000), Place("call"), "/f")
+    assert 1_500 < len(outcome.details) < 1_800 and "characters left out" in outcome.details
+    assert len(outcome.message) <= 300
+
+
 def test_escape_codes_are_removed() -> None:
     flood = failed(
         "exception", message="\x1b[2J\x1b]0;title\x07red\x00", frames=[(1, "\x1b[31mf", "\x07")]
@@ -140,126 +146,112 @@ def test_escape_codes_are_removed() -> None:
     assert not any(ord(c) < 32 and c not in "\n\t" for c in outcome.message + outcome.details)
 
 
+class Diagnosis(NamedTuple):
+    """What is made of a compiler's output.
+
+    Attributes:
+        link: Whether it is an error of the linker.
+        shown: Texts that are shown.
+        hidden: Texts of the output that are not shown.
+    """
+
+    link: bool
+    shown: tuple[str, ...]
+    hidden: tuple[str, ...] = ()
+
+
+DIAGNOSES = {  # by the recorded output
+    "gcc_error": Diagnosis(
+        False,
+        (
+            "main.cpp:3:12: error: 'undefined_name' was not declared in this scope",
+            "return undefined_name;", "^~~~", "main.cpp:5:",
+        ),
+        ("never",),
+    ),
+    "gcc_template": Diagnosis(
+        False,
+        ("error: no match for 'operator<'", "main.cpp:5:14:   required from here"),
+        ("note:",),
+    ),
+    "gcc_linker_words": Diagnosis(False, ("#error undefined reference to nothing",)),
+    "ld_symbol": Diagnosis(True, ("undefined reference to `missing(int)'",), ("unused",)),
+    "ld_library": Diagnosis(True, ("cannot find -lno_such_library",)),
+    "nvcc_template": Diagnosis(
+        False,
+        (
+            'k.cu(1): error: expression must have class type but it has type "float"',
+            'instantiation of "void f(T *) [with T=float]" at line 2',
+        ),
+        ("unused",),
+    ),
+    "nvlink": Diagnosis(True, ("_Z5otheri",)),
+    "ptxas": Diagnosis(False, ("_Z5otheri",)),
+}  # fmt: skip
+
+
+def assert_diagnosed(name: str, output: str, folder: str) -> None:
+    diagnosis, text = DIAGNOSES[name], diagnostics(output, folder)
+    assert is_link_error(output) is diagnosis.link
+    for shown in diagnosis.shown:
+        assert shown in text
+    for hidden in diagnosis.hidden:
+        assert hidden in output and hidden not in text
+    assert diagnosis.shown[0] in first_line(text)
+    assert diagnosis.link or not first_line(text).startswith("/")
+    assert len(text) < max(1_000, len(output) / 3)
+    for noise in (folder, "ninja", "FAILED", "-DTORCH", "-shared", "[1/", "warning"):
+        assert noise not in text
+
+
+@pytest.mark.parametrize("name", DIAGNOSES)
+def test_the_output_of_a_compiler_is_cut_to_its_errors(name: str) -> None:
+    output = (Path(__file__).parent / "compiler_outputs" / f"{name}.txt").read_text()
+    assert_diagnosed(name, output, "/tmp/kevin-x")
+
+
 RULES = """
 rule cxx
   command = g++ -Wall -DTORCH_EXTENSION_NAME=k -DTORCH_API_INCLUDE_EXTENSION_H -c $in -o $out
 rule nvcc
-  command = nvcc -DTORCH_EXTENSION_NAME=k -arch=sm_90 $how $in -o $out
+  command = nvcc -DTORCH_EXTENSION_NAME=k -arch=sm_90 -c $in -o $out
 rule link
-  command = g++ $in -shared -Wl,--no-undefined -o $out $flags
+  command = g++ $in -shared -Wl,--no-undefined -o $out
+build main.o: cxx {inner}/main.cpp
+build k.so: link main.o
+build k.o: nvcc {inner}/k.cu
 """
-
-
+BUILDS = {  # sources of recorded outputs: target, file and text
+    "gcc_error": ("k.so", "main.cpp", "int f(int a) {\n    int never;\n    return undefined_name;\n}\n"
+                  "int g() { return 1 }\n"),
+    "ld_symbol": ("k.so", "main.cpp", "int missing(int);\n"
+                  "int main() { int unused; return missing(3); }\n"),
+    "nvcc_template": ("k.o", "k.cu", "template <typename T> __global__ void f(T* x) "
+                      "{ x[0].nothing(); }\n"
+                      "void go(float* x) { int unused; f<<<1, 1>>>(x); }\n"),
+}  # fmt: skip
 needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc here")
 
 
-def built(folder: Path, rules: str, **files: str) -> str:
-    """What a build of `files` prints, which fails."""
-    inner = folder / "extensions" / "k"
+@pytest.mark.parametrize(
+    "name",
+    ["gcc_error", "ld_symbol", pytest.param("nvcc_template", marks=[pytest.mark.full, needs_nvcc])],
+)
+def test_the_compilers_of_this_machine_print_what_was_recorded(tmp_path: Path, name: str) -> None:
+    inner = tmp_path / "extensions" / "k"
     inner.mkdir(parents=True)
-    for name, text in files.items():
-        (inner / name.replace("_", ".")).write_text(text)
-    (inner / "build.ninja").write_text(f"{RULES}{rules.format(inner=inner)}\n")
+    target, file, source = BUILDS[name]
+    (inner / file).write_text(source)
+    (inner / "build.ninja").write_text(RULES.format(inner=inner))
     done = subprocess.run(
-        [sys.executable, "-m", "ninja", "-v"],
+        [sys.executable, "-m", "ninja", "-v", target],
         cwd=inner,
         capture_output=True,
         text=True,
         env={"PATH": os.environ["PATH"], "LC_ALL": "C"},
     )
     assert done.returncode != 0
-    return done.stdout + done.stderr
-
-
-def assert_clean(text: str, folder: Path) -> None:
-    assert str(folder) not in text
-    for noise in ("ninja", "FAILED", "-DTORCH", "-shared", "[1/", "warning"):
-        assert noise not in text
-
-
-GCC_RULES = "build main.o: cxx {inner}/main.cpp\n"
-
-
-def test_an_error_of_gcc_has_its_line_and_no_warnings(tmp_path: Path) -> None:
-    source = "int f(int a) {\n    int never;\n    return undefined_name;\n}\nint g() { return 1 }\n"
-    output = built(tmp_path, GCC_RULES, main_cpp=source)
-    text = diagnostics(output, str(tmp_path))
-    assert (
-        first_line(text) == "main.cpp:3:12: error: 'undefined_name' was not declared in this scope"
-    )
-    assert "return undefined_name;" in text and "^~~~" in text
-    assert "main.cpp:5:" in text
-    assert "never" in output and "never" not in text
-    assert_clean(text, tmp_path)
-    assert not is_link_error(output)
-
-
-def test_an_error_inside_a_template_shows_its_instantiation(tmp_path: Path) -> None:
-    source = (
-        "#include <algorithm>\n#include <vector>\nstruct Odd {};\nvoid f(std::vector<Odd>& v) {\n"
-        + ("    std::sort(v.begin(), v.end());\n}\n")
-    )
-    output = built(tmp_path, GCC_RULES, main_cpp=source)
-    text = diagnostics(output, str(tmp_path))
-    assert "error: no match for 'operator<'" in first_line(text) and not first_line(
-        text
-    ).startswith("/")
-    assert "main.cpp:5:14:   required from here" in text
-    assert "note:" not in text and len(text) < len(output) / 3
-    assert_clean(text, tmp_path)
-
-
-def test_a_missing_symbol_is_a_link_error(tmp_path: Path) -> None:
-    rules = GCC_RULES + "build k.so: link main.o\n"
-    output = built(
-        tmp_path,
-        rules,
-        main_cpp="int missing(int);\nint main() { int unused; return missing(3); }\n",
-    )
-    text = diagnostics(output, str(tmp_path))
-    assert is_link_error(output)
-    assert "undefined reference to `missing(int)'" in text
-    assert_clean(text, tmp_path)
-
-
-def test_a_missing_library_is_a_link_error(tmp_path: Path) -> None:
-    rules = GCC_RULES + "build k.so: link main.o\n  flags = -lno_such_library\n"
-    output = built(tmp_path, rules, main_cpp="int x;\n")
-    assert is_link_error(output) and "cannot find -lno_such_library" in diagnostics(
-        output, str(tmp_path)
-    )
-
-
-def test_a_compile_error_is_no_link_error_though_it_names_one(tmp_path: Path) -> None:
-    output = built(tmp_path, GCC_RULES, main_cpp="#error undefined reference to nothing\n")
-    assert not is_link_error(output)
-
-
-@needs_nvcc
-def test_errors_of_nvcc_show_their_instantiations(tmp_path: Path) -> None:
-    source = """template <typename T> __global__ void f(T* x) { x[0].nothing(); }
-void go(float* x) { int unused; f<<<1, 1>>>(x); }
-"""
-    output = built(tmp_path, "build k.o: nvcc {inner}/k.cu\n  how = -c\n", k_cu=source)
-    text = diagnostics(output, str(tmp_path))
-    assert 'k.cu(1): error: expression must have class type but it has type "float"' in text
-    assert 'instantiation of "void f(T *) [with T=float]" at line 2' in text
-    assert "unused" not in text
-    assert_clean(text, tmp_path)
-    assert not is_link_error(output)
-
-
-@needs_nvcc
-@pytest.mark.parametrize(
-    ("how", "link"), [("-rdc=true", True), ("-c", False)], ids=["nvlink", "ptxas"]
-)
-def test_a_missing_device_function_is_shown(tmp_path: Path, how: str, link: bool) -> None:
-    source = "extern __device__ int other(int);\n__global__ void f(int* x) { x[0] = other(3); }\n"
-    output = built(tmp_path, f"build k.o: nvcc {{inner}}/k.cu\n  how = {how}\n", k_cu=source)
-    text = diagnostics(output, str(tmp_path))
-    assert is_link_error(output) is link
-    assert "_Z5otheri" in text
-    assert_clean(text, tmp_path)
+    assert_diagnosed(name, done.stdout + done.stderr, str(tmp_path))
 
 
 def test_at_most_twelve_errors_are_shown_and_no_more_than_the_limit() -> None:
@@ -278,6 +270,8 @@ def test_at_most_twelve_errors_are_shown_and_no_more_than_the_limit() -> None:
         ("open('/etc/passwd'), a/b/c.py, ../k.h and https://pytorch.org/docs/a.py",) * 2,
         ("/usr/lib/libc.so.6(+0x3c)", "libc.so.6(+0x3c)"),
         ('File "/tmp/run/submission.py", line 3', 'File "submission.py", line 3'),
+        ("cannot open /tmp/run/extensions/k/weights.bin", "cannot open weights.bin"),
+        ("no room in /tmp/run or /tmp/run2/k.bin", "no room in  or /tmp/run2/k.bin"),
     ],
 )  # fmt: skip
 def test_sources_and_libraries_are_named_without_their_folders(text: str, shown: str) -> None:

@@ -31,7 +31,11 @@ SHOWN = 5
 
 @dataclass(frozen=True)
 class Mismatch:
-    """What is wrong with one output tensor: a kind of `Incorrect`, and details."""
+    """What is wrong with one output: a kind of `Incorrect`, and details.
+
+    Attributes:
+        output: Its path, such as `[1]['mean']`; empty for the whole.
+    """
 
     kind: str
     message: str
@@ -41,6 +45,7 @@ class Mismatch:
     tolerance: float | None = None
     differences: tuple[Difference, ...] = ()
     pattern: Pattern | None = None
+    output: str = ""
 
 
 def of_form(shape: list[int], dtype: str, reference: torch.Tensor) -> Mismatch | None:

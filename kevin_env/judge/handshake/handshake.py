@@ -31,7 +31,7 @@ from kevin_env.judge.handshake.claims import (
     CallClaim,
     Mappings,
     Output,
-    read_claims,
+    claims_of,
     require_skeletons,
 )
 from kevin_env.judge.handshake.memory import Image, SharedRegion
@@ -317,7 +317,7 @@ class Handshake(ABC):
         Raises:
             Broken: if that cannot be.
         """
-        claims = read_claims(answer, count)
+        claims = claims_of(answer, count)
         self._note_use(claims)
         return claims, [
             [player.mappings.resolve(claim) for claim in call.tensors] for call in claims

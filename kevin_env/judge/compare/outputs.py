@@ -1,0 +1,253 @@
+"""What is wrong with an output: first its structure, then every value and tensor in it.
+
+`wrong` needs nothing but trees of tensors.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import torch
+
+from kevin_env.candidate import tree
+from kevin_env.judge.compare.chunked import is_rounded
+from kevin_env.judge.compare.tolerance import Tolerance, tolerance_of
+from kevin_env.judge.compare.values import (
+    Mismatch,
+    dtype_name,
+    find_pattern,
+    find_wrong,
+    near,
+    of_form,
+)
+
+Allowed = dict[tuple[str, int], Tolerance]
+"""Tolerances used on earlier input sets, by the set's name and the number of the output tensor."""
+
+CLOSE = 0.5
+"""An output within this share of an earlier tolerance, for the same case and distribution, is
+right.
+
+For any other the oracle is computed, which takes ten times as long.
+"""
+
+Make = Callable[[], Any | None]
+"""Computes another output of the reference; None if that is not possible."""
+
+
+@dataclass(frozen=True)
+class Right:
+    """What an output is compared with.
+
+    Attributes:
+        output: The reference's output in its own precision, a tree.
+        oracle: The same in float64 arithmetic. Only called where it is needed.
+        plain: The same with one accumulator per sum. Only called where it is needed.
+        tolerance: The problem's TOLERANCE.
+        precision: `ieee` or `tf32`.
+        device: Of every tensor; None for that of the reference's.
+    """
+
+    output: Any
+    oracle: Make = lambda: None
+    plain: Make = lambda: None
+    tolerance: float = 1.0
+    precision: str = "ieee"
+    device: str | None = None
+
+
+@dataclass(frozen=True)
+class Given:
+    """A tensor of an output. Its values are only read if its form is right.
+
+    Attributes:
+        layout: None if it is strided.
+    """
+
+    device: str
+    layout: str | None
+    dtype: str
+    shape: list[int]
+    values: Callable[[], torch.Tensor]
+
+    @classmethod
+    def of(cls, tensor: torch.Tensor) -> "Given":
+        """The form and values of a tensor."""
+        layout = None if tensor.layout == torch.strided else str(tensor.layout)
+        dtype = dtype_name(tensor.dtype)
+        return cls(tensor.device.type, layout, dtype, list(tensor.shape), lambda: tensor)
+
+
+def wrong(
+    expected: Any,
+    got: Any,
+    tolerance: float = 1.0,
+    precision: str = "ieee",
+    *,
+    oracle: Make = lambda: None,
+    plain: Make = lambda: None,
+    input_set: str = "",
+    allowed: Allowed | None = None,
+) -> Mismatch | None:
+    """What is wrong with an output, or None.
+
+    Args:
+        expected: The reference's output, a tree.
+        got: The submission's output, a tree.
+        tolerance: The problem's TOLERANCE.
+        precision: `ieee` or `tf32`.
+        oracle: As in `Right`; called at most once.
+        plain: As in `Right`; called at most once.
+        input_set: The name of the input set in `allowed`.
+        allowed: Read and updated.
+    """
+    try:
+        skeleton, tensors = tree.flatten(got)
+    except tree.Unsupported as error:
+        return Mismatch("type", str(error))
+    right = Right(expected, cache(oracle), cache(plain), tolerance, precision)
+    given = [Given.of(tensor) for tensor in tensors]
+    return find_wrong_output(right, skeleton, given, input_set, {} if allowed is None else allowed)
+
+
+def find_wrong_output(
+    right: Right, skeleton: tree.Skeleton, given: Sequence[Given], input_set: str, allowed: Allowed
+) -> Mismatch | None:
+    """As `wrong`, for an output that is given as its skeleton and the form of its tensors."""
+    expected, references = tree.flatten(right.output)
+    ordered = in_order_of(expected, skeleton)
+    got, wanted = tree.leaves(ordered), tree.leaves(expected)
+    if len(got) != len(wanted):
+        return Mismatch("arity", f"expected {count_of(wanted)}, got {count_of(got)}")
+    if shape_of(ordered) != shape_of(expected):
+        return Mismatch("type", f"expected {described(expected)}, got {described(ordered)}")
+    for (path, leaf), (_, value) in zip(wanted, got, strict=True):
+        found = None
+        if "t" in leaf:
+            target = _Target(right, references, leaf["t"], input_set)
+            found = target.wrong(given[value["t"]], allowed)
+        elif repr(leaf) != repr(value):  # True is not 1
+            found = Mismatch("values", f"expected {described(leaf)}, got {described(value)}")
+        if found is not None:
+            return replace(found, output=path)
+    return None
+
+
+@dataclass(frozen=True)
+class _Target:
+    """One expected tensor."""
+
+    right: Right
+    references: list[torch.Tensor]
+    place: int
+    input_set: str
+
+    @property
+    def reference(self) -> torch.Tensor:
+        return self.references[self.place]
+
+    def wrong(self, given: Given, allowed: Allowed) -> Mismatch | None:
+        """What is wrong with a tensor in this place."""
+        if (found := self._wrong_form(given)) is not None:
+            return found
+        tensor = given.values()
+        return None if self._plainly_right(tensor, allowed) else self._compare(tensor, allowed)
+
+    def _wrong_form(self, given: Given) -> Mismatch | None:
+        device = self.right.device or self.reference.device.type
+        if given.device != device:
+            return Mismatch("device", f"expected a tensor on {device}, got one on {given.device}")
+        if given.layout is not None:
+            return Mismatch("type", f"expected a strided tensor, got layout {given.layout}")
+        return of_form(given.shape, given.dtype, self.reference)
+
+    def _plainly_right(self, tensor: torch.Tensor, allowed: Allowed) -> bool:
+        """Whether the tensor is right without computing the oracle."""
+        known = allowed.get((self.input_set, self.place))
+        return known is not None and near(
+            tensor, self.reference, CLOSE * known.worst, CLOSE * known.rms
+        )
+
+    def _compare(self, tensor: torch.Tensor, allowed: Allowed) -> Mismatch | None:
+        """Compares with the oracle."""
+        right, oracle = self.right, None
+        if is_rounded(self.reference):
+            oracle = in_float64(right.oracle(), self.references)[self.place]
+        tolerance = tolerance_of(self.reference, oracle, right.tolerance, right.precision)
+        found, tolerance = find_wrong(tensor, self.reference, oracle, tolerance, self._plain)
+        if found is not None:
+            pattern = find_pattern(found, tensor, self.reference, oracle, tolerance)
+            return replace(found, pattern=pattern)
+        if self.reference.is_floating_point():
+            allowed.setdefault((self.input_set, self.place), tolerance)
+        return None
+
+    def _plain(self) -> torch.Tensor | None:
+        """The reference's output with one accumulator per sum, if it can be computed."""
+        return alike(self.right.plain(), self.references)[self.place]
+
+
+def in_float64(oracle: Any | None, references: Sequence[torch.Tensor]) -> list[torch.Tensor | None]:
+    """The tensors of an oracle; None for each that is not float64 of the same shape."""
+    double = (torch.float64, torch.complex128)
+    return [o if o is not None and o.dtype in double else None for o in alike(oracle, references)]
+
+
+def alike(output: Any | None, references: Sequence[torch.Tensor]) -> list[torch.Tensor | None]:
+    """The tensors of another output of the reference; None for each that has another shape."""
+    tensors = [] if output is None else tree.flatten(output)[1]
+    if len(tensors) != len(references):
+        return [None] * len(references)
+    return [o if o.shape == r.shape else None for o, r in zip(tensors, references, strict=True)]
+
+
+SHOWN = 300
+"""Longest structure or value that is shown, in characters; a claim may have megabytes."""
+
+
+def in_order_of(wanted: tree.Skeleton, got: tree.Skeleton) -> tree.Skeleton:
+    """`got` with dict entries in the order of `wanted`: dicts are equal in any order."""
+    (tag, expected), (kind, value) = next(iter(wanted.items())), next(iter(got.items()))
+    sequences = {tag, kind} <= {"list", "tuple"}
+    if not (sequences or tag == kind == "dict") or len(expected) != len(value):
+        return got
+    if sequences:
+        return {kind: [in_order_of(a, b) for a, b in zip(expected, value, strict=True)]}
+    entries = dict(value)
+    if entries.keys() != dict(expected).keys():
+        return got
+    return {tag: [[key, in_order_of(child, entries[key])] for key, child in expected]}
+
+
+def shape_of(skeleton: tree.Skeleton) -> Any:
+    """The containers of a skeleton; leaves are reduced to tensor or value.
+
+    A list equals a tuple, since C++ returns a vector as a list.
+    """
+    tag, value = next(iter(skeleton.items()))
+    if tag in ("list", "tuple"):
+        return ["sequence", [shape_of(child) for child in value]]
+    if tag == "dict":
+        return [tag, [[key, shape_of(child)] for key, child in value]]
+    return "tensor" if tag == "t" else "value"
+
+
+def described(skeleton: tree.Skeleton) -> str:
+    """A skeleton in words, shortened."""
+    text = _describe(skeleton)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+
+
+def count_of(leaves: list[Any]) -> str:
+    """The number of outputs, in words."""
+    return f"{len(leaves)} output{'' if len(leaves) == 1 else 's'}"
+
+
+def _describe(skeleton: tree.Skeleton) -> str:
+    tag, value = next(iter(skeleton.items()))
+    if tag in ("list", "tuple"):
+        return f"a {tag} of ({', '.join(map(_describe, value))})"
+    if tag == "dict":
+        return f"a dict with {', '.join(repr(key) for key, _ in value) or 'nothing'}"
+    return "a tensor" if tag == "t" else repr(tree.unflatten(skeleton, []))
