@@ -116,6 +116,8 @@ class Bench:
         info: Limits of the device.
         server: A fork server that is already running; the bench takes ownership of it.
         pace: How many calls a verdict takes; by default the entry of `PACES` for the device.
+        memory: Bytes of host memory to plan with; by default what is free, and at least enough for
+            one submission.
 
     Attributes:
         memory: Bytes of host memory that a candidate may use. It is the same for all, so that a
@@ -130,15 +132,17 @@ class Bench:
         info: DeviceInfo,
         server: ForkServer | None = None,
         pace: Pace | None = None,
+        memory: int | None = None,
     ) -> None:
         self.device = device
         self.info = info
         self.pace = pace or PACES[device.type]
         on_gpu = device.type == "cuda"
-        self.memory = max(SUBMISSION, int(host_memory() * MEMORY_SHARE))
+        planned = max(SUBMISSION / MEMORY_SHARE, host_memory()) if memory is None else memory
+        self.memory = int(planned * MEMORY_SHARE)
         self.device_memory = free_memory(device) if on_gpu else None
         judges = gpus_of_host(device) if on_gpu else 1
-        self.capacity = capacity_of(machine_of(judges, self.device_memory))
+        self.capacity = capacity_of(machine_of(judges, self.device_memory, memory))
         self.lease = Lease(identity(device))
         ceilings = CeilingStore(device, info, self.lease)
         if on_gpu:

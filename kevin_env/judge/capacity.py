@@ -91,9 +91,16 @@ def capacity_of(machine: Machine) -> Capacity:
     return Capacity(slots, on_device, spares, sessions, baselines, place)
 
 
-def machine_of(judges: int, device_memory: int | None) -> Machine:
-    """This machine, or one of `judges` equal parts of its host, with the memory of one GPU."""
-    return Machine(max(1, cores() // judges), host_memory() // judges, device_memory)
+def machine_of(judges: int, device_memory: int | None, memory: int | None = None) -> Machine:
+    """This machine, or one of `judges` equal parts of its host, with the memory of one GPU.
+
+    Args:
+        judges: Judges that share the host.
+        device_memory: As in `Machine`.
+        memory: Bytes of host memory for all judges; by default what is free.
+    """
+    memory = host_memory() if memory is None else memory
+    return Machine(max(1, cores() // judges), memory // judges, device_memory)
 
 
 def cores(group: Path = _CGROUP) -> int:

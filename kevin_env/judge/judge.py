@@ -71,6 +71,7 @@ class Judge:
         pace: How many calls a verdict takes; by default the entry of `PACES` for the device.
         clock: Times a screened submission; by default under the exclusive lease, next to the
             reference. Tests pass a scripted one.
+        memory: As for `Bench`.
 
     Raises:
         JudgeError: if the device does not exist.
@@ -82,13 +83,14 @@ class Judge:
         server: ForkServer | None = None,
         pace: Pace | None = None,
         clock: Clock | None = None,
+        memory: int | None = None,
     ) -> None:
         self.device = resolve(device)
         if self.device.type == "cuda":
             self.enter_thread()
             torch.zeros(1, device=self.device)
         self.info = inform(self.device)
-        self.bench = Bench(self.device, self.info, server, pace)
+        self.bench = Bench(self.device, self.info, server, pace, memory)
         self._slots = threading.Semaphore(self.bench.capacity.slots)
         self._on_device = threading.Semaphore(self.bench.capacity.on_device)
         # held while a thread acquires several places: two with some each would deadlock

@@ -37,14 +37,20 @@ class LocalPool(RequestPool):
 
     Args:
         pace: How many calls a verdict takes; by default the entry of `PACES` for each device.
+        memory: Bytes of host memory that each judge plans with; by default what is free. It limits
+            how many submissions are judged at once, and how much each may use.
         start: Starts the judge of a device.
     """
 
     def __init__(
-        self, *, pace: Pace | None = None, start: Callable[[str, Pace | None], Remote] = Remote
+        self,
+        *,
+        pace: Pace | None = None,
+        memory: int | None = None,
+        start: Callable[[str, Pace | None, int | None], Remote] = Remote,
     ) -> None:
         super().__init__()
-        self._pace = pace
+        self._pace, self._memory = pace, memory
         self._start = start
         self._judges: dict[str, Remote] = {}
         self._kinds: dict[tuple[str, ...], tuple[str, str]] = {}
@@ -152,7 +158,7 @@ class LocalPool(RequestPool):
             if judge is not None and not judge.alive:
                 judge.close()
             if judge is None or not judge.alive:
-                judge = self._judges[name] = self._start(name, self._pace)
+                judge = self._judges[name] = self._start(name, self._pace, self._memory)
         _ = judge.info
         self._reported.discard(name)
         return judge

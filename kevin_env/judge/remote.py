@@ -40,6 +40,7 @@ class Remote:
     Args:
         device: `cpu` or `cuda:0`.
         pace: As for `Judge`.
+        memory: As for `Judge`.
         patience: Seconds in which it has to start.
         beat: Seconds between two heartbeats; the judge is killed after `MISSED` missing ones.
     """
@@ -48,6 +49,7 @@ class Remote:
         self,
         device: str,
         pace: Pace | None = None,
+        memory: int | None = None,
         patience: float = START_SECONDS,
         beat: float = BEAT_SECONDS,
     ) -> None:
@@ -66,7 +68,8 @@ class Remote:
         self._ready: Future[DeviceInfo] = Future()
         self.alive = True
         self._patience, self._beat = patience, beat
-        hello = {"device": device, "pace": pace and pace.model_dump(), "beat": beat}
+        chosen = {"pace": pace and pace.model_dump(), "memory": memory}
+        hello = {"device": device, **chosen, "beat": beat}
         threading.Thread(target=self._listen, args=(hello,), daemon=True).start()
 
     @property

@@ -37,7 +37,7 @@ A thread that times a submission must not wait for one that parses another.
 """
 
 
-def start_judge(device: str, pace: Pace | None) -> "Judge":
+def start_judge(device: str, pace: Pace | None, memory: int | None) -> "Judge":
     """A judge whose fork server imports torch while this process does.
 
     Raises:
@@ -47,7 +47,7 @@ def start_judge(device: str, pace: Pace | None) -> "Judge":
     try:
         from kevin_env.judge.judge import Judge
 
-        return Judge(device, server, pace)
+        return Judge(device, server, pace, memory=memory)
     except BaseException:
         server.close()
         raise
@@ -62,7 +62,9 @@ class Server:
     """
 
     def __init__(
-        self, channel: Channel, start: Callable[[str, Pace | None], "Judge"] = start_judge
+        self,
+        channel: Channel,
+        start: Callable[[str, Pace | None, int | None], "Judge"] = start_judge,
     ) -> None:
         self._channel = channel
         self._start = start
@@ -76,9 +78,8 @@ class Server:
         """Answers requests until the client hangs up or the device fails."""
         hello = self._channel.receive()
         try:
-            judge = self._start(
-                hello["device"], hello["pace"] and Pace.model_validate(hello["pace"])
-            )
+            pace = hello["pace"] and Pace.model_validate(hello["pace"])
+            judge = self._start(hello["device"], pace, hello["memory"])
         except Exception as error:  # reported to the client
             text = (
                 str(error) if isinstance(error, JudgeError) else f"{type(error).__name__}: {error}"

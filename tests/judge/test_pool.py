@@ -191,6 +191,17 @@ def test_a_judge_that_dies_or_hangs_is_replaced_and_what_it_had_is_judged() -> N
             assert server not in judges()
 
 
+def test_a_submission_gets_its_share_of_the_memory_that_the_pool_is_given() -> None:
+    hoard = Submission(code=f"{HEAD}        return torch.ones(400, 1 << 20, dtype=torch.uint8)\n")
+    more = Submission(code=hoard.code.replace("400", "800"))
+    with LocalPool(pace=QUICK, memory=1 << 30) as pool:
+        verdicts = [pool.submit(SOFTMAX, each, CPU) for each in (hoard, more)]
+        fits, killed = (verdict.result(120).outcome for verdict in verdicts)
+    assert fits.category == "correctness"
+    assert isinstance(killed, RuntimeFailure) and killed.kind == "killed"
+    assert "614 MiB" in killed.message
+
+
 def test_a_judge_that_does_not_start_in_time_is_the_judges_failure() -> None:
     late = LocalPool(pace=QUICK, start=partial(Remote, patience=0.01))
     with late as pool, pytest.raises(JudgeError, match=r"did not start within 0\.01 s"):

@@ -98,7 +98,7 @@ class Devices:
         self.started: list[str] = []
         self.asked: list[tuple[str, bool]] = []
 
-    def __call__(self, device: str, pace: Pace | None) -> Double:
+    def __call__(self, device: str, pace: Pace | None, memory: int | None) -> Double:
         self.started.append(device)
         error = JudgeGone(f"no device {device} here") if device in self.dead else None
         return Double(

@@ -98,7 +98,7 @@ def serving(double: Double, beat: float = 60.0) -> Iterator[Client]:
     thread = threading.Thread(target=server.serve)
     thread.start()
     client = Client(Channel(ours))
-    client.channel.send({"device": "cpu", "pace": None, "beat": beat})
+    client.channel.send({"device": "cpu", "pace": None, "memory": None, "beat": beat})
     try:
         assert client.channel.receive(30)["device"]["name"] == SCRIPTED_CPU.name
         yield client
@@ -182,7 +182,7 @@ def test_a_judge_that_does_not_start_says_why() -> None:
     def start(*_: Any) -> Any:
         raise JudgeError("no device cuda:7 here")
 
-    Channel(ours).send({"device": "cuda:7", "pace": None, "beat": 60.0})
+    Channel(ours).send({"device": "cuda:7", "pace": None, "memory": None, "beat": 60.0})
     Server(Channel(theirs), start).serve()
     assert Channel(ours).receive(30) == {"fatal": "no device cuda:7 here"}
     ours.close()
