@@ -49,16 +49,18 @@ def no_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def servers() -> Iterator[Callable[[LevelName], ForkServer]]:
-    """One fork server for each level of the sandbox that is asked for."""
-    started: dict[LevelName, ForkServer] = {}
+    """One fork server, whose candidates have the sandbox level that is asked for."""
+    started: list[ForkServer] = []
 
-    def start(level: LevelName) -> ForkServer:
-        return started.setdefault(level, started.get(level) or ForkServer("cpu", level))
+    def at(level: LevelName) -> ForkServer:
+        if not started:
+            started.append(ForkServer("cpu"))
+        return Lent(started[0], level)
 
     os.environ["KEVIN_TEST_SECRET"] = SECRET  # as a key of the judge's user would be
     try:
-        yield start
-        for server in started.values():
+        yield at
+        for server in started:
             server.close()
     finally:
         del os.environ["KEVIN_TEST_SECRET"]

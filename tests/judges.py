@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from kevin_env.judge.api import Pace
+from kevin_env.judge.sandbox.levels import LevelName
 from kevin_env.judge.workers.launcher import ForkServer
 from kevin_env.outcome import Correct
 
@@ -22,10 +23,16 @@ QUICK = Pace(pairs=(1, 1), seconds=0.0, warm_ups=1, sets=2, sets_of_others=1)
 
 
 class Lent(ForkServer):
-    """A fork server that whoever has it does not end."""
+    """A fork server that whoever has it does not end.
 
-    def __init__(self, server: ForkServer) -> None:
+    Args:
+        server: The fork server.
+        level: The best sandbox level to try for its candidates; by default the server's.
+    """
+
+    def __init__(self, server: ForkServer, level: LevelName | None = None) -> None:
         self._server = server
+        self._more = {} if level is None else {"level": level}
 
     @property
     def alive(self) -> bool:
@@ -35,7 +42,7 @@ class Lent(ForkServer):
         self._server.warm(capability)
 
     def fork(self, order: dict[str, Any], fds: tuple[int, ...]) -> None:
-        self._server.fork(order, fds)
+        self._server.fork(order | self._more, fds)
 
     def close(self) -> None:
         pass

@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any
@@ -43,6 +44,7 @@ class Remote:
         memory: As for `Judge`.
         patience: Seconds in which it has to start.
         beat: Seconds between two heartbeats; the judge is killed after `MISSED` missing ones.
+        program: What Python runs, as its arguments. Tests pass a judge that imports no torch.
     """
 
     def __init__(
@@ -52,11 +54,11 @@ class Remote:
         memory: int | None = None,
         patience: float = START_SECONDS,
         beat: float = BEAT_SECONDS,
+        program: Sequence[str] = ("-m", "kevin_env.judge.server"),
     ) -> None:
         parent, child = socket.socketpair()
-        server = [sys.executable, "-P", "-m", "kevin_env.judge.server"]
         self._process = subprocess.Popen(
-            [*server, str(child.fileno()), str(os.getpid())],
+            [sys.executable, "-P", *program, str(child.fileno()), str(os.getpid())],
             pass_fds=(child.fileno(),),
             stdin=subprocess.DEVNULL,
             env=os.environ | STEADY,

@@ -17,6 +17,7 @@ from kevin_env.judge.handshake.claims import read_paired
 from kevin_env.judge.handshake.handshake import Answer, CpuHandshake, Drawn, Handshake, Player
 from kevin_env.judge.handshake.memory import Image, SharedRegion, image_size, with_regions
 from kevin_env.judge.inputs.cases import (
+    FEW_SETS,
     CaseProperties,
     construction,
     find_properties,
@@ -43,8 +44,8 @@ ALL_CALLS = 10
 """All orders together, except building, may take this multiple of what a first call may take."""
 SLOW = 10
 """A submission is much slower if its calls take this multiple of the reference's time."""
-FEW_SETS, SCREENING_SECONDS = 2, 2.0
-"""Input sets of a case that suffice for a much slower submission once this time has passed."""
+SCREENING_SECONDS = 2.0
+"""Seconds after which `FEW_SETS` input sets of a case suffice for a much slower submission."""
 VALUES = ("values", "not_finite")
 """Kinds of wrong answers that differ in the values of tensors."""
 KEPT = 1 / 16

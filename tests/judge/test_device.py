@@ -3,7 +3,15 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from kevin_env.judge.device import StallWatch, _peaks, inform
+from kevin_env.judge.api import JudgeError
+from kevin_env.judge.device import StallWatch, _peaks, inform, resolve
+
+
+@pytest.mark.parametrize("name", ["cuda:63", "tpu", "cuda:x"])
+def test_a_device_that_is_not_there_is_one_clear_line(name: str) -> None:
+    with pytest.raises(JudgeError, match=name) as caught:
+        resolve(name)
+    assert "\n" not in str(caught.value) and "cpu" in str(caught.value)
 
 
 def test_the_peak_of_a_known_architecture_is_that_of_its_data_sheet() -> None:

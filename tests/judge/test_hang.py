@@ -12,6 +12,7 @@ import pytest
 
 from kevin_env.judge import Judgement, Options, Submission
 from kevin_env.judge.api import Pace
+from kevin_env.judge.inputs.cases import plan
 from kevin_env.judge.job import Cancellation, Cancelled
 from kevin_env.judge.judge import Judge
 from kevin_env.judge.workers.usage import Ran, starved
@@ -86,6 +87,17 @@ def test_a_much_slower_submission_is_called_once_for_each_time(
     assert outcome.category == "correct" and outcome.speedup is not None and outcome.speedup < 0.1
     # at most five input sets of each of two cases, two pairs, and one call for its threads
     assert judgement.log.count("called") <= 2 * 5 + 2 + 1
+
+
+@pytest.mark.parametrize("timed", [True, False])
+def test_own_inputs_come_first_or_second_and_the_rest_of_the_order_is_secret(timed: bool) -> None:
+    """Only they show how slow a submission is, whatever the secret."""
+    names = ["own", *"abcdefgh"]
+    pace = Pace(pairs=(1, 1), seconds=1.0, sets=9, sets_of_others=9)
+    plans = [plan(names, timed, str(secret), "main", pace) for secret in range(500)]
+    assert {planned.index("own") for planned in plans} == {0, 1}
+    assert all(sorted(planned) == sorted(names) for planned in plans)
+    assert all({planned[at] for planned in plans} >= set("abcdefgh") for at in range(9))
 
 
 @pytest.mark.parametrize("hang", ["time.sleep(999)", "[None for _ in iter(int, 1)]"])

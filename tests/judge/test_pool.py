@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import wait
@@ -14,6 +15,7 @@ from typing import get_args
 import pytest
 from corpus import FOLDER
 from judges import QUICK
+from plain_judge import OUTCOME, PROGRAM
 from processes import descendants, named, outlived, wait_for
 
 from kevin_env.judge import JudgeError, Judgement, Options, Submission
@@ -25,6 +27,7 @@ from kevin_env.problem import Problem, ProblemError, load_problem
 
 SOFTMAX = load_problem(str(FOLDER / "problems/softmax.py"))
 LINEAR = load_problem(str(FOLDER / "problems/linear.py"))
+TALKATIVE = SOFTMAX.model_copy(update={"source": f"{SOFTMAX.source}\nprint('a word')\n"})
 CPU = Options(device="cpu")
 HEAD = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n"
 RIGHT = Submission(code=f"{HEAD}        return torch.softmax(x, dim=1)\n")
@@ -49,16 +52,6 @@ def judged(
 def judges() -> set[int]:
     """The judge processes of every pool that is open here."""
     return set(named(descendants(os.getpid()), "kevin_env.judge.server"))
-
-
-def test_what_a_problem_prints_is_not_what_its_client_prints(
-    capfd: pytest.CaptureFixture[str],
-) -> None:
-    talkative = LINEAR.model_copy(update={"source": f"{LINEAR.source}\nprint('a word')\n"})
-    with LocalPool() as judges:
-        judges.describe(talkative, CPU).result(120)
-    told = capfd.readouterr()
-    assert told.out == "" and "a word" in told.err
 
 
 def test_the_facts_of_a_problem(pool: LocalPool) -> None:
@@ -90,7 +83,8 @@ def test_cancelling_ends_what_is_judged(pool: LocalPool) -> None:
     assert judged(pool, RIGHT).outcome.category == "correct"
 
 
-@pytest.mark.parametrize("device", ["cuda:63", pytest.param("tpu", marks=pytest.mark.full)])
+@pytest.mark.full
+@pytest.mark.parametrize("device", ["cuda:63", "tpu"])
 def test_a_device_that_is_not_there_is_one_clear_line(pool: LocalPool, device: str) -> None:
     with pytest.raises(JudgeError, match=device) as caught:
         judged(pool, RIGHT, options=Options(device=device))
@@ -177,49 +171,56 @@ def test_a_fork_server_that_dies_is_replaced(pool: LocalPool) -> None:
         assert judged(pool, WRONG).outcome.category == "correctness"
 
 
-def test_a_judge_that_dies_or_hangs_is_replaced_and_what_it_had_is_judged() -> None:
+def test_a_judge_that_dies_is_replaced_by_one_like_it_and_closing_twice_ends_all_of_it() -> None:
     others = judges()
-    with LocalPool(pace=QUICK, start=partial(Remote, beat=0.1)) as pool:
-        for end in (signal.SIGKILL, signal.SIGSTOP):
-            future = pool.submit(SOFTMAX, SLOW, CPU)
-            wait_for("kevin-slow")
-            (server,) = judges() - others
-            candidates = descendants(server)
-            os.kill(server, end)
-            assert future.result(120).outcome.category == "correct"
-            assert candidates and not outlived(candidates)
-            assert server not in judges()
-
-
-def test_a_submission_gets_its_share_of_the_memory_that_the_pool_is_given() -> None:
-    hoard = Submission(code=f"{HEAD}        return torch.ones(400, 1 << 20, dtype=torch.uint8)\n")
-    more = Submission(code=hoard.code.replace("400", "800"))
+    allocates = Submission(code=f"{HEAD}        return torch.ones(800 << 20, dtype=torch.uint8)\n")
     with LocalPool(pace=QUICK, memory=1 << 30) as pool:
-        verdicts = [pool.submit(SOFTMAX, each, CPU) for each in (hoard, more)]
-        fits, killed = (verdict.result(120).outcome for verdict in verdicts)
-    assert fits.category == "correctness"
-    assert isinstance(killed, RuntimeFailure) and killed.kind == "killed"
-    assert "614 MiB" in killed.message
-
-
-def test_a_judge_that_does_not_start_in_time_is_the_judges_failure() -> None:
-    late = LocalPool(pace=QUICK, start=partial(Remote, patience=0.01))
-    with late as pool, pytest.raises(JudgeError, match=r"did not start within 0\.01 s"):
-        pool.device("cpu")
-
-
-def test_closing_twice_ends_every_process_once() -> None:
-    others = judges()
-    pool = LocalPool()
-    running = pool.submit(SOFTMAX, BUSY, CPU)
-    wait_for("kevin-busy")
-    (server,) = judges() - others
-    candidates = descendants(server)
-    pool.close()
-    pool.close()
+        future = pool.submit(SOFTMAX, SLOW, CPU)
+        wait_for("kevin-slow")
+        (server,) = judges() - others
+        candidates = descendants(server)
+        os.kill(server, signal.SIGKILL)
+        assert future.result(120).outcome.category == "correct"
+        assert candidates and not outlived(candidates)
+        killed = judged(pool, allocates).outcome
+        assert isinstance(killed, RuntimeFailure) and killed.kind == "killed"
+        assert "614 MiB" in killed.message, "a share of what the pool was given"
+        running = pool.submit(SOFTMAX, BUSY, CPU)
+        wait_for("kevin-busy")
+        (server,) = judges() - others
+        candidates = descendants(server)
+        pool.close()
     assert candidates and not outlived(candidates) and judges() == others
     with pytest.raises(JudgeError):
         running.result(60)
+
+
+def test_a_judge_that_hangs_is_replaced_and_what_it_had_is_judged() -> None:
+    begun = threading.Event()
+    with LocalPool(start=partial(Remote, beat=0.25, program=PROGRAM)) as pool:
+        future = pool.submit(SOFTMAX, Submission(code="hold"), CPU, lambda _: begun.set())
+        assert begun.wait(60)
+        (server,) = named(descendants(os.getpid()), *PROGRAM)
+        os.kill(server, signal.SIGSTOP)
+        assert future.result(60).outcome == OUTCOME
+        (other,) = named(descendants(os.getpid()), *PROGRAM)
+        assert other != server
+
+
+@pytest.mark.parametrize(
+    ("device", "patience", "message"),
+    [
+        ("silent", 0.5, r"the judge process did not start within 0\.5 s"),
+        ("fatal", 60.0, "no device fatal here"),
+    ],
+)
+def test_a_judge_that_does_not_start_is_the_judges_failure(
+    device: str, patience: float, message: str
+) -> None:
+    pool = LocalPool(start=partial(Remote, patience=patience, program=PROGRAM))
+    with pool, pytest.raises(JudgeError, match=f"^{message}$"):
+        pool.device(device)
+    assert not named(descendants(os.getpid()), *PROGRAM)
 
 
 CLIENT = """
@@ -227,10 +228,11 @@ import signal, sys, threading, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # may be ignored
 from kevin_env.judge.pool import LocalPool
 from judges import QUICK
-from test_pool import BUSY, CPU, SOFTMAX, WRONG, judged
+from plain_judge import OUTCOME, PROGRAM
+from test_pool import BUSY, CPU, SOFTMAX, TALKATIVE, WRONG, judged
 if __name__ == "__main__":
     pool = LocalPool(pace=QUICK)
-    print(judged(pool, WRONG).outcome.category, flush=True)
+    print(judged(pool, WRONG, TALKATIVE).outcome.category, flush=True)
     running = pool.submit(SOFTMAX, BUSY, CPU)
     sys.stdin.readline()
 """
@@ -282,12 +284,15 @@ def test_no_process_outlives_a_client_that_does_not_close_its_pool(
         process.send_signal(signal.Signals[end])
     process.wait(30)
     assert not outlived(ours)
+    out, errors = process.communicate()
+    assert out == "" and "a word" in errors, "what a problem prints is not what its client prints"
 
 
 FORKING_CLIENT = """
 import os, sys
 from kevin_env.judge.pool import LocalPool
 from judges import QUICK
+from plain_judge import OUTCOME, PROGRAM
 from test_pool import RIGHT, WRONG, judged
 if __name__ == "__main__":
     pool = LocalPool(pace=QUICK)
@@ -319,6 +324,7 @@ def test_a_forked_client_has_judges_of_its_own() -> None:
 
 def test_a_closed_pool_judges_nothing_more() -> None:
     pool = LocalPool()
+    pool.close()
     pool.close()
     judging = pool.submit(load_problem("L1_26_GELU_"), Submission(code=""), Options(device="cpu"))
     with pytest.raises(JudgeError, match="closed"):

@@ -1,0 +1,62 @@
+"""A judge process that imports no torch: it speaks the pool's protocol and judges by what the code
+says.
+
+`hold` is under way until the request comes again; anything else ends at once. A device named
+`fatal` does not exist, and one named `silent` is never ready.
+"""
+
+import os
+import sys
+import threading
+import time
+from socket import socket
+from typing import Any
+
+from kevin_env.candidate.wire import Channel, Closed
+from kevin_env.judge.api import Judgement, Sandbox, Seconds
+from kevin_env.judge.scripted import SCRIPTED_CPU
+from kevin_env.outcome import FormatError
+
+PROGRAM = (__file__,)
+"""For `Remote(program=...)`."""
+OUTCOME = FormatError(kind="no_code", message="from the judge without torch")
+PROTECTED = Sandbox(
+    network="enforced", filesystem="enforced", limits="enforced", processes="enforced"
+)
+
+
+def serve(channel: Channel) -> None:
+    """Answers until the client hangs up."""
+    hello, lock = channel.receive(), threading.Lock()
+
+    def send(message: dict[str, Any]) -> None:
+        with lock:
+            channel.send(message)
+
+    def beat() -> None:
+        while True:
+            send({"beat": True})
+            time.sleep(hello["beat"])
+
+    if hello["device"] == "fatal":
+        return send({"fatal": "no device fatal here"})
+    if hello["device"] == "silent":
+        threading.Event().wait()
+    send({"device": SCRIPTED_CPU.model_dump()})
+    threading.Thread(target=beat, daemon=True).start()
+    while True:
+        request = channel.receive()
+        send({"id": request["id"], "stage": "build"})
+        if request["submission"]["code"] != "hold" or request["alone"]:
+            judgement = Judgement(
+                outcome=OUTCOME, seconds=Seconds(), device=SCRIPTED_CPU, sandbox=PROTECTED,
+                secret="0",
+            )  # fmt: skip
+            send({"id": request["id"], "judgement": judgement.model_dump(mode="json")})
+
+
+if __name__ == "__main__":
+    try:
+        serve(Channel(socket(fileno=int(sys.argv[1]))))
+    except Closed:
+        os._exit(0)
