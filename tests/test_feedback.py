@@ -78,20 +78,6 @@ def test_that_launching_hardly_counts_is_said_where_calls_are_queued() -> None:
     assert [said.count("Launch overhead is excluded") for said in (task(), task(on_cpu))] == [1, 0]
 
 
-@pytest.mark.parametrize("hints", [False, True])
-@pytest.mark.parametrize("outcome", every_outcome(), ids=lambda o: f"{o.category}-{o.kind}")
-def test_every_ending_is_told_in_its_own_words_and_no_others(outcome, hints):
-    text = render_feedback(outcome, log="a log line", hints=hints)
-    assert text.startswith(WORDS[outcome.category])
-    assert all(word not in text for category, word in WORDS.items() if category != outcome.category)
-    assert (outcome.message in text) == (outcome.kind != "timed") and "a log line" in text
-    assert ("Speedup" in text) == (outcome.kind == "timed")
-    assert (outcome.kind in text) or outcome.category == "correct"
-    assert ("line 3" in text) == (outcome.category in ("rules", "compile", "runtime"))
-    assert ("Hint: " in text) == hints
-    assert "\n\n\n" not in text and "None" not in text
-
-
 def held(seconds, **more):
     """A correct kernel of 4,096 x 4,096 floats, on a device that reads 4 TB/s."""
     work = Work(read=1 << 26, written=1 << 26, products={}, operations=1 << 24)
