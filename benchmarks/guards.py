@@ -22,6 +22,7 @@ import os
 import platform
 import queue
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -89,18 +90,20 @@ class Guard:
         own = [] if corpus_only else [Selection(tuple(self.tests.split()), "", marks)]
         return [*own, *([Selection(("test_corpus.py",), attacks, marks)] if attacks else [])]
 
-    def removed(self) -> str:
-        """The file without the guard.
+    def removed(self) -> tuple[str, str, str]:
+        """The file that it is in, its text, and its text without the guard.
 
         Raises:
             ValueError, SyntaxError: if it is not there exactly once, or the result is no Python.
         """
-        text = (ROOT / self.file).read_text()
-        if (count := text.count(self.old)) != 1:
-            raise ValueError(f"`old` is there {count} times")
-        text = text.replace(self.old, self.new)
-        ast.parse(text)
-        return text
+        texts = {file: file.read_text() for file in ROOT.glob(self.file)}
+        found = [file for file, text in texts.items() for _ in range(text.count(self.old))]
+        if len(found) != 1:
+            raise ValueError(f"`old` is there {len(found)} times")
+        text = texts[found[0]]
+        after = text.replace(self.old, self.new)
+        ast.parse(after)
+        return str(found[0].relative_to(ROOT)), text, after
 
 
 def read_guards() -> list[Guard]:
@@ -110,8 +113,11 @@ def read_guards() -> list[Guard]:
         SystemExit: if some do not fit this checkout, or several have one name.
     """
     groups = tomllib.loads(GUARDS.read_text())["group"]
-    guards = [Guard(**each, **{k: group[k] for k in ("area", "file", "tests")})
-              for group in groups for each in group["guard"]]  # fmt: skip
+    guards = [
+        Guard(**{key: group[key] for key in ("area", "file", "tests")} | each)
+        for group in groups
+        for each in group["guard"]
+    ]
     titles = Counter(each.title for each in guards)
     wrong = [
         f"{title}: {count} guards have this name" for title, count in titles.items() if count > 1
@@ -119,7 +125,7 @@ def read_guards() -> list[Guard]:
     for each in guards:
         try:
             each.removed()
-        except (OSError, ValueError, SyntaxError) as error:
+        except (ValueError, SyntaxError) as error:
             wrong.append(f"{each.title}, {each.file}: {error}")
     if wrong:
         raise SystemExit("\n".join([f"{GUARDS.name} does not fit this checkout:", *wrong]))
@@ -215,15 +221,16 @@ class Jobs:
     def without(self, guard: Guard, tests: Sequence[tuple[Selection, Run]]) -> Run:
         """The first tests that notice, or the last; each with its run of the unchanged checkout."""
         copy, run = self._free.get(), Run("none", 0.0)
+        file, text, changed = guard.removed()
         try:
-            copy.write(guard.file, guard.removed())
+            copy.write(file, changed)
             for selection, before in tests:
                 run = copy.run(selection, FACTOR * before.seconds + SLACK)
                 if run.status != "passed":
                     break
             return run
         finally:
-            copy.write(guard.file, (ROOT / guard.file).read_text())
+            copy.write(file, text)
             self._free.put(copy)
 
 
@@ -242,7 +249,7 @@ def examine(guards: Sequence[Guard], options: argparse.Namespace, report: Report
         begun = {threads.submit(jobs.unchanged, each): each for each in selections}
         for future in as_completed(begun):
             before[begun[future]] = run = future.result()
-            words = " ".join(begun[future].arguments(ROOT))
+            words = shlex.join(begun[future].arguments(ROOT))
             print(f"unchanged {run.seconds:5.0f} s  {run.status}: {words}  {run.by}", flush=True)
         tests = {guard: [(each, before[each]) for each in wanted[guard]] for guard in guards}
         order = sorted(guards, key=lambda guard: sum(run.seconds for _, run in tests[guard]))
