@@ -86,7 +86,7 @@ class Guard:
     def selections(self, full: bool, corpus_only: bool) -> list[Selection]:
         """The tests that may notice it, in the order in which they are tried."""
         marks = "" if full or corpus_only else "not full"
-        attacks = " or ".join(self.corpus.split())
+        attacks = " or ".join(f"/{name}]" for name in self.corpus.split())
         own = [] if corpus_only else [Selection(tuple(self.tests.split()), "", marks)]
         return [*own, *([Selection(("test_corpus.py",), attacks, marks)] if attacks else [])]
 
