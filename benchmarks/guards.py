@@ -31,7 +31,7 @@ import tempfile
 import time
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -44,6 +44,8 @@ ROOT = Path(__file__).resolve().parent.parent
 GUARDS = Path(__file__).with_suffix(".toml")
 FACTOR, SLACK = 4, 60.0
 """A run hangs if it takes this multiple of its time without the change, and these seconds more."""
+LONGEST = 1800.0
+"""Seconds that tests may take without a change."""
 NOTHING = (4, 5)
 """Exit codes of pytest where nothing ran: a path or conftest is unusable, or no test is left."""
 
@@ -83,12 +85,14 @@ class Guard:
     def title(self) -> str:
         return f"{self.area}: {self.name}"
 
-    def selections(self, full: bool, corpus_only: bool) -> list[Selection]:
-        """The tests that may notice it, in the order in which they are tried."""
-        marks = "" if full or corpus_only else "not full"
-        attacks = " or ".join(f"/{name}]" for name in self.corpus.split())
-        own = [] if corpus_only else [Selection(tuple(self.tests.split()), "", marks)]
-        return [*own, *([Selection(("test_corpus.py",), attacks, marks)] if attacks else [])]
+    def own_tests(self, full: bool) -> Selection:
+        """Tests of what it is in."""
+        return Selection(tuple(self.tests.split()), "", "" if full else "not full")
+
+    def attacks(self, full: bool) -> Selection:
+        """The files of the corpus that attack it."""
+        names = " or ".join(f"/{name}]" for name in self.corpus.split())
+        return Selection(("test_corpus.py",), names, "" if full else "not full")
 
     def removed(self) -> tuple[str, str, str]:
         """The file that it is in, its text, and its text without the guard.
@@ -118,10 +122,8 @@ def read_guards() -> list[Guard]:
         for group in groups
         for each in group["guard"]
     ]
-    titles = Counter(each.title for each in guards)
-    wrong = [
-        f"{title}: {count} guards have this name" for title, count in titles.items() if count > 1
-    ]
+    counts = Counter(each.title for each in guards)
+    wrong = [f"{title} is the name of {n} guards" for title, n in counts.items() if n > 1]
     for each in guards:
         try:
             each.removed()
@@ -210,61 +212,52 @@ class Jobs:
         for number in range(count):
             self._free.put(Copy(folder / str(number)))
 
-    def unchanged(self, selection: Selection) -> Run:
-        """Tests of the checkout as it is."""
+    def run(self, selection: Selection, limit: float, guard: Guard | None = None) -> Run:
+        """Tests of the checkout, or of the checkout without a guard."""
         copy = self._free.get()
+        file, text, changed = guard.removed() if guard else ("", "", "")
         try:
-            return copy.run(selection, 1800)
+            if guard:
+                copy.write(file, changed)
+            return copy.run(selection, limit)
         finally:
-            self._free.put(copy)
-
-    def without(self, guard: Guard, tests: Sequence[tuple[Selection, Run]]) -> Run:
-        """The first tests that notice, or the last; each with its run of the unchanged checkout."""
-        copy, run = self._free.get(), Run("none", 0.0)
-        file, text, changed = guard.removed()
-        try:
-            copy.write(file, changed)
-            for selection, before in tests:
-                run = copy.run(selection, FACTOR * before.seconds + SLACK)
-                if run.status != "passed":
-                    break
-            return run
-        finally:
-            copy.write(file, text)
+            if guard:
+                copy.write(file, text)
             self._free.put(copy)
 
 
 Report = Callable[[Guard, str, Run], None]
-"""Is told of a guard: `killed`, `hung`, `survived` or `unusable`, and the run that shows it."""
+"""Takes a guard, its status (`killed`, `hung`, `survived` or `unusable`), and the run behind it."""
 
 
-def examine(guards: Sequence[Guard], options: argparse.Namespace, report: Report) -> None:
-    """Runs every selection without a change, then those of each guard, the quick ones first."""
-    wanted = {each: each.selections(options.full, options.corpus_only) for each in guards}
-    with tempfile.TemporaryDirectory(prefix="guards-") as folder, ExitStack() as stack:
-        threads = ThreadPoolExecutor(options.jobs)
-        stack.callback(threads.shutdown, cancel_futures=True)
-        jobs, before = Jobs(Path(folder), options.jobs), dict[Selection, Run]()
-        selections = dict.fromkeys(one for each in wanted.values() for one in each)
-        begun = {threads.submit(jobs.unchanged, each): each for each in selections}
-        for future in as_completed(begun):
-            before[begun[future]] = run = future.result()
-            words = shlex.join(begun[future].arguments(ROOT))
-            print(f"unchanged {run.seconds:5.0f} s  {run.status}: {words}  {run.by}", flush=True)
-        tests = {guard: [(each, before[each]) for each in wanted[guard]] for guard in guards}
-        order = sorted(guards, key=lambda guard: sum(run.seconds for _, run in tests[guard]))
-        futures = dict[Future[Run], Guard]()
-        for guard in order:
-            known = [(each, run) for each, run in tests[guard] if run.status != "none"]
-            broken = [run for _, run in known if run.status != "passed"]
-            if broken or not known:
-                report(guard, "unusable", (broken or [tests[guard][0][1]])[0])
-            else:
-                futures[threads.submit(jobs.without, guard, known)] = guard
-        for future in as_completed(futures):
-            run = future.result()
-            status = {"passed": "survived", "hung": "hung"}.get(run.status, "killed")
-            report(futures[future], status, run)
+def examine(
+    tests: Mapping[Guard, Selection], jobs: Jobs, threads: ThreadPoolExecutor, report: Report
+) -> list[Guard]:
+    """Runs each selection without a change, then for each guard, the quick ones first.
+
+    Returns:
+        The guards that survived.
+    """
+    begun = {threads.submit(jobs.run, each, LONGEST): each for each in set(tests.values())}
+    before = dict[Selection, Run]()
+    for future in as_completed(begun):
+        before[begun[future]] = run = future.result()
+        words = shlex.join(begun[future].arguments(ROOT))
+        print(f"unchanged {run.seconds:5.0f} s  {run.status}: {words}  {run.by}", flush=True)
+    futures, survivors = dict[Future[Run], Guard](), list[Guard]()
+    for guard in sorted(tests, key=lambda guard: before[tests[guard]].seconds):
+        run = before[tests[guard]]
+        if run.status == "passed":
+            limit = FACTOR * run.seconds + SLACK
+            futures[threads.submit(jobs.run, tests[guard], limit, guard)] = guard
+        else:
+            report(guard, "unusable", run)
+    for future in as_completed(futures):
+        run, guard = future.result(), futures[future]
+        status = {"passed": "survived", "hung": "hung"}.get(run.status, "killed")
+        survivors += [guard] if status == "survived" else []
+        report(guard, status, run)
+    return survivors
 
 
 def totals(rows: Iterable[Row], prefix: str) -> list[Row]:
@@ -293,13 +286,10 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     every = read_guards()
-    guards = [
-        each
-        for each in every
-        if any(part in each.area for part in options.area or [""])
-        and any(part in each.name for part in options.name or [""])
-        and (each.corpus or not options.corpus_only)
-    ]
+    areas, names = options.area or [""], options.name or [""]
+    guards = [each for each in every if any(part in each.area for part in areas)]
+    guards = [each for each in guards if any(part in each.name for part in names)]
+    guards = [each for each in guards if each.corpus or not options.corpus_only]
     if options.list:
         print("\n".join(f"{each.title}  ({each.file})" for each in guards))
         return
@@ -324,7 +314,20 @@ def main() -> None:
             sums += totals(alike, corpus)
         write_result(options.json, "cpu", versions, [*sums, *rows.values()])
 
-    examine(guards, options, report)
+    def report_again(guard: Guard, status: str, run: Run) -> None:
+        if status in ("killed", "hung"):  # else it has still survived its own tests
+            report(guard, status, run)
+
+    with tempfile.TemporaryDirectory(prefix="guards-") as folder, ExitStack() as stack:
+        threads, jobs = ThreadPoolExecutor(options.jobs), Jobs(Path(folder), options.jobs)
+        stack.callback(threads.shutdown, cancel_futures=True)
+        if options.corpus_only:
+            examine({each: each.attacks(full=True) for each in guards}, jobs, threads, report)
+        else:
+            own = {each: each.own_tests(options.full) for each in guards}
+            left = [each for each in examine(own, jobs, threads, report) if each.corpus]
+            attacks = {each: each.attacks(options.full) for each in left}
+            examine(attacks, jobs, threads, report_again)
     for row in found.values():
         if row["status"] == "survived":
             print(f"survived: {row['name']}  ({row['file']})  {row['note']}")
