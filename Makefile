@@ -9,7 +9,7 @@ DEVICE ?= cpu
 # Tests start hundreds of processes; without bytecode files each would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all check fmt bench attacks docs clean integrations
+.PHONY: demo test tests test-all check fmt bench attacks docs clean integrations
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -28,7 +28,11 @@ check: $(STAMP)
 # Tests that share resources are grouped in one process.
 PYTEST := $(BIN)/pytest --numprocesses 2 --dist loadgroup --durations 10
 
-test: check
+# Tests mostly wait for other processes: the checks run beside them.
+test: $(STAMP)
+	$(MAKE) --no-print-directory --jobs 2 check tests
+
+tests: $(STAMP)
 	$(PYTEST) -m "not full" --ignore tests/integrations
 
 # The tests that `test` leaves out: whole corpus, all problems, trainers, servers, headers, browser, wheel.
