@@ -42,8 +42,8 @@ from kevin_env.problem import Problem, ProblemError
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from mutation.arithmetic import Replaced, rounded_operands, running, summed_by  # pyright: ignore[reportMissingImports]
-from mutation.rounding import ROUNDINGS, Rounding  # pyright: ignore[reportMissingImports]
+from arithmetic import Replaced, rounded_operands, running, summed_by  # pyright: ignore[reportMissingImports]
+from rounding import ROUNDINGS, Rounding  # pyright: ignore[reportMissingImports]
 
 SECRET = "accumulators"
 PLAIN = "one accumulator"

@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 import torch
+from rounding import Rounding
 from torch._decomp import get_decompositions
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from kevin_env.judge.compare import accumulator
-
-from .rounding import Rounding
 
 aten = torch.ops.aten
 COMPOUND = (*accumulator.COMPOUND, aten.gelu, aten.silu, aten.softplus, aten.sigmoid)

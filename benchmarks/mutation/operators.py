@@ -24,20 +24,24 @@ AXIS_CALLS = {"softmax": 1, "cumsum": 1, "sum": 1, "unfold": 1, "chunk": 2, "fla
 less.
 """
 ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
-    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult,
-    ast.Mod: ast.FloorDiv, ast.RShift: ast.LShift, ast.LShift: ast.RShift, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd,
-    ast.BitXor: ast.BitOr, ast.Pow: ast.Mult, ast.MatMult: ast.Mult,
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult,
+    ast.FloorDiv: ast.Mult, ast.Mod: ast.FloorDiv, ast.RShift: ast.LShift, ast.LShift: ast.RShift,
+    ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd, ast.BitXor: ast.BitOr, ast.Pow: ast.Mult,
+    ast.MatMult: ast.Mult,
 }  # fmt: skip
 COMPARISON: dict[type[ast.cmpop], type[ast.cmpop]] = {
-    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
 }  # fmt: skip
 FUNCTIONS = {
-    "max": "min", "min": "max", "amax": "amin", "amin": "amax", "maximum": "minimum", "minimum": "maximum",
-    "sum": "mean", "mean": "sum", "exp": "expm1", "sqrt": "rsqrt", "rsqrt": "sqrt", "square": "abs", "abs": "square",
-    "sigmoid": "tanh", "tanh": "sigmoid", "silu": "gelu", "gelu": "silu", "softplus": "relu", "log": "log1p",
-    "erf": "tanh", "softmax": "log_softmax", "cumsum": "cumprod", "triu": "tril", "tril": "triu", "zeros": "ones",
-    "ones": "zeros", "atan2": "hypot", "round": "floor", "float": "half", "double": "float", "logsumexp": "amax",
-    "sin": "cos", "cos": "sin", "sort": "argsort", "ceil": "floor", "floor": "ceil", "bmm": "matmul", "cat": "hstack",
+    "max": "min", "min": "max", "amax": "amin", "amin": "amax", "maximum": "minimum",
+    "minimum": "maximum", "sum": "mean", "mean": "sum", "exp": "expm1", "sqrt": "rsqrt",
+    "rsqrt": "sqrt", "square": "abs", "abs": "square", "sigmoid": "tanh", "tanh": "sigmoid",
+    "silu": "gelu", "gelu": "silu", "softplus": "relu", "log": "log1p", "erf": "tanh",
+    "softmax": "log_softmax", "cumsum": "cumprod", "triu": "tril", "tril": "triu", "zeros": "ones",
+    "ones": "zeros", "atan2": "hypot", "round": "floor", "float": "half", "double": "float",
+    "logsumexp": "amax", "sin": "cos", "cos": "sin", "sort": "argsort", "ceil": "floor",
+    "floor": "ceil", "bmm": "matmul", "cat": "hstack",
 }  # fmt: skip
 
 

@@ -1,17 +1,19 @@
-"""Mutants whose arithmetic is too narrow, and honest arithmetic that differs from the reference's."""
+"""Mutants in arithmetic that is too narrow, and honest arithmetic unlike the reference's."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+import arithmetic
+import rounding
 import torch
+from arithmetic import Replaced, Rules, aten, summed_by
+from rounding import ROUNDINGS, Rounding
 
 from kevin_env.candidate import tree
 
-from . import arithmetic, rounding
-from .arithmetic import Replaced, Rules, aten, summed_by
+from . import functions
 from .jury import Mutant
-from .rounding import ROUNDINGS, Rounding
 from .samples import Sample
 
 BLOCK = 32
@@ -69,16 +71,16 @@ def _mutants() -> Iterator[Mutant]:
 
 def _approximations() -> Iterator[tuple[str, Rules]]:
     for degree in (2, 3, 4):
-        exp = rounding.exp_by(degree)
+        exp = functions.exp_by(degree)
         yield (
             f"exp by a polynomial of degree {degree}",
             {aten.exp: exp, aten.sigmoid: _sigmoid(exp)},
         )
     for steps in (1, 2):
-        both = {aten.rsqrt: rounding.rsqrt_by(steps), aten.sqrt: rounding.sqrt_by(steps)}
+        both = {aten.rsqrt: functions.rsqrt_by(steps), aten.sqrt: functions.sqrt_by(steps)}
         yield f"rsqrt by {steps} Newton steps", both
-    yield "erf to 2.5e-5", {aten.erf: rounding.erf_cheap}
-    yield "erf to 5e-4", {aten.erf: rounding.erf_cheaper}
+    yield "erf to 2.5e-5", {aten.erf: functions.erf_cheap}
+    yield "erf to 5e-4", {aten.erf: functions.erf_cheaper}
     named: dict[str, Any] = {
         "log": torch.log,
         "tanh": torch.tanh,
@@ -94,7 +96,7 @@ def _approximations() -> Iterator[tuple[str, Rules]]:
     }
     for name, exact in named.items():
         for size in (1e-3, 1e-4):
-            rule = _atan2(size) if name == "atan2" else rounding.relative(size, exact)
+            rule = _atan2(size) if name == "atan2" else functions.relative(size, exact)
             yield f"{name} off by {size:g} of itself", {getattr(aten, name): rule}
     for size in (1e-3, 1e-4):
         yield f"quotients off by {size:g} of themselves", {aten.div: partial(_div, size=size)}
@@ -109,8 +111,8 @@ def _honest() -> Iterator[Mutant]:
         "float64 accumulators": summed_by(arithmetic.in_double()),
         "products of three TF32 products": arithmetic.by_parts(rounding.tf32),
         "exp as 2^(x log2 e)": {
-            aten.exp: rounding.exp_base_two,
-            aten.sigmoid: _sigmoid(rounding.exp_base_two),
+            aten.exp: functions.exp_base_two,
+            aten.sigmoid: _sigmoid(functions.exp_base_two),
         },
         "compound operators taken apart": {aten.triangular_solve: torch.triangular_solve},
         "quotients by reciprocals": {aten.div: _by_reciprocal},

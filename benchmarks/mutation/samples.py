@@ -123,6 +123,6 @@ class Sampler:
         )
         other = tree.flatten(case.answer(*others, number))[1]
         return Sample(
-            case, distribution, number, skeleton, tensors, shape, outputs, oracles_of(expected, outputs), other,
-            last or other, expected,
+            case, distribution, number, skeleton, tensors, shape, outputs,
+            oracles_of(expected, outputs), other, last or other, expected,
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Mutants of kernels in C++ and Triton, by their text: for a real candidate, before the real judge."""
+"""Mutants of kernels in C++ and Triton, by their text: for a real candidate and judge."""
 
 import re
 from collections.abc import Iterator

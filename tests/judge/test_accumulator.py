@@ -7,8 +7,8 @@ from functools import partial
 
 import pytest
 import torch
-from mutation.arithmetic import Replaced, running, summed_by  # pyright: ignore[reportMissingImports]
-from mutation.rounding import ROUNDINGS  # pyright: ignore[reportMissingImports]
+from arithmetic import Replaced, running, summed_by
+from rounding import ROUNDINGS
 
 from kevin_env.judge.compare.accumulator import OneAccumulator
 from kevin_env.judge.compare.values import compare

@@ -5,8 +5,8 @@ import weakref
 
 import pytest
 import torch
-from mutation.arithmetic import Replaced, rounded_operands, running, summed_by  # pyright: ignore[reportMissingImports]
-from mutation.rounding import ROUNDINGS  # pyright: ignore[reportMissingImports]
+from arithmetic import Replaced, rounded_operands, running, summed_by
+from rounding import ROUNDINGS
 
 from kevin_env.judge.compare.values import compare
 from kevin_env.judge.inputs import reference
