@@ -193,8 +193,9 @@ class Copy:
             return Run("hung", seconds)
         if code in NOTHING or (code == 0 and not re.search(r"\b\d+ passed", text)):
             return Run("none", seconds, "nothing ran")
-        by = failed[1] if failed else f"exit code {code}"
-        return Run("failed", seconds, by) if code else Run("passed", seconds)
+        if code == 0:
+            return Run("passed", seconds)
+        return Run("failed", seconds, failed[1] if failed else f"exit code {code}")
 
     def _environment(self, scratch: Path) -> dict[str, str]:
         """PYTHONPATH comes before an installed kevin_env, also in judges and candidates."""
@@ -214,14 +215,14 @@ class Jobs:
 
     def run(self, selection: Selection, limit: float, guard: Guard | None = None) -> Run:
         """Tests of the checkout, or of the checkout without a guard."""
+        changes = [guard.removed()] if guard else []
         copy = self._free.get()
-        file, text, changed = guard.removed() if guard else ("", "", "")
         try:
-            if guard:
+            for file, _, changed in changes:
                 copy.write(file, changed)
             return copy.run(selection, limit)
         finally:
-            if guard:
+            for file, text, _ in changes:
                 copy.write(file, text)
             self._free.put(copy)
 
@@ -255,7 +256,7 @@ def examine(
     for future in as_completed(futures):
         run, guard = future.result(), futures[future]
         status = {"passed": "survived", "hung": "hung"}.get(run.status, "killed")
-        survivors += [guard] if status == "survived" else []
+        survivors += [guard] * (status == "survived")
         report(guard, status, run)
     return survivors
 
