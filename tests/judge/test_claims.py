@@ -251,6 +251,16 @@ def test_an_output_reaches_no_byte_outside_its_region() -> None:
     assert 0 < refused < 3_000
 
 
+@pytest.mark.parametrize(
+    "change", [{"dtype": "Tensor"}, {"shape": [2]}, {"offset": 1}, {"offset": 4096}, {"in": "x"}]
+)
+def test_memory_is_not_looked_up_for_a_malformed_tensor(change: dict[str, Any]) -> None:
+    claim = {"skeleton": {"t": 0}, "tensors": [{**CALL["tensors"][0], **change}]}
+    (call,) = claims_of({"claims": [claim]}, 1)
+    with pytest.raises(Broken):
+        mappings().resolve(call.tensors[0])
+
+
 def test_a_taken_output_no_longer_changes() -> None:
     outbox = Region(torch.zeros(4096, dtype=torch.uint8))
     places = Mappings(Region(torch.zeros(8, dtype=torch.uint8)), outbox, CPU)
