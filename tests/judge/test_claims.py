@@ -14,7 +14,6 @@ from kevin_env.judge.compare.check import given_of
 from kevin_env.judge.compare.outputs import Right, find_wrong_output
 from kevin_env.judge.compare.values import Mismatch
 from kevin_env.judge.handshake.claims import (
-    MAX_TENSORS,
     CallClaim,
     Mappings,
     claims_of,
@@ -23,6 +22,8 @@ from kevin_env.judge.handshake.claims import (
 from kevin_env.judge.workers.errors import Broken
 
 CPU = torch.device("cpu")
+MOST = 1024
+"""Tensors per call."""
 SIZES = {"inbox": 4096, "outbox": 4096}
 OUTPUT = {"y": torch.ones(2, 3), "n": 3, "z": (torch.zeros(1, 4), 0.5, None, torch.tensor(True))}
 SKELETON, TENSORS = tree.flatten(OUTPUT)
@@ -100,7 +101,7 @@ def test_bytes_that_are_no_answer_are_broken(body: bytes) -> None:
     [
         # the number of calls and of tensors
         (["claims"], None), (["claims"], {}), (["claims"], []), (["claims"], [CALL] * 2),
-        (["claims"], many(MAX_TENSORS + 1)["claims"]),
+        (["claims"], many(MOST + 1)["claims"]),
         ([*FIRST, "tensors"], []), ([*FIRST, "tensors"], [{}]), ([*FIRST, "extra"], 1),
         ([*TENSOR, "extra"], 1), (TENSOR, None),
         # places
@@ -175,8 +176,8 @@ def test_an_output_of_the_right_size_cannot_have_been_too_large() -> None:
 
 
 def test_a_call_may_have_many_tensors_and_no_more() -> None:
-    assert MAX_TENSORS == 1024 and len(read(many(MAX_TENSORS)).tensors) == MAX_TENSORS
-    assert len(json.dumps(many(MAX_TENSORS + 1))) < 1 << 18, "the frame is not too long"
+    assert len(read(many(MOST)).tensors) == MOST
+    assert len(json.dumps(many(MOST + 1))) < 1 << 18, "the frame is not too long"
 
 
 def test_places_are_only_checked_where_the_regions_are_known() -> None:
@@ -248,6 +249,16 @@ def test_an_output_reaches_no_byte_outside_its_region() -> None:
         assert output.flat.numel() <= 4096
         assert int(tensor.count_nonzero()) >= 0  # reads every element
     assert 0 < refused < 3_000
+
+
+@pytest.mark.parametrize(
+    "change", [{"dtype": "Tensor"}, {"shape": [2]}, {"offset": 1}, {"offset": 4096}, {"in": "x"}]
+)
+def test_memory_is_not_looked_up_for_a_malformed_tensor(change: dict[str, Any]) -> None:
+    claim = {"skeleton": {"t": 0}, "tensors": [{**CALL["tensors"][0], **change}]}
+    (call,) = claims_of({"claims": [claim]}, 1)
+    with pytest.raises(Broken):
+        mappings().resolve(call.tensors[0])
 
 
 def test_a_taken_output_no_longer_changes() -> None:

@@ -79,6 +79,16 @@ def test_a_closed_region_leaves_no_descriptor() -> None:
     assert regions_open() == before
 
 
+@pytest.mark.parametrize("size", [0, 4096, 1 << 20])
+def test_a_region_cannot_be_resized_through_its_descriptor(size: int) -> None:
+    """A candidate that shrinks it would kill the judge when it reads the region."""
+    region = SharedRegion(8192, CPU)
+    with pytest.raises(PermissionError):
+        os.ftruncate(region.fds[0], size)
+    assert int(region.bytes.sum()) == 0
+    region.close()
+
+
 def test_regions_are_freed_if_nothing_can_be_made_of_them() -> None:
     before = regions_open()
 
