@@ -2,10 +2,12 @@
 the mark `gpu`.
 """
 
+import gc
 import os
 import shutil
 import signal
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, nullcontext
 from typing import TYPE_CHECKING
@@ -30,6 +32,18 @@ def pool() -> Iterator[LocalPool]:
     """
     with LocalPool(pace=None if gpu_present() else QUICK) as judges:
         yield judges
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _what_is_left_open() -> Iterator[None]:
+    """Files and sockets that a module's tests leave open fail that module, not a later one during
+    which they are collected.
+    """
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ResourceWarning)
+        gc.collect()
+    gc.freeze()  # the next collection, of new objects only, takes milliseconds
 
 
 @pytest.fixture

@@ -98,7 +98,7 @@ class RayPool(RequestPool):
         self._opening = asyncio.Lock()
         self._loop = asyncio.new_event_loop()
         self._places = asyncio.Semaphore(self._settings.at_once)
-        threading.Thread(target=self._loop.run_forever, daemon=True).start()
+        threading.Thread(target=_run, args=(self._loop,), daemon=True).start()
         self._close = weakref.finalize(self, _end, self._loop)
 
     def device(self, name: str = "auto") -> DeviceInfo:
@@ -134,7 +134,12 @@ class RayPool(RequestPool):
             fail(future, JudgeError("the pool is closed"))
             return
         asking = self._ask(request, future, on_stage)
-        task = asyncio.run_coroutine_threadsafe(asking, self._loop)
+        try:
+            task = asyncio.run_coroutine_threadsafe(asking, self._loop)
+        except RuntimeError:  # it was closed meanwhile
+            asking.close()
+            fail(future, JudgeError("the pool is closed"))
+            return
         future.add_done_callback(lambda done: task.cancel() if done.cancelled() else None)
 
     async def _ask(self, request: Request, future: Future[Any], on_stage: OnStage | None) -> None:
@@ -258,6 +263,14 @@ def _placement(kind: str, settings: RaySettings) -> tuple[int, dict[str, Any]]:
     free = int(ray.available_resources().get("GPU", 0))
     placing |= {"num_gpus": 1} | ({"accelerator_type": chosen} if chosen else {})
     return settings.judges or max(1, min(count, free)), placing
+
+
+def _run(loop: asyncio.AbstractEventLoop) -> None:
+    """Runs the event loop of a pool until `_end`, and closes its sockets."""
+    try:
+        loop.run_forever()
+    finally:
+        loop.close()
 
 
 def _end(loop: asyncio.AbstractEventLoop) -> None:

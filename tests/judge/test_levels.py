@@ -4,7 +4,9 @@ itself.
 
 import contextlib
 import errno
+import json
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -17,7 +19,7 @@ from pathlib import Path
 import pytest
 import torch
 from judges import QUICK, Lent
-from loaded import Submit
+from loaded import SECONDS, Submit
 
 from kevin_env.judge.api import JudgeError, Options, Submission
 from kevin_env.judge.handshake.memory import SharedRegion
@@ -93,12 +95,46 @@ def test_a_step_that_was_not_taken_is_missing(done: str, missing: set[str]) -> N
     assert {name for name, state in found.items() if state == "missing"} == missing
 
 
+SHARED = {
+    "root": {"user"},
+    "user": set(),
+    "container": {"pid"},
+    "landlock": {"ipc", "mnt", "net", "pid", "user", "uts"},
+    "plain": {"ipc", "mnt", "net", "pid", "user", "uts"},
+}
+"""The namespaces that a candidate shares with the judge."""
+LOOKS = """
+import json, os, resource
+limits = {name: resource.getrlimit(getattr(resource, name)) for name in dir(resource) if name.startswith("RLIMIT_")}
+spaces = {name: os.readlink(f"/proc/self/ns/{name}") for name in ("ipc", "mnt", "net", "pid", "user", "uts")}
+print(json.dumps([limits, spaces]))
+class ModelNew: pass
+"""
+
+
 @pytest.mark.parametrize("most", [*STRONG, "plain"])
-def test_a_level_reports_what_it_gives(
+def test_a_level_gives_what_it_reports(
     servers: Callable[[LevelName], ForkServer], most: LevelName
 ) -> None:
     worker = Worker(servers(most), "cpu", 1 << 30)
-    worker.close()
+    with contextlib.closing(worker):
+        worker.ask("load", SECONDS, path=worker.path, code=LOOKS, entry="ModelNew")
+    limits, spaces = json.loads(worker.log)
+    ours = {name: str(Path(f"/proc/self/ns/{name}").readlink()) for name in spaces}
+    assert {name for name in spaces if spaces[name] == ours[name]} == SHARED[worker.level]
+    # as many as the machine allows where that is less
+    most_files, most_signals = (
+        resource.getrlimit(each)[1] for each in (resource.RLIMIT_NOFILE, resource.RLIMIT_SIGPENDING)
+    )
+    files = min(4096, most_files // 2) if most_files != resource.RLIM_INFINITY else 4096
+    signals = min(256, most_signals) if most_signals != resource.RLIM_INFINITY else 256
+    expected = {
+        "CORE": 0, "FSIZE": 4 << 30, "NOFILE": files, "MSGQUEUE": 0, "NICE": 0, "RTPRIO": 0,
+        "SIGPENDING": signals,
+    }  # fmt: skip
+    assert {name: limits[f"RLIMIT_{name}"] for name in expected} == {
+        name: [value, value] for name, value in expected.items()
+    }
     names = [each.name for each in levels.LEVELS]
     assert names.index(worker.level) >= names.index(most)
     enforced = {name for name, state in worker.sandbox.model_dump().items() if state == "enforced"}
@@ -106,6 +142,21 @@ def test_a_level_reports_what_it_gives(
         assert enforced == {"network", "limits"}
     elif worker.level in ("root", "user"):
         assert enforced == set(levels.protections(()))
+
+
+def test_a_keeper_cannot_be_read_even_without_a_sandbox(
+    servers: Callable[[LevelName], ForkServer],
+) -> None:
+    """For root its capabilities are enough; for an ordinary user only that it is not dumpable."""
+    worker = Worker(servers("plain"), "cpu", 1 << 30)
+    code = f"""{TRY}
+for name in ("mem", "environ", "maps", "fd/0"):
+    attempt(name, lambda: os.open(f"/proc/{worker.pid}/{{name}}", os.O_RDONLY))
+class ModelNew: pass
+"""
+    with contextlib.closing(worker):
+        worker.ask("load", SECONDS, path=worker.path, code=code, entry="ModelNew")
+    assert worker.log.count("refused") == 4 and "GOT THROUGH" not in worker.log
 
 
 def test_what_is_missing_can_be_refused_and_is_told(

@@ -34,6 +34,7 @@ from kevin_env.judge.workers.worker import Worker
 from kevin_env.outcome import Correct
 from kevin_env.problem import load_problem
 
+pytestmark = pytest.mark.full
 RELU = load_problem(str(FOLDER / "problems" / "relu.py"))
 TOOL = "import subprocess, sys; code = subprocess.run(sys.argv[1:]).returncode; print('TOOL', code); sys.exit(code)"
 """Starts its program, as Nsight Compute does, and counts nothing."""
@@ -141,7 +142,6 @@ def _free(lease: Lease, seconds: float = 20.0) -> bool:
     return taken.wait(seconds)
 
 
-@pytest.mark.full
 @pytest.mark.parametrize(("code", "limits", "why"), [
     (SLEEPS, {"load": 6.0}, "loading took longer than 6 s"),
     (MODEL.replace("return x.relu()", SLEEPS), {"calls": 2.0}, "calling took longer than 2 s"),
@@ -188,7 +188,6 @@ threading.Thread(target=tick, daemon=True).start()
 """
 
 
-@pytest.mark.full
 def test_all_of_it_stands_still_while_a_lease_is_waited_for(start) -> None:
     target = start(MODEL.replace("class", TICKS + "class", 1))
     ran = run_parts(target, Leases(target.worker, wait=1.0).parts())
@@ -226,7 +225,6 @@ def test_the_whole_of_it_makes_a_digest(monkeypatch: pytest.MonkeyPatch, bench: 
     assert not outside.notes and _free(bench.lease)
 
 
-@pytest.mark.full
 @pytest.mark.parametrize(("code", "why"), [
     ("raise SystemExit(3)", "reported nothing: loading the submission ended early"),
     ("# triton\nraise SystemExit(3)", "did not load as a separate program"),
@@ -266,7 +264,6 @@ def test_the_next_program_is_begun_ahead_stands_still_and_is_used_once(
     assert bench.profiler.take() is None and not any(descendants(kept[0].pid))
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("dead", [False, True])
 def test_one_that_does_not_fit_or_has_died_is_not_used(
     monkeypatch, bench: Bench, dead: bool

@@ -20,6 +20,7 @@ from kevin_env.judge.workers.launcher import ForkServer
 from kevin_env.judge.workers.worker import Worker
 from kevin_env.problem import load_problem
 
+pytestmark = pytest.mark.full
 LINEAR = load_problem(str(FOLDER / "problems" / "linear.py"))
 RIGHT = """import torch
 class ModelNew(torch.nn.Module):
@@ -87,7 +88,6 @@ def test_it_can_be_loaded_only_which_is_when_extensions_are_compiled(start) -> N
     assert start("raise ValueError('not today')").rehearse(60, "load") == 1
 
 
-@pytest.mark.full
 def test_whoever_writes_to_its_inputs_writes_to_no_file(start) -> None:
     target = start(
         RIGHT.replace(
@@ -98,7 +98,6 @@ def test_whoever_writes_to_its_inputs_writes_to_no_file(start) -> None:
     assert "first" in first and first == second
 
 
-@pytest.mark.full
 def test_outputs_that_change_from_call_to_call_are_noticed(start) -> None:
     assert start(CHANGING).rehearse(60, "compare") == DIFFERENT
     assert start(RIGHT).rehearse(60, "compare") == 0

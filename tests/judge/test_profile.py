@@ -57,6 +57,7 @@ def judged(pool: LocalPool, code: str, **options) -> Judgement:
     return pool.submit(RELU, Submission(code=code), Options(device="cpu", **options)).result(240)
 
 
+@pytest.mark.full
 def test_operators_and_their_share_of_the_time(pool: LocalPool) -> None:
     stages: list[str] = []
     options = Options(device="cpu", profile="ncu", sanitize=True)
@@ -82,6 +83,7 @@ def test_operators_and_their_share_of_the_time(pool: LocalPool) -> None:
     assert getattr(judgement.outcome, "coverage", 1) is None
 
 
+@pytest.mark.full
 def test_own_kernels_are_the_time_outside_of_operators(pool: LocalPool) -> None:
     found = judged(pool, OWN, profile="kernels").profile
     assert found and found.kernels and not found.notes
@@ -89,6 +91,7 @@ def test_own_kernels_are_the_time_outside_of_operators(pool: LocalPool) -> None:
     assert "aten::empty_like" in [each.name for each in found.kernels.operators]
 
 
+@pytest.mark.full
 def test_what_fails_under_the_profiler_keeps_its_verdict(pool: LocalPool) -> None:
     judgement = judged(pool, WATCHED, profile="kernels")
     assert judgement.outcome.category == "correct"
@@ -96,6 +99,7 @@ def test_what_fails_under_the_profiler_keeps_its_verdict(pool: LocalPool) -> Non
     assert "I am being watched" in judgement.profile.notes[0]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("code", [TORCH.replace("relu(x)", "relu(x) * 0"), "class ModelNew(:"])
 def test_nothing_is_looked_into_where_there_is_nothing_to_find(pool: LocalPool, code: str) -> None:
     judgement = judged(pool, code, profile="kernels", sanitize=True)

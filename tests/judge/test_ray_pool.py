@@ -36,7 +36,7 @@ from kevin_env.judge.protocol import RequestPool  # noqa: E402
 from kevin_env.judge.ray_pool import RayPool, RaySettings, join_cluster  # noqa: E402
 from kevin_env.problem import Problem, ProblemError, load_problem  # noqa: E402
 
-pytestmark = pytest.mark.xdist_group("ray")
+pytestmark = [pytest.mark.full, pytest.mark.xdist_group("ray")]
 PROBLEM = Problem(id="p", name="p", source="x = 1\n")
 SOFTMAX = load_problem(str(FOLDER / "problems/softmax.py"))
 HEAD = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n"
@@ -232,6 +232,15 @@ def test_metrics_are_exported_to_prometheus(start: Start) -> None:
                 found |= set(re.findall(r"^ray_kevin_env_(\w+?)(?:_total|_bucket)?{", text, re.M))
         time.sleep(1)
     assert found >= {"judgements", "stage_seconds", "waiting", "in_flight", "judges"}
+
+
+def test_a_closed_pool_leaves_no_descriptor_open() -> None:
+    files, threads = set(Path("/proc/self/fd").iterdir()), set(threading.enumerate())
+    with RayPool():
+        pass
+    for thread in set(threading.enumerate()) - threads:
+        thread.join(30)
+    assert set(Path("/proc/self/fd").iterdir()) == files
 
 
 def test_a_closed_pool_fails_what_is_open(start: Start) -> None:
