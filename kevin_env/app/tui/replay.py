@@ -360,6 +360,9 @@ class ReplayApp(KevinApp[None]):
 
     def relist(self, listing: Listing, at: int | None = None) -> None:
         """Shows another list with the cursor on row `at`, by default on the same trajectory."""
+        if not self._list.query(Rows):  # a timer may come before the table is there, or after
+            self.listing = listing
+            return
         row, cursor = self._list.current, self._list.scrolled.cursor
         self.listing = listing
         if at is None:
