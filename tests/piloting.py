@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import pytest
 from textual.app import App
 from textual.events import Key
 from textual.message_pump import MessagePump
@@ -17,6 +18,12 @@ _NAMES = {
     "-": "minus", "[": "left_square_bracket", "]": "right_square_bracket",
 }  # fmt: skip
 _CHARACTERS = {name: character for character, name in _NAMES.items()}
+
+
+def one_size(*sizes: tuple[int, int]) -> pytest.MarkDecorator:
+    """Runs a test at the first size; `make test-all` at the others too."""
+    others = (pytest.param(each, marks=pytest.mark.full) for each in sizes[1:])
+    return pytest.mark.parametrize("size", [sizes[0], *others])
 
 
 def text_of(app: App[Any]) -> str:
@@ -37,7 +44,7 @@ def screens(app: App[Any], *steps: Step, size: tuple[int, int] = (80, 24)) -> li
                 else:
                     await press(app, step[1:] if step.startswith('"') else step.split())
                 await settled(app)
-                if not app.is_running:
+                if not _runs(app):
                     break
                 found.append(text_of(app))
         return found
@@ -62,11 +69,16 @@ async def settled(app: App[Any]) -> None:
     """Waits until all messages, and what these cause, are handled and drawn."""
     for _ in range(2):
         await _turn(app, app)  # the app hands a key to its screen,
-        for part in (app.screen.focused, app.screen) if app.is_running else ():
+        for part in (app.screen.focused, app.screen) if _runs(app) else ():
             await _turn(app, part)  # which acts on it, or hands it back,
         await _turn(app, app)  # or asks the app for another screen or focus.
-        if app.is_running:
+        if _runs(app):
             await _reached(app, app.screen.call_after_refresh)
+
+
+def _runs(app: App[Any]) -> bool:
+    """Not after it was told to exit, or failed."""
+    return app.is_running and app.return_code is None
 
 
 async def _turn(app: App[Any], part: MessagePump | None) -> None:
@@ -78,7 +90,7 @@ async def _reached(app: App[Any], call: Callable[[Callable[[], Any]], bool]) -> 
     """Waits until a callback has its turn, or the app ends."""
     turn = asyncio.Event()
     if call(turn.set):
-        while app.is_running and not turn.is_set():
+        while _runs(app) and not turn.is_set():
             await asyncio.sleep(0)
 
 
