@@ -23,7 +23,6 @@ from kevin_env.judge.scripted import SCRIPTED_CPU, SCRIPTED_GPU
 from kevin_env.outcome import CompileError, Correct, RuntimeFailure
 from kevin_env.policies import ContextOverflow, Quit, Refused, ScriptedPolicy
 from kevin_env.policies.base import Listener
-from kevin_env.record import Reply
 from kevin_env.recorder import Recorder, partial_path
 from kevin_env.rules import check_rules
 from kevin_env.settings import Settings
@@ -208,19 +207,6 @@ def test_there_must_be_something_to_resume(tmp_path: Path) -> None:
     (tmp_path / "empty.jsonl").touch()
     with pytest.raises(BadInput, match="no trajectory"):
         last_episodes(tmp_path / "empty.jsonl")
-
-
-def test_what_a_model_writes_cannot_reach_the_terminal(tmp_path: Path) -> None:
-    narrator, page = screen()
-    evil = Reply(content="[red]a[/bad] \x1b[2J\x1b]0;title\x07 \x9b1m \x08\r")
-    failed = CompileError(kind="compiler", message="[/x]\x1b[1m", details="\x1b[2Jdetail [bold]")
-    with closing(ScriptedPool([failed])) as pool:
-        policy = ScriptedPolicy([evil, REPLY])
-        play(episode_of(tmp_path, pool, turns=2), policy, narrator)
-    shown = page.getvalue()
-    assert "[red]a[/bad]" in shown
-    assert "detail [bold]" in shown
-    assert not any((ord(c) < 32 and c != "\n") or 127 <= ord(c) < 160 for c in shown)
 
 
 def test_a_piece_of_an_escape_is_inert() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from trajectories import BROKEN, ESCAPES, RIGHT, evil, timed, trajectory, turn, write
+from trajectories import BROKEN, RIGHT, timed, trajectory, turn, write
 from typer.testing import CliRunner
 
 from kevin_env.app.errors import BadInput
@@ -176,12 +176,3 @@ def test_a_file_without_any_episode_is_bad_input(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(BadInput, match=r"holds no trajectory file \(\*.jsonl\)"):
         read(tmp_path / "empty")
-
-
-@pytest.mark.parametrize("terminal", [False, True])
-def test_what_a_model_wrote_is_inert(tmp_path: Path, terminal: bool) -> None:
-    file = write(tmp_path / "t.jsonl", evil())
-    shown = printed(file, force_terminal=terminal, color_system="standard" if terminal else None)
-    assert "[red]x[/bad]" in shown
-    assert "<U+202E>" in shown
-    assert not [escape for escape in ESCAPES if escape in shown]

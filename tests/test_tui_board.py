@@ -5,13 +5,16 @@ import threading
 from typing import Any
 
 import pytest
-from piloting import screens
-from trajectories import ESCAPES, RIGHT
+from hostile_texts import EVIL, TEXTS, harmful
+from piloting import one_size, screens
+from trajectories import RIGHT
 
 from kevin_env.app.evaluate.board import Board
 from kevin_env.app.evaluate.search import Shape
 from kevin_env.app.evaluate.workers import Workers
 from kevin_env.app.tui.board import BoardApp
+
+CLEARS = TEXTS["clears the screen"]
 
 
 class Running:
@@ -36,7 +39,7 @@ class Running:
 
 def busy_board() -> Board:
     now = [0.0]
-    names = [f"L1_{number}_A_rather_long_name_of_a_problem_\x1b[2J漢" for number in range(30)]
+    names = [f"L1_{number}_A_rather_long_name_of_a_problem_{CLEARS}漢" for number in range(30)]
     title = "m  30 problems x 4 samples x 4 turns, serial  run"
     board = Board(title, names, Shape(4, 4), clock=lambda: now[0])
     for at in range(40):
@@ -44,17 +47,17 @@ def busy_board() -> Board:
         board.waits(names[at % 20], at % 4, "model")
         board.turn(names[at % 20], at % 4, RIGHT.model_copy(update={"turn": at // 20 + 1}))
         board.waits(names[at % 20], at % 4, "judge")
-    board.ended(names[0], 1, 1, "model_error", "[red]overloaded\x1b[2J")
+    board.ended(names[0], 1, 1, "model_error", EVIL)
     return board
 
 
-@pytest.mark.parametrize("size", [(20, 4), (80, 24), (160, 40)])
+@one_size((80, 24), (20, 4), (160, 40))
 def test_an_evaluation_is_watched_and_stopped(size: tuple[int, int]) -> None:
     run: Any = Running(KeyboardInterrupt())
     app = BoardApp(busy_board(), run)
     first, asked, *_ = screens(app, "j j b ?", "q q", "ctrl+c", size=size)
     for shown in (first, asked):
-        assert not [escape for escape in ESCAPES if escape in shown]
+        assert not harmful(shown)
     assert run.interrupts == 2
     if size[0] >= 80:
         assert "discards them" in asked

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 from episodes import another, recorded
-from piloting import Step, click, screens, until
+from hostile_texts import EVIL, harmful
+from piloting import Step, click, one_size, screens, until
 from pseudo_terminal import run_python
 from scripted_play import judge, session_of
 from textual.pilot import Pilot
 from textual.widgets import TextArea
-from trajectories import ESCAPES, EVIL, RIGHT, evil, trajectory
+from trajectories import RIGHT, evil, trajectory
 
 from kevin_env.app.play.batch import BatchRun
 from kevin_env.app.play.live import (
@@ -179,7 +180,7 @@ def _raise() -> Any:
     raise JudgeError("no device")
 
 
-@pytest.mark.parametrize("size", [(1, 1), (30, 8), (80, 24), (200, 50)])
+@one_size((80, 24), (1, 1), (30, 8), (200, 50))
 def test_nothing_hostile_is_shown(
     tmp_path: Path, pool: ScriptedPool, size: tuple[int, int]
 ) -> None:
@@ -201,7 +202,7 @@ def test_nothing_hostile_is_shown(
     session = session_of(tmp_path, ".", pool)
     keys = (f"{n} p" for n in range(1, 7))
     for shown in screens(PlayApp(session), until(""), tell, *keys, "r", "?", size=size):
-        assert not [escape for escape in ESCAPES if escape in shown]
+        assert not harmful(shown)
         assert len(shown.splitlines()) <= size[1]
     session.finish()
 

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from piloting import Step, click, screens, until
+from hostile_texts import harmful
+from piloting import Step, click, one_size, screens, until
 from pseudo_terminal import Screen, run_python
 from textual.pilot import Pilot
-from trajectories import ESCAPES, RIGHT, STORY, evil, timed, trajectory, turn, write
+from trajectories import RIGHT, STORY, evil, timed, trajectory, turn, write
 
 from kevin_env.app.replay.library import Library
 from kevin_env.app.replay.panes import PANES
@@ -85,6 +86,23 @@ def test_a_filter_that_leaves_several_begins_with_the_list(
     assert "3 of 3 trajectories" in replayed("", words="softmax")[0]
     assert "correct/timed" in replayed("", words="qwen")[0]
     assert "2.50x" in replayed("", episode="oth")[0]
+
+
+class Untimely(ReplayApp):
+    """Its timers come before its table is on the screen, and once more when it is gone."""
+
+    def on_mount(self) -> None:
+        self.relist(self.listing.grown(self.library.rows))
+
+    def on_unmount(self) -> None:
+        self.relist(self.listing.filtered("qwen"))
+
+
+def test_the_list_may_grow_while_it_is_not_on_the_screen(tmp_path: Path) -> None:
+    app = Untimely(Library(write(tmp_path / "t.jsonl", STORY, OTHER)), words="softmax")
+    [shown] = screens(app, "")
+    assert "2 of 2 trajectories" in shown
+    assert app.listing.words == "qwen"
 
 
 def test_moving_through_turns_and_episodes(replayed: Callable[..., list[str]]) -> None:
@@ -190,8 +208,9 @@ def test_copying_and_saving(
         copied.append(pilot.app.clipboard)
 
     asked, saved, again = replayed(
-        "y", note, "x", "enter", until("saved as"), "x enter", until("already exists")
-    )[2::2]
+        "y", note, "x", until("save the kernel as"), "enter", until("saved as"), "x",
+        until("save the kernel as"), "enter", until("already exists"),
+    )[3::3]  # fmt: skip
     assert "# version 4" in copied[0]
     assert "save the kernel as: L1_23_Softmax_turn4.py" in asked
     assert "turn4.py" in saved and "saved as" not in again
@@ -255,18 +274,18 @@ def test_the_palette_offers_every_key(replayed: Callable[..., list[str]]) -> Non
 HOSTILE = (STORY, evil(), trajectory(id="empty"), trajectory(turn(1), id="one"))
 
 
-@pytest.mark.parametrize("size", [(1, 1), (30, 8), (220, 60)])
+@one_size((30, 8), (1, 1), (220, 60))
 def test_nothing_hostile_is_shown_on_any_screen(
     replayed: Callable[..., list[str]], size: tuple[int, int]
 ) -> None:
     steps = [f"{key} l w s" for key in "123456"]
     shown = replayed(*steps, "q", "?", "q j m k c", *"123456", episodes=HOSTILE, size=size)
     for screen in shown:
-        assert not [escape for escape in ESCAPES if escape in screen]
+        assert not harmful(screen)
         assert len(screen.splitlines()) <= size[1]
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.full)])
 def test_any_keys_in_any_order(replayed: Callable[..., list[str]], seed: int) -> None:
     draw = random.Random(seed)
     keys = ["h", "l", "j", "k", "g", "G", "0", "$", "b", "e", "H", "L", "1", "2", "3", "d", "D", "s", "w", "r", "t", "n", "N", "o", "m", "c", "f", "/", ":", "?", "!", "x", "y", "<", ">", "tab", "space", "enter", "escape", "pagedown", "q"]  # fmt: skip
@@ -294,8 +313,9 @@ def test_the_terminal_is_left_as_it_was_and_got_nothing_hostile(tmp_path: Path) 
         assert termios.tcgetattr(screen.slave) == before
     assert "[red]x[/bad]" in screen.raw
     assert "\x1b[?1049h" in screen.raw and "\x1b[?1049l" in screen.raw
-    written = re.sub(r"\x1b\]22;\w+\x07|\r", "", screen.raw)  # the shape of the pointer
-    assert not [escape for escape in ESCAPES if escape in written]
+    written = re.sub(r"\x1b\]22;\w+\x07", "", screen.raw)  # the shape of the pointer
+    hostile = ("\x1b[2J", "\x1b]", "\x1bP", "\x07", "\x9b", "\x00", *"\u202e\u2066\u200b")
+    assert not [each for each in hostile if each in written]
 
 
 @pytest.mark.full

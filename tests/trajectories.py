@@ -3,19 +3,12 @@
 from pathlib import Path
 
 from episodes import correct
+from hostile_texts import EVIL
 
 from kevin_env.judge.api import Seconds, Submission
 from kevin_env.judge.scripted import SCRIPTED_CPU
 from kevin_env.outcome import CompileError, FormatError
 from kevin_env.record import Message, ProblemRef, Trajectory, Turn, Usage
-
-EVIL = (
-    "[red]x[/bad] \x1b[2J\x1b]8;;http://a\x07\x9b5m\x1bPq\x1b\\ </script><script>alert(1)</script><img src=x "
-    "onerror=alert(2)> \u202etxt\u2066 \u200bz\x00\r 漢字 🚀 {data} %s ${1} `${x}` | ```"
-)
-"""Everything that must come through as mere text."""
-
-ESCAPES = ("\x1b[2J", "\x1b]", "\x1bP", "\x07", "\x9b", "\x00", "\r", "\u202e", "\u2066", "\u200b")
 
 
 def turn(number: int, **more) -> Turn:

@@ -107,9 +107,9 @@ class KevinApp(App[ReturnType]):
         elif "TEXTUAL_THEME" not in os.environ and _is_light(os.environ.get("COLORFGBG", "")):
             self.theme = "textual-light"
 
-    def on_load(self) -> None:
+    def on_mount(self) -> None:
         """Exits when its terminal closes: Textual would go on without one, at full load."""
-        if not self.is_headless:
+        if not self.is_headless:  # which is known only once the driver runs
             threading.Thread(target=self._wait_for_hang_up, daemon=True).start()
 
     def _wait_for_hang_up(self) -> None:

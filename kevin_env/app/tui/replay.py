@@ -15,7 +15,7 @@ from kevin_env.app.replay.query import HELP, SORTS, Listing
 from kevin_env.app.replay.rows import MARKS, NOISY, Row
 from kevin_env.app.replay.tables import list_cells, list_columns
 from kevin_env.app.screen import best_at
-from kevin_env.app.tui.app import SCROLLING, KevinApp, Pairs, TableScreen, TextScreen
+from kevin_env.app.tui.app import SCROLLING, KevinApp, TableScreen, TextScreen
 from kevin_env.app.tui.episode import EPISODE_KEYS, EpisodeScreen, EpisodeView
 from kevin_env.app.tui.widgets import Rows
 from kevin_env.record import Trajectory
@@ -29,10 +29,7 @@ _REDRAW = 0.2
 """Seconds between updates of the list while it grows."""
 _FOLLOW = 0.5
 """Seconds between checks of the files that are followed."""
-_MARKS: Pairs = (
-    *((mark, name) for name, mark in MARKS.items()),
-    (NOISY, "correct, time too noisy"),
-)
+_MARKS = (*((mark, name) for name, mark in MARKS.items()), (NOISY, "correct, time too noisy"))
 
 
 class ListScreen(TableScreen):
@@ -360,6 +357,9 @@ class ReplayApp(KevinApp[None]):
 
     def relist(self, listing: Listing, at: int | None = None) -> None:
         """Shows another list with the cursor on row `at`, by default on the same trajectory."""
+        if not self._list.query(Rows):  # a timer may come before the table is there, or after
+            self.listing = listing
+            return
         row, cursor = self._list.current, self._list.scrolled.cursor
         self.listing = listing
         if at is None:
