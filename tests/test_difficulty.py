@@ -67,6 +67,7 @@ def test_the_roofline_is_below_every_time(shipped: Measurements) -> None:
         assert 0 <= each.difficulty <= 1, id
 
 
+@pytest.mark.full
 def test_what_dispatches_the_same_operators_is_a_near_copy(counted) -> None:
     alike: dict[tuple[str, ...], set[str]] = defaultdict(set)
     for id, each in counted.items():

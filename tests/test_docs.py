@@ -1,4 +1,4 @@
-"""README and docs: figures, picture and links are current, and the code in README runs."""
+"""README and docs: figures and the picture are current, links lead somewhere, and code runs."""
 
 import html
 import importlib
@@ -53,26 +53,21 @@ def test_the_table_in_readme_is_that_of_the_recording(monkeypatch: pytest.Monkey
     assert [row for row in rows if row.split() not in shown] == []
 
 
-def test_readme_is_short() -> None:
-    assert len(readme().splitlines()) <= 90
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_lead_somewhere(page: Path) -> None:
-    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
-        path, _, title = link.partition("#")
-        if "://" in path:
-            continue
-        target = page.parent / path if path else page
-        assert target.exists(), link
-        assert not title or title in anchors(target), link
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_named_files_exist(page: Path) -> None:
-    roots = "kevin_env|benchmarks|tests|prompts|problems|examples|docs"
-    for name in re.findall(rf"`((?:{roots})/[\w/.]+)`", page.read_text(encoding="utf-8")):
-        assert (ROOT / name).exists(), name
+def test_links_and_named_files_lead_somewhere() -> None:
+    dead = []
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for link in re.findall(r"\]\(([^)\s]+)\)", text):
+            path, _, title = link.partition("#")
+            target = page.parent / path if path else page
+            if "://" not in path and (
+                not target.exists() or (title and title not in anchors(target))
+            ):
+                dead.append((page.name, link))
+        roots = "kevin_env|benchmarks|tests|prompts|problems|examples|docs"
+        names = re.findall(rf"`((?:{roots})/[\w/.]+)`", text)
+        dead += [(page.name, name) for name in names if not (ROOT / name).exists()]
+    assert dead == []
 
 
 def anchors(page: Path) -> set[str]:
@@ -81,15 +76,18 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in titles}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_commands_and_options_exist(page: Path) -> None:
-    lines = re.findall(r"^    kevin-env (.*?)(?:  +#.*)?$", page.read_text(encoding="utf-8"), re.M)
-    for line in lines:
-        command: Any = get_command(app)
-        for word in line.split():
-            command = getattr(command, "commands", {}).get(word, command)
-        known = {option for parameter in command.params for option in parameter.opts}
-        assert set(re.findall(r"(?<=\s)--?[a-z][a-z-]*", line)) <= known, line
+def test_commands_and_options_exist() -> None:
+    unknown = []
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for line in re.findall(r"^    kevin-env (.*?)(?:  +#.*)?$", text, re.M):
+            command: Any = get_command(app)
+            for word in line.split():
+                command = getattr(command, "commands", {}).get(word, command)
+            known = {option for parameter in command.params for option in parameter.opts}
+            options = re.findall(r"(?<=\s)--?[a-z][a-z-]*", line)
+            unknown += [(page.name, line, option) for option in options if option not in known]
+    assert unknown == []
 
 
 def test_code_of_frameworks_is_quoted_from_examples() -> None:
@@ -103,21 +101,6 @@ def test_code_of_frameworks_is_quoted_from_examples() -> None:
     assert len(blocks) >= 5
     for block in blocks:
         assert any(re.sub(r"^ +", "", block, flags=re.M) in text for text in texts), block
-
-
-def test_outputs_are_compared_where_readme_says() -> None:
-    [(name, file)] = re.findall(r"compared in the judge by `(\w+)` in\s+\[.*?\]\((.*?)\)", readme())
-    assert f"def {name}(" in (ROOT / file).read_text(encoding="utf-8")
-
-
-def test_folders_in_architecture_exist() -> None:
-    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    [tree] = re.findall(r"^    kevin_env/\n((?:      .*\n)+)", text, re.MULTILINE)
-    for line in tree.splitlines():
-        parent = ROOT / "kevin_env" / ("judge" if line.startswith(" " * 8) else "")
-        for name in re.split(r"  +", line.strip())[0].split(", "):
-            file = parent / name if name.endswith("/") else parent / f"{name}.py"
-            assert file.exists(), name
 
 
 def test_the_loop_in_readme_runs(pool: LocalPool, capsys: pytest.CaptureFixture[str]) -> None:
