@@ -296,8 +296,7 @@ def main() -> None:
         return
     prefix = "corpus: " if options.corpus_only else ""
     versions = {"python": platform.python_version(), "pytest": version("pytest")}
-    titles = {each.title for each in every}
-    known = known_rows(options.json, versions)
+    titles, known = {each.title for each in every}, known_rows(options.json, versions)
     kept = {name: row for name, row in known.items() if name.removeprefix("corpus: ") in titles}
     found = dict[str, Row]()
 
@@ -333,10 +332,8 @@ def main() -> None:
         if row["status"] == "survived":
             print(f"survived: {row['name']}  ({row['file']})  {row['note']}")
     for row in totals(found.values(), prefix):
-        counts = ", ".join(
-            f"{row.get(each, 0)} {each}" for each in ("hung", "survived", "unusable")
-        )
-        print(f"{row['name']:60} {row['value']:4} of {row['n']:3} killed; {counts}")
+        others = [f"{row.get(each, 0)} {each}" for each in ("hung", "survived", "unusable")]
+        print(f"{row['name']:60} {row['value']:4} of {row['n']:3} killed; {', '.join(others)}")
 
 
 if __name__ == "__main__":
