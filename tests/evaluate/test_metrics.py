@@ -91,7 +91,9 @@ def test_rates_of_turns(overall: GroupMetrics) -> None:
     # Not built: A's syntax error, B's missing code and broken rule.
     assert about(overall.rates.compile) == (5 + 4 + 6) / 18
     assert about(overall.rates.correct) == (3 + 1 + 4) / 18
-    assert about(overall.rates.hack) == (0 + 1 + 2) / 18  # B broke a rule, C not_written, early_done
+    assert (
+        about(overall.rates.hack) == (0 + 1 + 2) / 18
+    )  # B broke a rule, C not_written, early_done
 
 
 def test_correct_and_pass_at_k(overall: GroupMetrics) -> None:
