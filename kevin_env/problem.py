@@ -155,7 +155,7 @@ def _problem(source: str, path: Path, id: str, level: int | None) -> Problem:
         ) from error
     except (ValueError, RecursionError, MemoryError) as error:
         raise ProblemError(
-            f"problem {path} does not parse: {error or 'it is nested too deeply'}"
+            f"problem {path} does not parse: {str(error) or 'it is nested too deeply'}"
         ) from error
     _require_contract(tree, path)
     _, number, name = _numbers(path)

@@ -55,6 +55,10 @@ class Stub:
     """When each request came."""
     lists_models: int = 404
     """The status with which it answers when asked for its models."""
+    headers: dict[str, str] = field(default_factory=dict)
+    """Sent with it."""
+    listed_for: list[str] = field(default_factory=list)
+    """The keys with which it was asked for them."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def take(self, request: dict[str, Any], key: str) -> Answer:
@@ -131,7 +135,8 @@ def _handler(stub: Stub) -> type[BaseHTTPRequestHandler]:
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            self._send(stub.lists_models, b'{"detail": "Not Found"}', {})
+            stub.listed_for.append(self.headers.get("Authorization", ""))
+            self._send(stub.lists_models, b'{"detail": "Not Found"}', stub.headers)
 
         def do_POST(self) -> None:
             length = int(self.headers["Content-Length"])

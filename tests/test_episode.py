@@ -264,6 +264,8 @@ def test_what_cannot_be_resumed_is_refused(problem) -> None:
     [
         ({"gamma": 2}, "setting gamma=2: .* less than or equal to 1"),
         ({"score": "fast"}, "setting score='fast': unknown score 'fast': give one of kevin"),
+        ({"call_timeout": 1201}, "setting call_timeout=1201: .* less than or equal to 1200"),
+        ({"stop_on": True}, "setting stop_on=True: .*give 'correct', a speedup, or None"),
         ({"stop_on": "fast"}, "setting stop_on='fast': .* 'correct' or a valid number"),
         ({"device": "gpu"}, "setting device='gpu': give 'auto', 'cpu', 'cuda', 'cuda:1' or "),
     ],

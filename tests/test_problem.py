@@ -162,9 +162,11 @@ def test_what_python_reads_is_read_as_python_reads_it(
     ("content", "message"),
     [
         (b"# -*- coding: klingon -*-\n", "unknown encoding"),
-        (b"x = " + b"-" * 100_000 + b"1\n", "does not parse"),
+        (b"x = " + b"(" * 1000 + b")" * 1000 + b"\n", "does not parse"),
+        (b"x = " + b"-" * 3000 + b"1\n", "does not parse: maximum recursion"),
+        (b"x = " + b"-" * 100_000 + b"1\n", "does not parse: it is nested too deeply"),
     ],
-    ids=["unknown cookie", "deep"],
+    ids=["unknown cookie", "parentheses", "deep", "deeper"],
 )
 def test_what_python_does_not_read_is_one_clear_line(
     tmp_path: Path, content: bytes, message: str

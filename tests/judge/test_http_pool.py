@@ -1,5 +1,7 @@
 """A judge server and its client, on the loopback interface."""
 
+import http.client
+import json
 import socket
 import threading
 import time
@@ -7,8 +9,11 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from concurrent.futures import wait as wait_for
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
+from stub_server import Answer
+from stub_server import serve as serve_stub
 
 from kevin_env.env import KevinEnv
 from kevin_env.integrations import judge_server
@@ -36,9 +41,9 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
     with ExitStack() as stack:
 
         def start(
-            pool: ScriptedPool, token: str = "", given: str = "", port: int = 0, at_once: int = 64
+            pool: ScriptedPool, token: str = "", given: str = "", port: int = 0, **more: Any
         ) -> tuple[HttpPool, Requests]:
-            requests = Requests(pool, at_once=at_once)
+            requests = Requests(pool, **more)
             sock = stack.enter_context(listen("127.0.0.1", port))
             server = make_server(make_app(requests, token))
             thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]}, daemon=True)
@@ -222,6 +227,51 @@ def test_large_and_malformed_requests_are_refused(serve: Serve) -> None:
         client.submit(PROBLEM, Submission(code="x" * (9 << 20)), OPTIONS).result(20)
     with pytest.raises(JudgeError, match=r"refuses the request \(422\): malformed"):
         client._ask("PUT", "requests/a", {"problem": {}, "options": {}})
+
+
+def put(client: HttpPool, body: bytes, **headers: str) -> int:
+    """The status of a request that is sent without our client."""
+    address = client.url.removeprefix("http://")
+    connection = http.client.HTTPConnection(address, timeout=20)
+    try:
+        headers |= {"Content-Type": "application/json"}
+        connection.request("PUT", "/v1/requests/a", body, headers)
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+def body_of(code: str = "x", **options: Any) -> bytes:
+    whole = {"do": "judge", "problem": PROBLEM.model_dump(), "options": OPTIONS.model_dump()}
+    whole["options"] |= options
+    return json.dumps(whole | {"submission": Submission(code=code).model_dump()}).encode()
+
+
+def test_a_client_of_another_kind_is_limited_too(serve: Serve) -> None:
+    pool = ScriptedPool([RIGHT])
+    client, _ = serve(pool)
+    assert put(client, body_of("x" * (9 << 20))) == 413
+    assert put(client, body_of(), Host="evil.example") == 400
+    assert pool.submissions == []
+    assert put(client, body_of()) == 202
+
+
+def test_a_server_may_require_a_sandbox_of_every_request(serve: Serve) -> None:
+    pool = ScriptedPool([RIGHT] * 2)
+    client, _ = serve(pool, require_sandbox=True)
+    assert not OPTIONS.require_sandbox
+    client.describe(PROBLEM, OPTIONS).result(20)
+    client.submit(PROBLEM, CODE, OPTIONS).result(20)
+    assert [options.require_sandbox for _, _, options in pool.submissions] == [True]
+
+
+def test_a_token_does_not_follow_a_redirect() -> None:
+    with serve_stub(Answer()) as other, serve_stub(Answer()) as first:
+        other.lists_models, first.lists_models = 200, 302
+        first.headers = {"Location": other.url}
+        with HttpPool(first.url, "secret") as client, pytest.raises(JudgeError, match="302"):
+            client.device()
+        assert (first.listed_for, other.listed_for) == (["Bearer secret"], [])
 
 
 def test_hundreds_of_submissions_are_judged_once_each(serve: Serve) -> None:
