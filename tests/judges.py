@@ -32,6 +32,7 @@ class Lent(ForkServer):
 
     def __init__(self, server: ForkServer, level: LevelName | None = None) -> None:
         self._server = server
+        self._process = server._process
         self._more = {} if level is None else {"level": level}
 
     @property

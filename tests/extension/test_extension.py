@@ -92,7 +92,7 @@ def plain(path: ShortPath, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, An
     [
         pytest.param(
             name,
-            marks=[pytest.mark.full] * (at % 8 > 0)
+            marks=[pytest.mark.full] * (at % 15 > 0)
             + [pytest.mark.xdist_group(f"headers {at % 4}")],
         )
         for at, name in enumerate(CPP)
@@ -284,6 +284,7 @@ def test_compilers_let_others_go_first() -> None:
     assert int(subprocess.check_output(asked)) == min(19, os.nice(0) + NICENESS)
 
 
+@pytest.mark.full
 def test_no_header_is_precompiled_beside_those_of_torch(path: ShortPath) -> None:
     module = _build(
         "precompiled",

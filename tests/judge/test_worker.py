@@ -5,8 +5,10 @@ test.
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -29,6 +31,12 @@ channel = socket.socket(fileno=os.dup(fd))
 """
 AT_ONCE = SECONDS / 4
 """Less than any time after which the judge stops waiting, and much more than forking one takes."""
+
+
+def at_once(submit: Submit, codes: Iterable[str], **more: Any) -> list[Ran]:
+    """Loads each into a candidate of its own, all at the same time."""
+    with ThreadPoolExecutor() as threads:
+        return list(threads.map(lambda code: submit(code, **more), codes))
 
 
 def test_what_it_raises_comes_back_with_its_frames(submit: Submit) -> None:
@@ -126,33 +134,31 @@ def test_sleeping_for_ever_times_out(submit: Submit) -> None:
     assert 0.25 < ran.seconds < AT_ONCE
 
 
-@pytest.mark.parametrize(
-    ("device", "work", "limit"),
-    [
-        ("cpu", "time.sleep(1)", 0.6), ("cpu", "pass", 2.5), ("cuda", "pass", 0.6),
-        ("cuda", "mmap.mmap(-1, 4096, 34).write(b'x')", 2.5),
-    ],
-)  # fmt: skip
-def test_a_process_that_only_waits_has_no_longer_than_a_usual_call(
-    submit: Submit, device: str, work: str, limit: float
-) -> None:
+LIMITS = {
+    ("cpu", "time.sleep(1)"): 0.6,
+    ("cpu", "pass"): 2.5,
+    ("cuda", "pass"): 0.6,
+    ("cuda", "mmap.mmap(-1, 4096, 34).write(b'x')"): 2.5,
+}
+
+
+def test_a_process_that_only_waits_has_no_longer_than_a_usual_call(submit: Submit) -> None:
     """On a GPU it may spin while it waits for a kernel that never ends; one that compiles has page
     faults.
     """
-    worker = submit("import time").worker
-    worker.device = device
-    code = f"import mmap, time\nwhile True:\n    {work}\nclass ModelNew: pass"
-    start = time.monotonic()
-    with pytest.raises(TimedOut) as found:
-        worker.ask(
-            "load",
-            Patience(2.5, 0.6),
-            path=str(worker.folder / "x.py"),
-            code=code,
-            entry="ModelNew",
-        )
-    assert found.value.seconds == limit
-    assert limit <= time.monotonic() - start
+
+    def limit(device: str, work: str) -> float:
+        worker = submit("import time").worker
+        worker.device = device
+        code = f"import mmap, time\nwhile True:\n    {work}\nclass ModelNew: pass"
+        start = time.monotonic()
+        with pytest.raises(TimedOut) as found:
+            worker.ask("load", Patience(2.5, 0.6), path=worker.path, code=code, entry="ModelNew")
+        assert found.value.seconds <= time.monotonic() - start
+        return found.value.seconds
+
+    with ThreadPoolExecutor() as threads:
+        assert list(threads.map(limit, *zip(*LIMITS, strict=True))) == list(LIMITS.values())
 
 
 def test_stopping_itself_times_out_and_it_still_dies(submit: Submit) -> None:
@@ -187,18 +193,18 @@ def test_a_fork_bomb_is_stopped(submit: Submit) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "kept = bytearray(b'x') * (400 << 20)",
-        "if os.fork() == 0: kept = bytearray(b'x') * (400 << 20); time.sleep(99)",
-        "for _ in range(8): kept = os.fork() or bytearray(b'x') * (70 << 20)",
-    ],
-    ids=["heap", "child", "children"],
-)
-def test_a_memory_hog_is_stopped(submit: Submit, code: str) -> None:
-    ran = submit(f"import os, time\n{code}\ntime.sleep(99)", memory=250 << 20)
-    assert isinstance(ran.end, Ended) and ran.end.limit == "more than 250 MiB of memory"
+HOGS = {
+    "heap": "kept = bytearray(b'x') * (400 << 20)",
+    "child": "if os.fork() == 0: kept = bytearray(b'x') * (400 << 20); time.sleep(99)",
+    "children": "for _ in range(8): kept = os.fork() or bytearray(b'x') * (70 << 20)",
+}
+
+
+def test_memory_hogs_are_stopped(submit: Submit) -> None:
+    codes = (f"import os, time\n{code}\ntime.sleep(99)" for code in HOGS.values())
+    ran = dict(zip(HOGS, at_once(submit, codes, memory=250 << 20), strict=True))
+    ends = {name: (type(each.end), getattr(each.end, "limit", None)) for name, each in ran.items()}
+    assert ends == dict.fromkeys(HOGS, (Ended, "more than 250 MiB of memory"))
 
 
 def test_what_forks_share_counts_once(submit: Submit) -> None:
@@ -240,25 +246,24 @@ libc.pthread_create(*run), libc.pthread_join(thread, None)
 """
 
 
-@pytest.mark.parametrize(
-    ("code", "line"),
-    [
-        ("def f():\n    ctypes.string_at(0)\nf()", 3),
-        (THREAD, 6),
-        ("os._exit(3)", None),
-        # hangs
-        ("while True: pass", 2),
-        ("ctypes.CDLL(None).pause()", 2),
-        ("import signal\nsignal.signal(signal.SIGUSR1, signal.SIG_IGN)\ntime.sleep(99)", None),
-    ],
-    ids=["fault", "in a thread", "exit", "loop", "native hang", "no handler"],
-)
-def test_the_line_of_a_crash_or_a_hang_is_known(
-    submit: Submit, code: str, line: int | None
-) -> None:
-    ran = submit(f"import ctypes, os, sys, time\n{code}", seconds=2.0)
-    assert ran.worker.fault_line == line
-    assert ran.closed().worker.fault_line == line and not ran.log
+NO_HANDLER = "import signal\nsignal.signal(signal.SIGUSR1, signal.SIG_IGN)\ntime.sleep(99)"
+LINES = {
+    "fault": ("def f():\n    ctypes.string_at(0)\nf()", 3),
+    "in a thread": (THREAD, 6),
+    "exit": ("os._exit(3)", None),
+    "loop": ("while True: pass", 2),
+    "native hang": ("ctypes.CDLL(None).pause()", 2),
+    "no handler": (NO_HANDLER, None),
+}
+
+
+def test_the_line_of_a_crash_or_a_hang_is_known(submit: Submit) -> None:
+    codes = (f"import ctypes, os, sys, time\n{code}" for code, _ in LINES.values())
+    ran = dict(zip(LINES, at_once(submit, codes, seconds=2.0), strict=True))
+    expected = {name: line for name, (_, line) in LINES.items()}
+    assert {name: each.worker.fault_line for name, each in ran.items()} == expected
+    closed = {name: (each.closed().worker.fault_line, each.log) for name, each in ran.items()}
+    assert closed == {name: (line, "") for name, line in expected.items()}
 
 
 def test_a_false_report_is_a_number_and_no_more(submit: Submit) -> None:
