@@ -136,6 +136,12 @@ TOLD = {
 }  # fmt: skip
 
 
+def test_of_many_pairs_of_weights_two_are_named() -> None:
+    pairs = tuple((f"weight{i}", f"buffer{i}") for i in range(3))
+    text = render_feedback(TOLD["correctness after pairing"].model_copy(update={"paired": pairs}))
+    assert "weight0" in text and "weight1" in text and "weight2" not in text
+
+
 @pytest.mark.parametrize("name", TOLD)
 def test_feedback_is_that_of_its_golden_file(name):
     """To take over words that were changed on purpose, remove the file and run this once."""

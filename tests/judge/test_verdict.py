@@ -47,6 +47,7 @@ ENDS: list[tuple[Any, ...]] = [
     (failed("jit"), *["compile/jit"] * 3),
     (failed("illegal_access"), "compile/import", *["runtime/illegal_access"] * 2),
     (failed("out_of_memory"), "compile/import", *["runtime/out_of_memory"] * 2),
+    (failed("a kind of its own"), "compile/import", *["runtime/exception"] * 2),
     (failed("exit"), "compile/import", *["runtime/exit"] * 2),
     (TimedOut(3), "compile/timeout", *["runtime/timeout"] * 2),
     (Ended(3), "compile/killed", *["runtime/exit"] * 2),
