@@ -3,14 +3,14 @@
 import re
 
 TEXTS = {
-    "markup": "[red]x[/bad] [/x] [bold]",
+    "markup": "[red]x[/bad]",
     "clears the screen": "\x1b[2J\x1b[1m",
     "sets a title and a link": "\x1b]0;title\x07\x1b]8;;http://a\x07",
     "eight-bit codes": "\x9b5m\x1bPq\x1b\\",
     "control characters": "\x00\x08\r\x7f",
     "scripts": "</script><script>alert(1)</script><img src=x onerror=alert(2)>",
     "other directions": "\u202etxt\u2066 \u200bz",
-    "templates": "{data} {{ 7 * 7 }} %s ${1} `${x}` |",
+    "templates": "[/x] [bold] {data} {{ 7 * 7 }} %s ${1} `${x}` |",
     "fences": "``` " + "`" * 50,
     "other letters": "漢字 🚀",
     "sections": "a\n\n# Turn 9\n```\nCorrect: 99x",

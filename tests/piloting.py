@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -91,7 +92,8 @@ async def _reached(app: App[Any], call: Callable[[Callable[[], Any]], bool]) -> 
     turn = asyncio.Event()
     if call(turn.set):
         while _runs(app) and not turn.is_set():
-            await asyncio.sleep(0)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(turn.wait(), 0.1)
 
 
 def until(words: str, seconds: float = 60.0) -> Step:

@@ -204,7 +204,6 @@ def test_a_problem_is_shown() -> None:
     ("words", "said"),
     [
         (["show", "L1_23_Sofmax"], "did you mean L1_23_Softmax"),
-        (["judge", "{file}", "--problem", "L1_23_Sofmax"], "did you mean L1_23_Softmax"),
         (
             ["judge", "{folder}/missing.py", "--problem", "L1_23_Softmax"],
             "missing.py: No such file",
@@ -212,7 +211,6 @@ def test_a_problem_is_shown() -> None:
         (["judge", "{folder}", "--problem", "L1_23_Softmax"], "a submission is a .py file"),
         (["judge", "{file}"], "--problem"),
         (["judge", "{file}", "--problem", "{file}"], "does not define"),
-        (["judge", "{file}", "--problem", "L1_23_Softmax", "--rules", "none"], "rules"),
         (["judge", "{file}", "--problem", "L1_23_Softmax", "--device", "tpu"], "device"),
         (["judge", "{trajectory}"], "pass --turn N"),
         (
@@ -221,13 +219,8 @@ def test_a_problem_is_shown() -> None:
         ),
         (["judge", "{bad}", "--turn", "1"], "line 1"),
         (["judge", "{folder}/missing.jsonl"], "missing.jsonl: no such trajectory file"),
-        (["play", "--model", "m"], "--problem ID or --resume FILE"),
         (["play", "--problem", "L1_23_Softmax"], "--model"),
         (["play", "--problem", "L1_23_Softmax", "--model", "m", "--extra-body", "["], "JSON"),
-        (["play", "--problem", "L1_23_Softmax", "--model", "m", "--turns", "0"], "max_turns"),
-        (["play", "--resume", "{bad}", "--model", "m"], "no trajectory"),
-        (["problems", "lint", "L1_23_Sofmax"], "did you mean L1_23_Softmax"),
-        (["problems", "lint", "{file}"], "does not define"),
         (["problems", "lint", "{folder}/missing.py"], "cannot read"),
         (
             ["problems", "lint", "L1_23_Softmax", "--level", "2"],
@@ -236,7 +229,6 @@ def test_a_problem_is_shown() -> None:
         (["problems", "--tag", "nonsense"], "unknown tag 'nonsense'; tags are activation, "),
         (["problems", "--search", "nonsense"], "no problem matches"),
         (["problems", "lint", "L1_23_Softmax", "--device", "tpu"], "device"),
-        (["problems", "lint", "L1_23_Softmax", "--inputs", "own"], "inputs"),
         (["problems", "lint", "kernelbench:level9/1"], "levels 1 to 3"),
     ],
 )
@@ -655,6 +647,7 @@ def test_a_model_plays_for_real(tmp_path: Path) -> None:
     assert "return x * 2" in shown
 
 
+@pytest.mark.full
 @pytest.mark.skipif(any(Path("/dev").glob("nvidia[0-9]*")), reason="there is a GPU")
 def test_a_gpu_that_is_not_there_is_bad_input(tmp_path: Path) -> None:
     [file] = submissions(tmp_path, a=KERNEL)

@@ -85,13 +85,17 @@ def test_the_environment_has_every_setting_by_its_name_and_default() -> None:
     assert OTHER_SETTINGS.keys() == Settings.model_fields.keys() == set(EPISODE)
 
 
-@pytest.mark.parametrize("command", ["play", "eval", pytest.param("serve", marks=pytest.mark.full)])
+FULL_SERVE = pytest.param("serve", marks=pytest.mark.full)
+"""Its server takes seconds to import."""
+
+
+@pytest.mark.parametrize("command", ["play", "eval", FULL_SERVE])
 def test_every_command_takes_every_setting(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert settings_of(command, [], monkeypatch) == Settings()
     assert settings_of(command, OVERRIDES, monkeypatch) == Settings.of(OTHER_SETTINGS)
 
 
-@pytest.mark.parametrize("command", ["play", "serve"])
+@pytest.mark.parametrize("command", ["play", FULL_SERVE])
 def test_every_setting_is_an_option(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert settings_of(command, FLAGS, monkeypatch) == Settings.of(OTHER_SETTINGS)
     override = ["-o", "settings.max_turns=7"]
@@ -100,59 +104,39 @@ def test_every_setting_is_an_option(command: str, monkeypatch: pytest.MonkeyPatc
     )
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (
-            ["--templates", "kevin"],
-            "setting templates='kevin': Input should be 'default' or 'kevin-paper'",
-        ),
-        (["--examples", "two"], "examples='two': give zero, one, few, retrieved"),
-        (["--examples", "retrieved"], "need an index"),
-        (["--examples", "retrieved", "--index", "nowhere"], "there is no index at"),
-        (
-            ["-o", "settings.examples=retrieved:2", "-o", "settings.index=nowhere"],
-            "there is no index at",
-        ),
-        (
-            ["-o", "gamma=0.8"],
-            "-o gamma=0.8: only settings can be set here, such as -o settings.gamma=0.8",
-        ),
-        (["-o", "settings.gama=0.8"], "unknown setting 'gama'; there are max_turns, gamma"),
-        (["-o", "settings.gamma=2"], "setting gamma=2"),
-        (["-o", "settings.context=some"], "context"),
-        (["-o", "settings.gamma"], "write -o key=value"),
-        (["--score", "best"], "setting score='best'"),
-    ],
-)
-@pytest.mark.parametrize("command", ["play", "serve"])
-def test_bad_settings_are_one_clear_line(command: str, words: list[str], said: str) -> None:
-    if command == "serve":
+SERVE = pytest.param("serve --port 0", marks=pytest.mark.full)
+PLAY = "play --problem L1_23_Softmax --model m"
+NOWHERE = "-o settings.examples=retrieved -o settings.index=nowhere"
+
+
+@pytest.mark.parametrize("command", [PLAY, SERVE])
+def test_a_bad_setting_is_one_clear_line(command: str) -> None:
+    """All of them: `test_episode.test_bad_settings_are_one_clear_line`."""
+    if command != PLAY:
         pytest.importorskip("openenv")
-    begin = (
-        ["--port", "0"] if command == "serve" else ["--problem", "L1_23_Softmax", "--model", "m"]
-    )
-    line = failure([command, *begin, *words])
-    assert said in line
+    for words, said in (
+        ("--score best", "setting score='best'"),
+        ("-o settings.gamma=2", "setting gamma=2"),
+        (NOWHERE, "there is no index at"),
+    ):
+        assert said in failure([*command.split(), *words.split()])
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["-o", "settings.examples=two"], "give zero, one, few, retrieved"),
-        (["-o", "settings.examples=retrieved"], "need an index"),
-        (
-            ["-o", "settings.examples=retrieved", "-o", "settings.index=nowhere"],
-            "there is no index at",
-        ),
-        (["-o", "settings.context=some"], "context"),
+        ("-o settings.gamma", "write -o key=value"),
+        ("-o gamma=0.8", "-o gamma=0.8: only settings can be set here, such as -o settings.gamma"),
+        ("--examples retrieved", "need an index"),
     ],
 )
-def test_bad_settings_of_an_evaluation_are_one_clear_line_before_it_begins(
-    words: list[str], said: str
-) -> None:
-    model = ["--model", "m", "--base-url", "http://127.0.0.1:9/v1"]
-    assert said in failure(["eval", "--problems", "L1_23_Softmax", *model, "--out", "run", *words])
+def test_bad_words_are_one_clear_line(words: str, said: str) -> None:
+    assert said in failure([*PLAY.split(), *words.split()])
+
+
+def test_bad_settings_of_an_evaluation_are_one_clear_line_before_it_begins() -> None:
+    begin = "eval --problems L1_23_Softmax --model m --base-url http://127.0.0.1:9/v1 --out run"
+    assert "there is no index at" in failure([*begin.split(), *NOWHERE.split()])
     assert not Path("run").exists()
 
 

@@ -159,25 +159,31 @@ print("OPENAI_API_KEY" in os.environ)
     ],
     ids=["no equals sign", "open quote", "null", "UTF-16", "Latin-1", "a loop of links"],
 )
-@pytest.mark.parametrize(
-    "command", [["play"], ["eval"], ["index", "query", "kernels", "L1_23_Softmax"]]
-)
-def test_a_file_that_cannot_be_read_is_one_clear_line(
-    text: bytes | None, said: str, command: list[str]
-) -> None:
+def test_a_file_that_cannot_be_read_is_one_clear_line(text: bytes | None, said: str) -> None:
     if text is None:
         Path(".env").symlink_to(".env")
     else:
         Path(".env").write_bytes(text)
-    result = CliRunner().invoke(app, command)
-    assert (result.exit_code, result.stdout) == (2, "")
-    [line] = result.stderr.splitlines()
+    line = failure("play")
     assert (
         line.startswith("kevin-env: cannot read ")
         and said in line
         and line.endswith("in another folder")
     )
     assert KEY not in line and "sk-" not in line
+
+
+@pytest.mark.parametrize("command", ["eval", "index query kernels L1_23_Softmax"])
+def test_every_command_that_needs_it_says_so(command: str) -> None:
+    write("OPENAI_API_KEY='open\n")
+    assert ".env, which is not NAME=value" in failure(*command.split())
+
+
+def failure(*words: str) -> str:
+    result = CliRunner().invoke(app, words)
+    assert (result.exit_code, result.stdout) == (2, "")
+    [line] = result.stderr.splitlines()
+    return line
 
 
 @pytest.mark.parametrize("status", [200, 400, 401])
@@ -216,6 +222,7 @@ raise RuntimeError(f"looked: {{[place for place, text in seen.items() if b'PATH'
 """
 
 
+@pytest.mark.full
 def test_a_submission_finds_it_in_no_environment_and_not_in_the_file(folder: Path) -> None:
     file = write(f"OPENAI_API_KEY={KEY}\nHF_TOKEN=hf_{KEY}\n")
     load_env_file()

@@ -267,6 +267,13 @@ def test_what_cannot_be_resumed_is_refused(problem) -> None:
         ({"call_timeout": 1201}, "setting call_timeout=1201: .* less than or equal to 1200"),
         ({"stop_on": True}, "setting stop_on=True: .*give 'correct', a speedup, or None"),
         ({"stop_on": "fast"}, "setting stop_on='fast': .* 'correct' or a valid number"),
+        ({"templates": "kevin"}, "templates='kevin': Input should be 'default' or 'kevin-paper'"),
+        ({"examples": "two"}, "examples='two': give zero, one, few, retrieved"),
+        ({"context": "some"}, "setting context='some': .*context"),
+        ({"gama": 0.8}, "unknown setting 'gama'; there are max_turns, gamma"),
+        ({"max_turns": 0}, "setting max_turns=0: .* greater than or equal to 1"),
+        ({"rules": "none"}, "setting rules='none': Input should be "),
+        ({"inputs": "own"}, "setting inputs='own': Input should be "),
         ({"device": "gpu"}, "setting device='gpu': give 'auto', 'cpu', 'cuda', 'cuda:1' or "),
     ],
 )

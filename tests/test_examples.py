@@ -111,6 +111,7 @@ def test_a_person_plays(
     assert shown.out.splitlines()[-1] == "interrupted: returns [0.92, 2.3]"
 
 
+@pytest.mark.full
 @pytest.mark.skipif(
     importlib.util.find_spec("transformers") is None, reason="pip install 'kevin-env[local]'"
 )

@@ -82,7 +82,7 @@ def test_it_ends_at_once_while_a_turn_runs(tmp_path: Path, keys: str) -> None:
     assert not (tmp_path / "t.jsonl").exists()  # an episode without a turn is not recorded
 
 
-@pytest.mark.parametrize("samples", [(), ("2",)])
+@pytest.mark.parametrize("samples", [(), pytest.param(("2",), marks=pytest.mark.full)])
 def test_a_terminal_that_goes_away_loses_no_turn(tmp_path: Path, samples: Sequence[str]) -> None:
     with play(tmp_path, "w.", *samples) as screen:
         screen.wait_for("class ModelNew" if not samples else "2 of 4 turns")

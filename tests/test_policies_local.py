@@ -17,6 +17,8 @@ from kevin_env.app.errors import BadInput
 from kevin_env.policies import ContextOverflow, PolicyError, TransformersPolicy, for_sample
 from kevin_env.record import Message
 
+pytestmark = pytest.mark.full
+
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -40,9 +40,11 @@ OPEN: Any = {"stop_reason": None, "config": {"max_turns": 4, "gamma": 0.4}}
 
 
 @pytest.fixture
-def pool() -> Iterator[ScriptedPool]:
+def pool(tmp_path: Path) -> Iterator[ScriptedPool]:
     with closing(ScriptedPool(judge)) as pool:
         yield pool
+        for name in ("again", "go"):  # replies that nothing waits for any more end too
+            (tmp_path / name).touch()
 
 
 @pytest.fixture

@@ -274,7 +274,7 @@ def test_the_palette_offers_every_key(replayed: Callable[..., list[str]]) -> Non
 HOSTILE = (STORY, evil(), trajectory(id="empty"), trajectory(turn(1), id="one"))
 
 
-@one_size((30, 8), (1, 1), (220, 60))
+@one_size((100, 30), (1, 1), (30, 8), (220, 60))
 def test_nothing_hostile_is_shown_on_any_screen(
     replayed: Callable[..., list[str]], size: tuple[int, int]
 ) -> None:

@@ -152,19 +152,8 @@ def test_a_dry_run_plays_nothing(tmp_path: Path, as_json: bool) -> None:
         ([], "problems is missing; set it in the file or with --problems"),
         (["--problems", "L1"], "policy is missing; set it in the file or with --model"),
         (["{folder}/eval.toml", "--device", "cpu", "--language", "cuda"], "--language cpp"),
-        (
-            ["{folder}/eval.toml", "--dry-run", "--examples", "retrieved", "--index", "{folder}/x"],
-            "there is no index",
-        ),
         (["--problems", "L1_23_Sofmax", "--model", "m"], "did you mean L1_23_Softmax"),
-        (
-            ["--problems", "L1", "--model", "m", "-o", "samplse=3"],
-            "unknown key samplse; did you mean",
-        ),
         (["--problems", "L1", "--model", "m", "--turns", "0"], "settings.max_turns = 0"),
-        (["--problems", "L1", "--model", "m", "--device", "tpu"], "settings.device = 'tpu'"),
-        (["--problems", "L1", "--model", "m", "-o", "policy.api_key=k"], "OPENAI_API_KEY only"),
-        (["--problems", "L1", "--model", f"m-{KEY}"], "use OPENAI_API_KEY instead"),
         (["--problems", "L1", "--model", "human", "--out", "{folder}/a"], "kevin-env play --human"),
         (["{folder}/nope.toml"], "nope.toml: No such file or directory"),
         (["{folder}/eval.toml", "-o", "policy.replies={folder}/nowhere"], "no folder"),
@@ -175,7 +164,6 @@ def test_a_dry_run_plays_nothing(tmp_path: Path, as_json: bool) -> None:
         (["--from", "{folder}/problems"], "no trajectory with a turn"),
         (["--from", "{folder}/eval.toml", "--samples", "3"], "leave out samples"),
         (["--from", "{folder}/a.jsonl", "--resume", "{folder}"], "leave out --resume"),
-        (["--from", "{folder}/eval.toml", "-o", "samples=3"], "only prices can be set"),
     ],
 )
 def test_bad_input_is_one_clear_line(tmp_path: Path, words: list[str], said: str) -> None:

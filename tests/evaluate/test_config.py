@@ -147,8 +147,6 @@ def test_searches_have_shapes() -> None:
         ({"samples": 0}, "samples = 0: .*greater than or equal to 1"),
         ({"samples": "many"}, "samples = 'many': .*integer"),
         ({"settings": {"device": "gpu"}}, "settings.device = 'gpu'"),
-        ({"settings": {"stop_on": "fast"}}, "settings.stop_on = 'fast': .*'correct' or .*number"),
-        ({"settings": {"score": "best"}}, "settings.score = 'best': unknown score"),
         ({"baselines": "compile"}, r"eager is required; write \[\"eager\", \"compile\"\]"),
         ({"baselines": "tensorrt"}, "baselines.*'eager' or 'compile'"),
         (

@@ -69,7 +69,11 @@ def test_problems_times_samples_times_turns(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "more",
-    [{}, pytest.param(BEAM, marks=pytest.mark.full), {"search": {"kind": "parallel"}}],
+    [
+        {},
+        pytest.param(BEAM, marks=pytest.mark.full),
+        pytest.param({"search": {"kind": "parallel"}}, marks=pytest.mark.full),
+    ],
     ids=["serial", "beam", "parallel"],
 )
 def test_an_evaluation_that_was_killed_goes_on_to_the_same_figures(
