@@ -66,6 +66,7 @@ def test_error_lines() -> None:
     assert error_lines("int x = foo;\nint x = foo;\n", twice) == ()
 
 
+@pytest.mark.full
 @pytest.mark.timeout(60)
 def test_a_pane_of_a_huge_kernel_comes_soon() -> None:
     huge = trajectory(
