@@ -87,7 +87,7 @@ def parameters(device: str) -> list:
     ]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def judges() -> Iterator[Callable[[str], JudgePool]]:
     """By name: judges as users have them, for what tries to deceive them; others for the rest."""
     kinds: dict[str, Callable[[], LocalPool]] = {
@@ -101,7 +101,7 @@ def judges() -> Iterator[Callable[[str], JudgePool]]:
         pool.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def submitted(
     request: pytest.FixtureRequest, judges: Callable[[str], JudgePool]
 ) -> Callable[[Entry, str], Judged]:

@@ -3,7 +3,7 @@
 problem: lookup.py
 device: cpu
 rules: open
-expect: correctness/values or correctness/inputs_changed
+expect: correctness/values or correctness/inputs_changed or runtime/exception
 """
 
 import ctypes
