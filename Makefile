@@ -22,7 +22,7 @@ demo: $(STAMP)
 check: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/pyright --threads 2 -p .
+	$(BIN)/pyright -p .
 	$(BIN)/lint-imports
 
 # Tests that share resources are grouped in one process.
