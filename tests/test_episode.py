@@ -263,6 +263,8 @@ def test_what_cannot_be_resumed_is_refused(problem) -> None:
     ("values", "message"),
     [
         ({"gamma": 2}, "setting gamma=2: .* less than or equal to 1"),
+        ({"glue": 1}, "setting glue=1: .* less than 1"),
+        ({"glue": -0.1}, r"setting glue=-0\.1: .* greater than or equal to 0"),
         ({"score": "fast"}, "setting score='fast': unknown score 'fast': give one of kevin"),
         ({"call_timeout": 1201}, "setting call_timeout=1201: .* less than or equal to 1200"),
         ({"stop_on": True}, "setting stop_on=True: .*give 'correct', a speedup, or None"),
