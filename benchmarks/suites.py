@@ -16,8 +16,8 @@ import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -37,7 +37,7 @@ class Run:
     seconds: float
     failed: tuple[str, ...]
     tests: Counter[str]
-    spent: Counter[str]
+    spent: Mapping[str, float]
 
 
 def run(checkout: Path, target: str) -> Run:
@@ -57,7 +57,8 @@ def run(checkout: Path, target: str) -> Run:
         if not report.exists():
             raise SystemExit(f"make {target} failed:\n{done.stdout[-4000:]}{done.stderr[-2000:]}")
         cases = list(ElementTree.parse(report).getroot().iter("testcase"))
-    failed, tests, spent = list[str](), Counter[str](), Counter[str]()
+    failed, tests = list[str](), Counter[str]()
+    spent = defaultdict[str, float](float)
     for case in cases:
         if case.find("failure") is not None or case.find("error") is not None:
             failed.append(f"{case.attrib['classname']}::{case.attrib['name'].partition('@')[0]}")
