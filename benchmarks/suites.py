@@ -77,7 +77,7 @@ def folder_of(case: ElementTree.Element) -> str:
 
 @contextmanager
 def busy(count: int) -> Iterator[None]:
-    """So many processes that never wait."""
+    """Runs this many processes that never wait."""
     loops = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(count)]
     try:
         yield

@@ -19,7 +19,7 @@ from kevin_env.outcome import (
 )
 
 OFTEN_BUGS = frozenset({"inputs_changed", "not_written"})
-"""Kinds of the hack rate that are paid as wrong values are: mostly nothing is meant by them."""
+"""Kinds of the hack rate that are scored like wrong values: they are usually bugs, not cheats."""
 
 
 @dataclass(frozen=True, slots=True)
