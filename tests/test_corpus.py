@@ -28,7 +28,7 @@ from kevin_env.outcome import Correct, FormatError
 from kevin_env.rules import check_rules
 
 HASTY = Pace(pairs=(1, 1), seconds=0.0, warm_ups=1)
-"""For honest code, whose times decide nothing here. It is screened on all input sets."""
+"""For what must only be correct: its times decide nothing here. It is screened on all input sets."""
 LITTLE = 4 << 30
 """Bytes of memory of a machine that is full soon."""
 NOTES = {"above_roofline"}
@@ -70,7 +70,8 @@ def chosen(device: str) -> Iterator[Chosen]:
             )
             continue
         kind = (CLASS_OF[name], endings)
-        judge = "small" if name == "memory_bomb" else "thorough"
+        judge = "hasty" if endings == ("correct",) else "thorough"
+        judge = "small" if name == "memory_bomb" else judge
         yield Chosen(entry, judge, kind in seen and name not in GUARDS)
         seen.add(kind)
 
