@@ -148,7 +148,7 @@ ATTACKS = {
     "faults of the device": "illegal_access ignores_the_device_fault",
     "watched or not": "behaves_when_watched",
     "score files": "writes_score_files",
-    "siblings": "harms_its_neighbours leases_system_files",
+    "siblings": "harms_its_neighbours leases_system_files takes_back_its_oom_rank",
     "meetings": "meets_others leaves_a_key",
     "hostile "
     "exceptions": "hostile_exception exception_without_end blames_the_compiler deep_recursion",

@@ -10,11 +10,13 @@ from contextlib import suppress
 
 import torch
 
-from kevin_env.judge.api import DeviceInfo, JudgeError
+from kevin_env.judge.api import DeviceInfo, JudgeError, Sandbox
 from kevin_env.judge.lease import Lease
+from kevin_env.judge.sandbox.attempts import Protection
 from kevin_env.judge.workers.baselines import as_judge_error
 from kevin_env.judge.workers.launcher import ForkServer
 from kevin_env.judge.workers.memory_watch import DeviceMemory, limit_of, nvml_usage
+from kevin_env.judge.workers.protection import find_held, sandbox_of
 from kevin_env.judge.workers.worker import Worker, asleep
 
 
@@ -58,9 +60,20 @@ class WarmPool:
         self._memory: DeviceMemory | None = None
         if device_memory is not None and (usage := nvml_usage(device)):
             self._memory = DeviceMemory(usage, limit_of(device_memory), lease.wanted)
+        self._held: frozenset[Protection] | None = None
+        self._trying = threading.Lock()
+        threading.Thread(target=self._try_protections, daemon=True).start()
         with suppress(JudgeError, OSError):
             self._add_spare(self._new_worker())
         self._refill_later()
+
+    def sandbox(self, worker: Worker) -> Sandbox:
+        """Which protections hold for a candidate: what it tried itself, and others before it.
+
+        Raises:
+            JudgeError: if no candidate started to try them.
+        """
+        return sandbox_of(worker.held, self._held_by_all())
 
     def take(self, context: bool = True) -> Worker:
         """A warm candidate, without a context only if `context` is false. Hold no lease."""
@@ -127,6 +140,16 @@ class WarmPool:
     def held(self, worker: Worker) -> int:
         """Bytes of device memory that a candidate holds; 0 where that cannot be measured."""
         return 0 if self._memory is None else self._memory.held(worker)
+
+    def _try_protections(self) -> None:
+        with suppress(JudgeError, OSError):  # `sandbox` tries again, where it can be raised
+            self._held_by_all()
+
+    def _held_by_all(self) -> frozenset[Protection]:
+        with self._trying:
+            if self._held is None:
+                self._held = find_held(self._alive_server(), str(self._device))
+            return self._held
 
     def _take_spare(self) -> Worker | None:
         while True:

@@ -7,7 +7,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from kevin_env.judge.api import JudgeError, OnStage, Options, Seconds, Stage, Submission
+from kevin_env.judge.api import (
+    JudgeError,
+    OnStage,
+    Options,
+    Sandbox,
+    Seconds,
+    Stage,
+    Submission,
+)
 from kevin_env.judge.workers.worker import Worker
 from kevin_env.problem import Problem
 
@@ -109,15 +117,13 @@ class Job:
         secret = hashlib.sha256(f"{seen}/again".encode()).hexdigest()[:32]
         return replace(self, options=self.options.model_copy(update={"secret": secret}))
 
-    def require_protection_by(self, worker: Worker) -> None:
+    def require_protection_by(self, sandbox: Sandbox) -> None:
         """To be called before a worker gets the submission.
 
         Raises:
             JudgeError: if a protection of the sandbox is required and missing.
         """
-        missing = [
-            name for name, level in worker.sandbox.model_dump().items() if level == "missing"
-        ]
+        missing = [name for name, level in sandbox.model_dump().items() if level == "missing"]
         if self.options.require_sandbox and missing:
             text = f"this machine's sandbox gives no protection of {', '.join(missing)}"
             raise JudgeError(f"{text}; see kevin-env doctor")

@@ -148,7 +148,7 @@ class Judge:
         assert outcome is not None  # alone, a lack of memory is raised
         return Judgement(
             outcome=outcome, seconds=job.watch.seconds(), device=self.info,
-            sandbox=worker.sandbox, secret=attempt.secret,
+            sandbox=self.bench.candidates.sandbox(worker), secret=attempt.secret,
             log=without_paths(worker.log, str(worker.folder)), flags=roofline_flags(outcome),
         )  # fmt: skip
 
@@ -160,7 +160,7 @@ class Judge:
         outcome, shot, beside = None, False, not lease.idle()
         with lease.in_use(), ExitStack() as places:
             try:
-                job.require_protection_by(worker)
+                job.require_protection_by(self.bench.candidates.sandbox(worker))
                 outcome = self._outcome(run, job, alone, places)
                 shot = worker.shot  # afterwards it is stopped, and may be gone
             except (torch.OutOfMemoryError, BaselineOutOfMemory, ShortOfMemory, NoContext):

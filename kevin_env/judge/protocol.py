@@ -25,6 +25,7 @@ from kevin_env.judge.api import (
     Submission,
     device_names,
 )
+from kevin_env.judge.environment import redacted
 from kevin_env.judge.lint.report import LintReport
 from kevin_env.problem import Problem, ProblemError
 
@@ -175,11 +176,12 @@ def answer_of(value: Callable[[], Facts | LintReport | Judgement]) -> Answer:
 
 
 def value_of(answer: Answer) -> Any:
-    """The value of an answer.
+    """The value of an answer, without secrets of this process's environment.
 
     Raises:
         ProblemError, JudgeError: if the answer is one, or cannot be read.
     """
+    answer = redacted(answer)
     if "problem_error" in answer:
         raise ProblemError(answer["problem_error"])
     if "judge_error" in answer:

@@ -12,6 +12,7 @@ from typing import Any
 
 from kevin_env.candidate.wire import Channel, Late, TooLong, WireError
 from kevin_env.judge.api import DeviceInfo, JudgeError, OnStage, Pace
+from kevin_env.judge.environment import without_secrets
 from kevin_env.judge.protocol import Answer, Request, fail
 
 STEADY = {
@@ -61,7 +62,7 @@ class Remote:
             [sys.executable, "-P", *program, str(child.fileno()), str(os.getpid())],
             pass_fds=(child.fileno(),),
             stdin=subprocess.DEVNULL,
-            env=os.environ | STEADY,
+            env=without_secrets(os.environ) | STEADY,
         )
         child.close()
         self._channel = Channel(parent)

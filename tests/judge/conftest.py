@@ -10,6 +10,7 @@ from loaded import MEMORY, SECONDS, Ran, Submit
 
 from kevin_env.judge.api import Pace
 from kevin_env.judge.judge import Clock, Judge
+from kevin_env.judge.sandbox.attempts import PROTECTIONS
 from kevin_env.judge.sandbox.levels import LevelName
 from kevin_env.judge.workers.errors import CandidateError
 from kevin_env.judge.workers.launcher import ForkServer
@@ -56,7 +57,7 @@ def submit(server: ForkServer, level: LevelName | None) -> Iterator[Submit]:
         workers.append(ran.worker)
         if level not in (None, ran.worker.level):
             pytest.skip(f"no level {level} here")
-        if "missing" in ran.worker.sandbox.model_dump().values():
+        if len(ran.worker.held) < len(PROTECTIONS):
             pytest.skip("no sandbox here, and what is tried would do harm outside")
         start = time.monotonic()
         path = str(ran.worker.folder / "submission.py")

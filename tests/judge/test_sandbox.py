@@ -15,9 +15,10 @@ from judges import SECRET
 from loaded import Submit
 
 import kevin_env
+from kevin_env.judge.sandbox.attempts import PROTECTIONS
 from kevin_env.judge.sandbox.levels import LevelName
 from kevin_env.judge.workers.launcher import ForkServer
-from kevin_env.judge.workers.worker import Worker
+from kevin_env.judge.workers.protection import find_held
 
 LEVELS: tuple[LevelName, ...] = ("root", "user", "container", "landlock")
 PACKAGE = Path(kevin_env.__file__).parent
@@ -61,9 +62,7 @@ def test_every_protection_holds_where_the_kernel_gives_namespaces(server: ForkSe
         ["unshare", "--mount", "--pid", "--net", "--fork", *user, "true"], check=False
     ).returncode:
         pytest.skip("no namespaces here")
-    worker = Worker(server, "cpu", 1 << 30)
-    worker.close()
-    assert set(worker.sandbox.model_dump().values()) == {"enforced"}
+    assert find_held(server, "cpu") == set(PROTECTIONS)
 
 
 SYSTEM = ("/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/hostname", "/root/.bashrc")
@@ -86,9 +85,7 @@ def test_it_lists_no_folder_of_ours(submit: Submit, level: LevelName) -> None:
 
 def test_it_finds_no_secret_in_any_environment(submit: Submit) -> None:
     code = """
-for place in pathlib.Path("/proc").glob("[0-9]*/environ"):
-    attempt(lambda: b"TEST_SECRET" in place.read_bytes() or 1 / 0) if place.parent.name == "1" else None
-    print("read" if b"PATH=" in pathlib.Path("/proc/self/environ").read_bytes() else "nothing")
+attempt(lambda: pathlib.Path("/proc/1/environ").read_bytes())
 print(dict(os.environ), pathlib.Path("/proc/self/environ").read_bytes())
 """
     log = attempted(submit, code)

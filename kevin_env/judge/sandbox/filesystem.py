@@ -5,13 +5,12 @@ system in memory to write to. What is not bound has no path, so neither files no
 the machine can be named. Landlock restricts how files may be opened, with or without namespaces.
 """
 
-import functools
 import os
 import struct
-import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from kevin_env.judge.sandbox.readable import SCRATCH, Readable
 from kevin_env.judge.sandbox.system import (
     LIBC,
     MNT_DETACH,
@@ -31,17 +30,6 @@ from kevin_env.judge.sandbox.system import (
     prctl,
 )  # fmt: skip
 
-SYSTEM = (
-    *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt", "/nix", "/sys"),
-    *(
-        "/etc/ld.so.cache",
-        "/etc/ld.so.conf",
-        "/etc/ld.so.conf.d",
-        "/etc/alternatives",
-        "/etc/nvidia",
-    ),
-    *("/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/localtime", "/etc/os-release"),
-)
 DEVICES = ("null", "full", "random", "urandom", "nvidia*", "dxg")
 """What may be opened under /dev.
 
@@ -49,39 +37,14 @@ Disks may not: uid 0 needs no capability to write to one. Nor /dev/zero, whose s
 memory that no limit counts.
 """
 
-SCRATCH = (Path("/dev/shm"), Path("/tmp"))
-"""World-writable on any machine; a candidate gets its own. PYTHONPATH may include all of /tmp."""
+PROC = (
+    *("cpuinfo", "meminfo", "stat", "loadavg", "uptime", "version", "filesystems", "devices"),
+    *("modules", "driver", "sys"),
+)
+"""What may be read under /proc besides a candidate's own processes.
 
-
-@functools.cache
-def readable() -> tuple[Path, ...]:
-    """The system, this Python and CUDA. Of a source checkout, only what a candidate imports."""
-    places = {Path(p) for p in (*SYSTEM, sys.prefix, sys.base_prefix, sys.exec_prefix)}
-    for entry in (Path(p) for p in sys.path if p and Path(p).is_absolute()):
-        own = {entry / "kevin_env" / name for name in ("candidate", "extension")}
-        checkout = entry.name not in ("site-packages", "dist-packages") and all(
-            place.is_dir() for place in own
-        )
-        places |= own if checkout else {entry}
-    places |= {
-        Path(os.environ[name]) for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)
-    }
-    places |= {Path(p) for p in os.environ.get("LD_LIBRARY_PATH", "").split(":") if p}
-    return tuple(sorted(place for place in places if place.exists()))
-
-
-@functools.cache
-def shown() -> tuple[tuple[Path, Path | None], ...]:
-    """What has to be bound for all of `readable` to exist, under its names and link targets.
-
-    Each place with its target if it is a link. Places inside another one are left out.
-    """
-    targets: dict[Path, Path | None] = {}
-    for place in sorted({*readable(), *(place.resolve() for place in readable())}):
-        covered = any(parent in targets and targets[parent] is None for parent in place.parents)
-        if not covered and not any(scratch.is_relative_to(place) for scratch in SCRATCH):
-            targets[place] = place.readlink() if place.is_symlink() else None
-    return tuple(targets.items())
+The kernel's command line may hold tokens, and so may those of other processes.
+"""
 
 
 def devices() -> Iterator[Path]:
@@ -94,10 +57,11 @@ INODES = 1 << 20
 _SUPERVISOR = "1"
 
 
-def change_root(folder: Path, size: int, fresh_proc: bool) -> tuple[Path, ...]:
+def change_root(readable: Readable, folder: Path, size: int, fresh_proc: bool) -> tuple[Path, ...]:
     """In fresh namespaces: replaces the root directory.
 
     Args:
+        readable: What it is to hold.
         folder: The candidate's empty folder; it has the same name afterwards.
         size: Bytes of memory that it may use. Writing fails at twice that.
         fresh_proc: Whether the process namespace is new, too, and needs a /proc.
@@ -111,7 +75,7 @@ def change_root(folder: Path, size: int, fresh_proc: bool) -> tuple[Path, ...]:
     mount(None, "/", None, MS_REC | MS_PRIVATE)
     mount("tmpfs", str(folder), "tmpfs", MS_NOSUID | MS_NODEV, "size=4m,mode=0755")
     _add_scratch(folder, min(2 * size, SCRATCH_SIZE))
-    for place, link in shown():
+    for place, link in readable.bound:
         _show(folder, place, link)
     _add_devices(folder)
     _add_proc(folder, fresh_proc)
@@ -161,30 +125,31 @@ def _add_devices(root: Path) -> None:
 
 
 def _add_proc(root: Path, fresh: bool) -> None:
+    """Adds /proc: of what belongs to no process only `PROC`, and nothing of that for writing.
+
+    Nor may anything be written to the supervisor's folder. uid 0 would need no capability for it.
+    """
     proc = root / "proc"
     proc.mkdir()
     if fresh:
         mount("proc", str(proc), "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
     else:
         mount("/proc", str(proc), None, MS_BIND | MS_REC)
-    for place in _kept(proc):
-        mount(str(place), str(place), None, MS_BIND | MS_REC)
+    closed_folder, closed_file = root / "folder", root / "file"
+    closed_folder.mkdir()
+    closed_file.touch()
+    closed_folder.chmod(0)
+    closed_file.chmod(0)
+    for place in [*proc.iterdir(), proc / _SUPERVISOR]:
+        if place.is_symlink() or (place.name.isdigit() and place.name != _SUPERVISOR):
+            continue
+        hidden = place.name not in (*PROC, _SUPERVISOR)
+        closed = closed_folder if place.is_dir() else closed_file
+        source = closed if hidden else place
+        mount(str(source), str(place), None, MS_BIND | MS_REC)
         make_read_only(str(place))
-
-
-def _kept(proc: Path) -> list[Path]:
-    """What uid 0 might write to without any capability, to be made read-only.
-
-    The supervisor's folder, and all that belongs to no process: the machine's settings, the
-    kernel's debug messages (`dynamic_debug`) and what else a kernel or a driver adds.
-    """
-    of_none = [
-        place for place in proc.iterdir() if not place.name.isdigit() and not place.is_symlink()
-    ]
-    return [
-        *(place for place in of_none if place.is_dir() or place.stat().st_mode & 0o222),
-        proc / _SUPERVISOR,
-    ]
+    closed_folder.rmdir()
+    closed_file.unlink()
 
 
 def _bind(place: Path, target: Path) -> None:
@@ -221,20 +186,18 @@ def landlock_abi() -> int:
     return max(0, LIBC.syscall(_CREATE, None, 0, 1))
 
 
-def scopes_signals() -> bool:
-    """Whether a restricted process can signal only processes restricted with it."""
-    return landlock_abi() >= _ABI_SCOPES
-
-
-def restrict(scratch: Iterable[Path], tcp: bool = False, children: bool = False) -> None:
+def restrict(
+    readable: Readable, scratch: Iterable[Path], device: str, own_proc: bool, tools: bool = False
+) -> None:
     """Restricts files with Landlock. Also forbids TCP and signals to other processes.
 
-    The system and this Python may be read and executed; scratch folders and devices written.
-
     Args:
+        readable: What may be read and executed.
         scratch: What may be written.
-        tcp: Whether TCP is allowed after all, for a network namespace.
-        children: Whether child processes may use CUDA, too; only where /proc is its own.
+        device: `cpu` or `cuda:0`.
+        own_proc: Whether /proc shows no processes but the candidate's.
+        tools: Whether TCP is allowed after all, in a network namespace, and child processes may
+            use CUDA, too, if `own_proc`.
 
     Raises:
         Refused: if the kernel has no Landlock.
@@ -243,28 +206,39 @@ def restrict(scratch: Iterable[Path], tcp: bool = False, children: bool = False)
     if not version:
         raise Refused("this kernel has no Landlock")
     handled = _RIGHTS_BY_ABI[min(version, 5)]
-    attributes = [handled, 0 if tcp else _ALL_TCP, _ABSTRACT_SOCKETS | _SIGNALS]
+    attributes = [handled, 0 if tools else _ALL_TCP, _ABSTRACT_SOCKETS | _SIGNALS]
     known = attributes[: 1 + (version >= _ABI_TCP) + (version >= _ABI_SCOPES)]
     packed = struct.pack(f"{len(known)}Q", *known)
     ruleset = check("landlock_create_ruleset", LIBC.syscall(_CREATE, packed, len(packed), 0))
-    _allow_all(ruleset, handled, scratch, Path("/proc" if children else "/proc/self"))
+    _allow_files(ruleset, handled, readable, scratch)
+    _allow_proc(ruleset, handled, device, own_proc, tools)
     prctl(_NO_NEW_PRIVS, 1)
     check("landlock_restrict_self", LIBC.syscall(_RESTRICT, ruleset, 0))
     os.close(ruleset)
 
 
-def _allow_all(ruleset: int, handled: int, scratch: Iterable[Path], processes: Path) -> None:
-    for place in readable():
+def _allow_files(ruleset: int, handled: int, readable: Readable, scratch: Iterable[Path]) -> None:
+    for place in readable.places:
         _allow(ruleset, place, (_EXECUTE | _READ_FILE | _READ_DIR) & handled)
     for place in scratch:
         _allow(ruleset, place, handled)
     _allow(ruleset, Path("/dev"), _READ_DIR)
     for place in devices():
         _allow(ruleset, place, (_READ_FILE | _WRITE_FILE | _READ_DIR | _IOCTL_DEV) & handled)
-    # uid 0 may write to /proc/sys without any capability, so only /proc/self is writable: CUDA
-    # opens /proc/self/task/*/comm with O_TRUNC, or cuInit fails with error 304. A child has its own
-    _allow(ruleset, Path("/proc"), (_READ_FILE | _READ_DIR) & handled)
-    _allow(ruleset, processes, (_READ_FILE | _WRITE_FILE | _READ_DIR | _TRUNCATE) & handled)
+
+
+def _allow_proc(ruleset: int, handled: int, device: str, own_proc: bool, tools: bool) -> None:
+    """Without a /proc of their own, candidates read their first process's folder and `PROC`.
+
+    CUDA opens /proc/self/task/*/comm with O_TRUNC, or cuInit fails with error 304; a child has a
+    folder of its own. On a CPU nothing may be written: not the rank for the OOM killer either.
+    """
+    read, write = (_READ_FILE | _READ_DIR) & handled, (_WRITE_FILE | _TRUNCATE) & handled
+    own = Path("/proc") if own_proc else Path("/proc/self")
+    for place in (own, *(Path("/proc", name) for name in PROC)):
+        _allow(ruleset, place, read)
+    if device != "cpu":
+        _allow(ruleset, own if tools else Path("/proc/self"), read | write)
 
 
 def _allow(ruleset: int, place: Path, rights: int) -> None:

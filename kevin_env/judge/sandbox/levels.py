@@ -1,37 +1,19 @@
-"""How much of the sandbox this machine allows, and what the steps taken protect together.
+"""How much of the sandbox this machine allows.
 
 `python -m kevin_env.judge.sandbox.levels` prints what a candidate would get here, in one line.
 """
 
 import os
 import tempfile
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from kevin_env.judge.sandbox import cgroups, filesystem, seccomp, system
+from kevin_env.judge.sandbox.readable import Readable, find_readable
 
 LevelName = Literal["root", "user", "container", "landlock", "plain"]
-Step = Literal[
-    "network", "processes", "root", "limits", "landlock", "signals", "privileges", "calls"
-]
-"""Namespaces of network and processes, root directory, limits, Landlock, its scope for signals,
-
-capabilities, system calls.
-"""
-
-_SUFFICIENT: Mapping[str, tuple[set[Step], ...]] = {
-    "network": ({"calls"},),  # it knows whether there are namespaces, and is stricter without
-    "filesystem": ({"root", "privileges"}, {"landlock", "privileges", "calls"}),
-    "limits": ({"limits", "privileges", "calls"},),
-    "processes": ({"processes", "privileges", "calls"}, {"signals", "privileges", "calls"}),
-}
-"""For each protection, the sets of steps of which any one provides it.
-
-Landlock alone leaves Unix sockets that have a path, and namespaces alone leave sockets that belong
-to none; the system call filter removes both.
-"""
 
 
 @dataclass(frozen=True)
@@ -69,27 +51,18 @@ LEVELS = (
 """From the strongest to the weakest."""
 
 
-def find(most: LevelName = "root") -> Level:
+def find(readable: Readable, most: LevelName = "root") -> Level:
     """The best level, `most` or weaker, that this machine allows in full.
 
     Each is tried in a child process, so the caller must have one thread only.
     """
-    filesystem.shown()  # computed once, before any fork
     names = [level.name for level in LEVELS]
     for level in LEVELS[names.index(most) :]:
-        if not level.namespaces or _works(level):
+        if not level.namespaces or _works(level, readable):
             return (
                 LEVELS[-1] if level.name == "landlock" and not filesystem.landlock_abi() else level
             )
     return LEVELS[-1]
-
-
-def protections(done: Collection[str]) -> dict[str, str]:
-    """`enforced` or `missing` for each protection, by the steps that were taken."""
-    return {
-        name: "enforced" if any(steps <= set(done) for steps in sufficient) else "missing"
-        for name, sufficient in _SUFFICIENT.items()
-    }
 
 
 def describe(level: Level) -> str:
@@ -106,18 +79,20 @@ def describe(level: Level) -> str:
     return ", ".join(parts)
 
 
-def _works(level: Level) -> bool:
+def _works(level: Level, readable: Readable) -> bool:
     """Whether all of it can be set up, tried in a child."""
     if level.name == "root" and os.geteuid() != 0:
         return False
     with tempfile.TemporaryDirectory(prefix="kevin-run-") as folder:
-        return _succeeds(lambda: _try(level, Path(folder)))
+        return _succeeds(lambda: _try(level, readable, Path(folder)))
 
 
-def _try(level: Level, folder: Path) -> bool:
+def _try(level: Level, readable: Readable, folder: Path) -> bool:
     system.enter_namespaces(level.user, level.processes)
     return _succeeds(
-        lambda: bool(filesystem.change_root(folder, filesystem.SCRATCH_SIZE, level.processes))
+        lambda: bool(
+            filesystem.change_root(readable, folder, filesystem.SCRATCH_SIZE, level.processes)
+        )
     )
 
 
@@ -136,4 +111,4 @@ def _succeeds(step: Callable[[], bool]) -> bool:
 
 
 if __name__ == "__main__":
-    print(describe(find()))  # noqa: T201
+    print(describe(find(find_readable())))  # noqa: T201

@@ -205,6 +205,14 @@ def limit_resources() -> None:
         Path("/proc/self/oom_score_adj").write_text("500")
 
 
+def oom_rank(pid: int) -> int | None:
+    """How early the kernel would kill a process for lack of memory; None if that is unknown."""
+    try:
+        return int(Path(f"/proc/{pid}/oom_score_adj").read_text())
+    except (OSError, ValueError):
+        return None
+
+
 def have_descriptors() -> None:
     """Raises the descriptor limit of a judge's process as far as the machine allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

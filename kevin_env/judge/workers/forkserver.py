@@ -5,8 +5,8 @@ of the candidate's namespaces, which forks the candidate. The supervisor is trus
 candidate, reports how it ended, stops and continues it, watches its memory and processes, and kills
 all of it when the judge hangs up.
 
-Run as `python -m kevin_env.judge.workers.forkserver FD LEVEL` with a scrubbed environment; LEVEL is
-the best sandbox level to try.
+Run as `python -m kevin_env.judge.workers.forkserver FD LEVEL [PLACE...]` with a scrubbed
+environment; LEVEL is the best sandbox level to try, and candidates may read the places.
 """
 
 import contextlib
@@ -25,10 +25,12 @@ from typing import Any, NamedTuple
 from kevin_env.candidate import interpreter
 from kevin_env.candidate.wire import Channel, Closed
 from kevin_env.judge.sandbox import filesystem, levels, seccomp, system
+from kevin_env.judge.sandbox.attempts import exceed, withstood
 from kevin_env.judge.sandbox.cgroups import Group
 from kevin_env.judge.sandbox.levels import Level
+from kevin_env.judge.sandbox.readable import Readable, find_readable
 from kevin_env.judge.sandbox.system import Refused
-from kevin_env.judge.workers.supervisor import REPORT, Watch, kill_all
+from kevin_env.judge.workers.supervisor import MAX_PROCESSES, REPORT, Watch, kill_all
 
 
 class _Descriptors(NamedTuple):
@@ -43,7 +45,8 @@ class _Descriptors(NamedTuple):
 def main() -> None:
     """Imports, then forks until the judge hangs up."""
     orders = Channel(socket.socket(fileno=int(sys.argv[1])), takes_fds=True)
-    level = levels.find(sys.argv[2])  # type: ignore[arg-type]
+    readable = find_readable(sys.argv[3:])
+    level = levels.find(readable, sys.argv[2])  # type: ignore[arg-type]
     system.have_descriptors()
     _import_all()
     system.become_subreaper()
@@ -55,10 +58,10 @@ def main() -> None:
     with contextlib.suppress(Closed):
         orders.send({"ready": True})
         while True:
-            _follow(orders, level)
+            _follow(orders, level, readable)
 
 
-def _follow(orders: Channel, level: Level) -> None:
+def _follow(orders: Channel, level: Level, readable: Readable) -> None:
     """Carries out the next order. Raises `Closed` when the judge has hung up."""
     order = orders.receive()
     if "warm" in order:
@@ -69,7 +72,7 @@ def _follow(orders: Channel, level: Level) -> None:
     fds = orders.take_fds()
     if os.fork() == 0:
         orders.close()
-        _start(order, level, _Descriptors(*fds))
+        _start(order, level, readable, _Descriptors(*fds))
     for fd in fds:
         os.close(fd)
 
@@ -92,15 +95,16 @@ def _warm(capability: str) -> None:
         importlib.import_module("kevin_env.candidate.fake_cuda").warm()
 
 
-def _start(order: dict[str, Any], level: Level, fds: _Descriptors) -> None:
+def _start(order: dict[str, Any], level: Level, readable: Readable, fds: _Descriptors) -> None:
     """In the first fork: sets up namespaces and forks the supervisor into them. Does not return."""
     folder = Path(order["folder"])
     scratch: tuple[Path, ...] = (folder,)
+    order["server"] = os.getppid()
     try:
         os.setsid()
         if "level" in order:  # only tests ask for one
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # each is tried in a child
-            level = levels.find(order["level"])
+            level = levels.find(readable, order["level"])
         group = Group(folder.name, order["memory"])
         if level.namespaces:
             system.enter_namespaces(level.user, level.processes)
@@ -112,8 +116,8 @@ def _start(order: dict[str, Any], level: Level, fds: _Descriptors) -> None:
         # the pid in the judge's namespace: /proc is still the judge's
         order["pid"] = int(str(Path("/proc/self").readlink()))
         if level.namespaces:
-            scratch = filesystem.change_root(folder, order["memory"], level.processes)
-        _supervise(order, level, group, scratch, fds)
+            scratch = filesystem.change_root(readable, folder, order["memory"], level.processes)
+        _supervise(order, level, readable, group, scratch, fds)
     except BaseException as error:
         with contextlib.suppress(OSError):
             os.write(fds.log, f"the sandbox failed: {error!r}\n".encode())
@@ -122,7 +126,12 @@ def _start(order: dict[str, Any], level: Level, fds: _Descriptors) -> None:
 
 
 def _supervise(
-    order: dict[str, Any], level: Level, group: Group, scratch: tuple[Path, ...], fds: _Descriptors
+    order: dict[str, Any],
+    level: Level,
+    readable: Readable,
+    group: Group,
+    scratch: tuple[Path, ...],
+    fds: _Descriptors,
 ) -> None:
     """Forks the candidate and watches it until it or the judge is gone. Does not return."""
     isolated = level.processes and os.getpid() == 1  # else signals would reach the whole machine
@@ -136,19 +145,15 @@ def _supervise(
     if pid == 0:
         os.close(fds.supervisor)
         os.close(reader)
-        _become_candidate(order, level, group, scratch, fds, writer)
+        group.close()
+        _become_candidate(order, level, readable, scratch, fds, writer)
     for fd in (fds.channel, fds.log, fds.faults, writer):
         os.close(fd)
     group.admit(pid)  # while it sets itself up
     judge = Channel(socket.socket(fileno=fds.supervisor))
     with os.fdopen(reader) as pipe:
-        taken = pipe.read().split()  # written before anything of the submission is there
-    steps = {
-        *taken,
-        *(("network", "root") if level.namespaces else ()),
-        *(("processes",) if level.processes else ()),
-    }
-    judge.send({"sandbox": levels.protections(steps), "pid": order["pid"], "level": level.name})
+        held = pipe.read().split()  # written before anything of the submission is there
+    judge.send({"held": held, "pid": order["pid"], "level": level.name})
     try:
         Watch(judge, pid, order["memory"], group, scratch[0], level.namespaces, isolated).run()
     finally:
@@ -159,14 +164,13 @@ def _supervise(
 def _become_candidate(
     order: dict[str, Any],
     level: Level,
-    group: Group,
+    readable: Readable,
     scratch: tuple[Path, ...],
     fds: _Descriptors,
     writer: int,
 ) -> None:
     """Closes the sandbox, then serves. Does not return. Nothing of the submission is here yet."""
     try:
-        group.close()
         system.set_dumpable(True)
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         faulthandler.enable(fds.faults)
@@ -179,8 +183,14 @@ def _become_candidate(
         os.environ.update(order["environment"])
         tempfile.tempdir = None  # cached by the fork server
         os.chdir(order["folder"])
-        os.write(writer, " ".join(_close_sandbox(level, scratch, order)).encode())
+        _close_sandbox(level, readable, scratch, order)
+        held = withstood(order["targets"], order["server"], order["attempt"] == "everything")
+        os.write(writer, " ".join(held).encode())
         os.close(writer)
+        if order["attempt"] == "processes":
+            exceed("processes", MAX_PROCESSES)
+        if order["attempt"] == "memory":
+            exceed("memory", order["memory"])
         from kevin_env.candidate.runtime import Runtime
 
         Runtime(Channel(socket.socket(fileno=fds.channel), takes_fds=True)).serve()
@@ -189,25 +199,21 @@ def _become_candidate(
 
 
 def _close_sandbox(
-    level: Level, scratch: tuple[Path, ...], order: dict[str, Any]
-) -> list[levels.Step]:
-    """Takes the steps that a process takes for itself; returns those the kernel allowed."""
+    level: Level, readable: Readable, scratch: tuple[Path, ...], order: dict[str, Any]
+) -> None:
+    """Takes the steps that a process takes for itself, as far as the kernel allows them.
+
+    What they protect is tried afterwards.
+    """
     system.limit_resources()
-    taken: list[levels.Step] = ["limits"]
-    tools = order["tools"] and level.namespaces
+    tools, device = order["tools"] and level.namespaces, order["device"]
     if level.landlock:
         with contextlib.suppress(Refused):
-            filesystem.restrict(scratch, tcp=tools, children=tools and level.processes)
-            taken.append("landlock")
-            if filesystem.scopes_signals():
-                taken.append("signals")
+            filesystem.restrict(readable, scratch, device, level.processes, tools)
     with contextlib.suppress(Refused):
         system.drop_privileges()
-        taken.append("privileges")
     with contextlib.suppress(Refused):
-        seccomp.restrict(level.namespaces, level.processes, order["device"], loopback=tools)
-        taken.append("calls")
-    return taken
+        seccomp.restrict(level.namespaces, level.processes, device, loopback=tools)
 
 
 if __name__ == "__main__":

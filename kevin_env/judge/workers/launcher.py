@@ -13,6 +13,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,9 @@ from typing import Any
 from kevin_env.candidate.wire import Channel, Closed, WireError
 from kevin_env.judge.api import JudgeError
 from kevin_env.judge.sandbox import cgroups
+from kevin_env.judge.sandbox.attempts import Canary
 from kevin_env.judge.sandbox.levels import LevelName
+from kevin_env.judge.sandbox.readable import find_readable
 
 PREFIX = "kevin-run-"
 YOUNG_SECONDS = 60.0
@@ -104,10 +107,15 @@ class ForkServer:
     Args:
         device: `cpu` or `cuda`.
         level: The best sandbox level to try.
+        readable: Places that candidates may read besides those of `find_readable`.
     """
 
-    def __init__(self, device: str, level: LevelName = "root") -> None:
+    def __init__(
+        self, device: str, level: LevelName = "root", readable: Sequence[str] = ()
+    ) -> None:
         sweep()
+        self._folder = Folder()
+        self._canary = Canary(self._folder.path, find_readable(readable))
         parent, child = socket.socketpair()
         environment = {name: os.environ[name] for name in _PASSED if name in os.environ}
         # otherwise importing cpp_extension starts CUDA before the fork
@@ -116,7 +124,7 @@ class ForkServer:
             environment |= {"TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""}
         module = "kevin_env.judge.workers.forkserver"
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", module, str(child.fileno()), level],
+            [sys.executable, "-P", "-m", module, str(child.fileno()), level, *readable],
             pass_fds=(child.fileno(),), env=environment, stdin=subprocess.DEVNULL, cwd="/",
         )  # fmt: skip
         child.close()
@@ -145,7 +153,7 @@ class ForkServer:
         with self._lock:
             self._wait()
             try:
-                self._channel.send(order, fds)
+                self._channel.send(order | {"targets": self._canary.targets}, fds)
             except Closed as error:
                 raise JudgeError("the fork server is gone") from error
 
@@ -169,3 +177,5 @@ class ForkServer:
             self._process.wait(END_SECONDS)
         self._process.kill()
         self._process.wait()
+        self._canary.close()
+        self._folder.remove()

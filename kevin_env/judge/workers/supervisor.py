@@ -18,7 +18,7 @@ from typing import Any
 from kevin_env.candidate.wire import Channel, Closed, WireError
 from kevin_env.judge.sandbox.cgroups import Group
 from kevin_env.judge.sandbox.filesystem import SCRATCH_SIZE
-from kevin_env.judge.sandbox.system import LIBC
+from kevin_env.judge.sandbox.system import LIBC, oom_rank
 from kevin_env.judge.workers.usage import arrivals, descendants, more_memory_than, stored, threads
 
 STOP_SECONDS = 5.0
@@ -115,6 +115,11 @@ def _threads(pid: int) -> dict[str, str]:
         return {}
 
 
+def _ranks(processes: list[int]) -> list[int]:
+    """How early the kernel would kill each for lack of memory."""
+    return [rank for rank in map(oom_rank, processes) if rank is not None]
+
+
 def _spawns(thread: str) -> bool:
     """Whether a thread waits in the kernel for its child to exec or end (vfork).
 
@@ -201,6 +206,7 @@ class Watch:
     folder: Path
     in_memory: bool
     isolated: bool
+    _rank: int | None = None
     _lent: dict[str, int] = field(default_factory=dict[str, int])
     _looked: float = field(default_factory=time.monotonic)
     _stood: dict[str, int] | None = None
@@ -211,6 +217,7 @@ class Watch:
     def run(self) -> None:
         """Watches, and reports the end to the judge."""
         ended = os.pidfd_open(self.pid)
+        self._rank = oom_rank(self.pid)
         while True:
             readable, _, _ = select.select([self.judge.sock, ended], [], [], WATCH_SECONDS)
             if ended in readable:
@@ -287,6 +294,9 @@ class Watch:
             return f"more than {MAX_PROCESSES} processes"
         if threads(processes) > MAX_THREADS:
             return f"more than {MAX_THREADS} threads"
+        # where a file of /proc can be written: with CUDA, and without Landlock
+        if self._rank is not None and any(rank < self._rank for rank in _ranks(processes)):
+            return "a lower oom_score_adj than it was given"
         files = stored(self.folder, self.in_memory)
         if not self.in_memory and files > SCRATCH_SIZE:
             return f"more than {SCRATCH_SIZE >> 30} GiB of files"

@@ -8,10 +8,9 @@ import socket
 from contextlib import suppress
 from typing import Any
 
-from pydantic import ValidationError
-
 from kevin_env.candidate.wire import Channel, Closed, WireError
-from kevin_env.judge.api import JudgeError, Sandbox
+from kevin_env.judge.api import JudgeError
+from kevin_env.judge.sandbox.attempts import Protection
 from kevin_env.judge.sandbox.levels import LevelName
 from kevin_env.judge.workers.errors import Ended
 
@@ -34,16 +33,16 @@ class SupervisorChannel:
         self._owed = 0
         """Answers to orders that were not waited for."""
 
-    def greet(self) -> tuple[Sandbox, LevelName, int]:
-        """What a new supervisor reports: protections, sandbox level and its own process.
+    def greet(self) -> tuple[tuple[Protection, ...], LevelName, int]:
+        """What a new supervisor reports: protections that held, sandbox level and its own process.
 
         Raises:
             JudgeError: if it reports nothing valid.
         """
         try:
             hello = self._channel.receive(SECONDS)
-            return Sandbox.model_validate(hello["sandbox"]), hello["level"], hello["pid"]
-        except (WireError, KeyError, ValidationError) as error:
+            return tuple(hello["held"]), hello["level"], hello["pid"]
+        except (WireError, KeyError) as error:
             raise JudgeError(str(error)) from error
 
     def freeze(self, frozen: bool, wait: bool) -> None:

@@ -13,11 +13,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from kevin_env.candidate.wire import Channel, Closed, Late, WireError, encode
-from kevin_env.judge.api import JudgeError, Sandbox
+from kevin_env.judge.api import JudgeError
 from kevin_env.judge.handshake.memory import ProcessMemory, SharedRegion, memory_below
+from kevin_env.judge.sandbox.attempts import Excess, Protection
 from kevin_env.judge.sandbox.levels import LevelName
 from kevin_env.judge.workers.errors import Broken, CandidateError, Ended, Failed, Failure, TimedOut
 from kevin_env.judge.workers.launcher import START_SECONDS, Folder, ForkServer
@@ -144,11 +145,12 @@ class Worker:
         memory: Bytes that its processes and its in-memory files may hold before it is killed.
         tools: Whether NVIDIA's tools are to run in it. If it has a network namespace, its processes
             may then use TCP among themselves; if it has its own /proc, all may use CUDA.
+        attempt: What it tries against its sandbox before it serves.
 
     Attributes:
         folder: Its writable folder, with the same name on both sides.
         path: The submission's file in that folder.
-        sandbox: Which protections hold.
+        held: The protections that withstood what it tried.
         level: The sandbox level.
         pid: Its supervisor, of which it is a descendant.
         memory: The memory of its process, on a CPU and where the judge may read it.
@@ -158,7 +160,14 @@ class Worker:
         JudgeError: if it does not start.
     """
 
-    def __init__(self, server: ForkServer, device: str, memory: int, tools: bool = False) -> None:
+    def __init__(
+        self,
+        server: ForkServer,
+        device: str,
+        memory: int,
+        tools: bool = False,
+        attempt: Literal["little", "everything"] | Excess = "little",
+    ) -> None:
         self.device = device
         self._folder = Folder()
         self.folder = self._folder.path
@@ -168,7 +177,7 @@ class Worker:
         self.has_context = device == "cpu"
         order = {
             "folder": str(self.folder), "environment": self._folder.environment,
-            "memory": memory, "device": device, "tools": tools,
+            "memory": memory, "device": device, "tools": tools, "attempt": attempt,
         }  # fmt: skip
         channel, candidate = socket.socketpair()
         control, supervisor = socket.socketpair()
@@ -185,7 +194,7 @@ class Worker:
             ):
                 ends = (candidate, supervisor, pipe, faults)
                 server.fork(order, tuple(end.fileno() for end in ends))
-            self.sandbox, self.level, self.pid = self._greeted()
+            self.held, self.level, self.pid = self._greeted()
             if device == "cpu":
                 self.memory = memory_below(self.pid)
         except JudgeError:
@@ -341,7 +350,7 @@ class Worker:
                     raise _Waits(patience.usual) from None
                 patience.pause()
 
-    def _greeted(self) -> tuple[Sandbox, LevelName, int]:
+    def _greeted(self) -> tuple[tuple[Protection, ...], LevelName, int]:
         try:
             return self._supervisor.greet()
         except JudgeError as error:

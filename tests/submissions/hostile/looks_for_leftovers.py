@@ -12,10 +12,18 @@ import sys
 import torch
 import torch.nn as nn
 
+
+def lines(path: str) -> list[str]:
+    try:
+        with open(path) as file:
+            return file.readlines()
+    except OSError:
+        return []
+
+
 for kind in ("shm", "sem", "msg"):
-    with open(f"/proc/sysvipc/{kind}") as file:
-        if len(file.readlines()) > 1:
-            print("BREACH: sees System V", kind)
+    if len(lines(f"/proc/sysvipc/{kind}")) > 1:
+        print("BREACH: sees System V", kind)
 for place in ("/dev/shm", "/tmp", os.environ["TMPDIR"], "/dev/mqueue"):
     try:
         known = [os.path.realpath(os.getcwd()), *sys.path]
@@ -24,10 +32,9 @@ for place in ("/dev/shm", "/tmp", os.environ["TMPDIR"], "/dev/mqueue"):
         continue
     if set(found) - {"submission.py", "__pycache__"}:
         print(f"BREACH: finds {found[:5]} in {place}")
-with open("/proc/locks") as file:
-    print("locks:", len(file.readlines()))
-with open("/proc/net/unix") as file:
-    named = [line.split()[-1] for line in file.readlines()[1:] if line.split()[-1].startswith(("/", "@"))]
+print("locks:", len(lines("/proc/locks")))
+found = lines("/proc/self/net/unix")[1:]
+named = [line.split()[-1] for line in found if line.split()[-1].startswith(("/", "@"))]
 if named:
     print("BREACH: sees sockets", named[:5])
 

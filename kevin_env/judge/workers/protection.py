@@ -1,0 +1,43 @@
+"""Which protections the sandbox of a judge gives, shown by candidates that try to break them."""
+
+from collections.abc import Collection
+
+from kevin_env.judge.api import Sandbox
+from kevin_env.judge.sandbox.attempts import EXCESS_SECONDS, PROTECTIONS, Excess, Protection
+from kevin_env.judge.workers.errors import CandidateError, Ended
+from kevin_env.judge.workers.launcher import ForkServer
+from kevin_env.judge.workers.worker import Worker
+
+MEMORY = 256 << 20
+"""Bytes that a candidate may use which tries to use more."""
+
+
+def find_held(server: ForkServer, device: str) -> frozenset[Protection]:
+    """The protections that withstand everything that a candidate of this server can try.
+
+    Raises:
+        JudgeError: if a candidate does not start.
+    """
+    worker = Worker(server, device, MEMORY, attempt="everything")
+    worker.close()
+    ends = [_is_ended(server, device, "processes"), _is_ended(server, device, "memory")]
+    return frozenset(worker.held) - ({"limits"} if not all(ends) else set())
+
+
+def sandbox_of(*held: Collection[Protection]) -> Sandbox:
+    """The report of a candidate: enforced is what held each time."""
+    kept = {each: all(each in once for once in held) for each in PROTECTIONS}
+    return Sandbox(**{each: "enforced" if kept[each] else "missing" for each in PROTECTIONS})
+
+
+def _is_ended(server: ForkServer, device: str, excess: Excess) -> bool:
+    worker = Worker(server, device, MEMORY, attempt=excess)
+    try:
+        worker.answer(EXCESS_SECONDS)
+    except Ended as end:
+        return end.limit is not None
+    except CandidateError:
+        return False
+    finally:
+        worker.close()
+    return False
