@@ -1,6 +1,7 @@
 """Which protections the sandbox of a judge gives, shown by candidates that try to break them."""
 
 from collections.abc import Collection
+from typing import get_args
 
 from kevin_env.judge.api import Sandbox
 from kevin_env.judge.sandbox.attempts import EXCESS_SECONDS, PROTECTIONS, Excess, Protection
@@ -12,15 +13,22 @@ MEMORY = 256 << 20
 """Bytes that a candidate may use which tries to use more."""
 
 
-def find_held(server: ForkServer, device: str) -> frozenset[Protection]:
+def find_held(
+    server: ForkServer, device: str, seconds: float = EXCESS_SECONDS
+) -> frozenset[Protection]:
     """The protections that withstand everything that a candidate of this server can try.
+
+    Args:
+        server: Starts the candidates.
+        device: `cpu` or `cuda:0`.
+        seconds: In which a candidate that uses too much has to be killed.
 
     Raises:
         JudgeError: if a candidate does not start.
     """
     worker = Worker(server, device, MEMORY, attempt="everything")
     worker.close()
-    ends = [_is_ended(server, device, "processes"), _is_ended(server, device, "memory")]
+    ends = [_is_ended(server, device, excess, seconds) for excess in get_args(Excess)]
     return frozenset(worker.held) - ({"limits"} if not all(ends) else set())
 
 
@@ -30,10 +38,10 @@ def sandbox_of(*held: Collection[Protection]) -> Sandbox:
     return Sandbox(**{each: "enforced" if kept[each] else "missing" for each in PROTECTIONS})
 
 
-def _is_ended(server: ForkServer, device: str, excess: Excess) -> bool:
+def _is_ended(server: ForkServer, device: str, excess: Excess, seconds: float) -> bool:
     worker = Worker(server, device, MEMORY, attempt=excess)
     try:
-        worker.answer(EXCESS_SECONDS)
+        worker.answer(seconds)
     except Ended as end:
         return end.limit is not None
     except CandidateError:
