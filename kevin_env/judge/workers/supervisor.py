@@ -165,10 +165,11 @@ def kill_all(isolated: bool) -> None:
     while time.monotonic() < deadline:
         signal_all(signal.SIGKILL, isolated)
         try:
-            if os.waitpid(-1, os.WNOHANG)[0] == 0:
-                time.sleep(0.001)
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
         except ChildProcessError:
             return
+        time.sleep(0.001)
 
 
 WATCH_SECONDS = 0.25
