@@ -93,7 +93,7 @@ _X32 = 0x40000000
 _LOAD, _AND, _RETURN, _IF_EQUAL, _IF_AT_LEAST = 0x20, 0x54, 0x06, 0x15, 0x35
 _ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
 _NR, _ARCH, _ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data
-_AF_UNIX, _AF_INET, _SOCK_STREAM, _SOCK_TYPES = 1, 2, 1, 0xF
+_AF_UNIX, _AF_INET, _SOCK_STREAM, _SOCK_SEQPACKET, _SOCK_TYPES = 1, 2, 1, 5, 0xF
 _SHARED_ANONYMOUS, _SHARED_ANONYMOUS_MASK = 0x21, 0x23
 _SET_LEASE = 1024
 _NO_NEW_PRIVS, _SET_MODE_FILTER, _SPEC_ALLOW = 38, 1, 4
@@ -110,8 +110,8 @@ def restrict(isolated: bool, processes: bool, device: str, loopback: bool = Fals
 
     Args:
         isolated: Whether it has a network namespace and its own root directory. Without
-            them it gets no
-            sockets except connected pairs.
+            them it can connect no
+            sockets but pairs.
         processes: Whether it has a process namespace. Without it, it may change only its
             own priority.
         device: `cpu` or `cuda:0`. On a CPU memory can be shared only in files; CUDA's
@@ -138,7 +138,7 @@ def restrict(isolated: bool, processes: bool, device: str, loopback: bool = Fals
 
 
 def program(
-    machine: str, isolated: bool, processes: bool, counted: bool, loopback: bool = False
+    machine: str, isolated: bool, processes: bool, on_cpu: bool, loopback: bool = False
 ) -> list[Instruction]:
     """The filter's instructions: operation, jump if true, jump if not, operand."""
     numbers = NUMBERS[machine]
@@ -168,8 +168,8 @@ def program(
     code += _when(
         numbers["fcntl"], [_argument(1), (_IF_EQUAL, 0, 1, _SET_LEASE), _deny(), _return(_ALLOW)]
     )
-    code += _sockets(numbers, isolated, loopback) + _foreign_processes(numbers, processes)
-    if counted:
+    code += _sockets(numbers, isolated, on_cpu, loopback) + _foreign_processes(numbers, processes)
+    if on_cpu:
         masked = [
             _argument(3),
             (_AND, 0, 0, _SHARED_ANONYMOUS_MASK),
@@ -179,24 +179,30 @@ def program(
     return [*code, _return(_ALLOW)]
 
 
-def _sockets(numbers: dict[str, int], isolated: bool, loopback: bool) -> list[Instruction]:
+def _sockets(
+    numbers: dict[str, int], isolated: bool, on_cpu: bool, loopback: bool
+) -> list[Instruction]:
     """With namespaces, Unix sockets only: others, such as vsock, belong to no namespace."""
     unix = [_argument(0), (_IF_EQUAL, 1, 0, _AF_UNIX), _deny()]
     if isolated:
         internet = [(_IF_EQUAL, 0, 1, _AF_INET), _return(_ALLOW)] if loopback else []
         return _when(numbers["socket"], [_argument(0), *internet, *unix[1:], _return(_ALLOW)])
-    denied = [
-        step for name in ("socket", "connect", "bind") for step in _when(numbers[name], [_deny()])
-    ]
-    # a pair of datagram sockets could still send to any path
-    stream = [
+    # a datagram socket could send to any path without being connected
+    connected = [
         _argument(1),
         (_AND, 0, 0, _SOCK_TYPES),
-        (_IF_EQUAL, 1, 0, _SOCK_STREAM),
+        (_IF_EQUAL, 2, 0, _SOCK_STREAM),
+        (_IF_EQUAL, 1, 0, _SOCK_SEQPACKET),
         _deny(),
         _return(_ALLOW),
     ]
-    return denied + _when(numbers["socketpair"], [*unix, *stream])
+    return [
+        # cuInit opens and binds sockets, and fails with error 304 if it cannot
+        *_when(numbers["socket"], [*unix, *connected]),
+        *(_when(numbers["bind"], [_deny()]) if on_cpu else []),
+        *_when(numbers["connect"], [_deny(errno.ECONNREFUSED)]),
+        *_when(numbers["socketpair"], [*unix, *connected]),
+    ]
 
 
 def _foreign_processes(numbers: dict[str, int], processes: bool) -> list[Instruction]:
