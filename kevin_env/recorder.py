@@ -12,15 +12,17 @@ import fcntl
 import itertools
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from pydantic import ValidationError
+from pydantic_core import from_json
 
 from kevin_env.record import SCHEMA, Trajectory, Turn
 
+_Read = TypeVar("_Read")
 _UNFINISHED = {"turns", "returns", "stop_reason", "secret"}
 """Fields missing from the header line. The secret is not on disk while submissions run."""
 
@@ -107,12 +109,10 @@ class Recorder:
     def _forget(self, episode_id: str) -> None:
         """Removes an episode's partial lines. Unreadable lines stay."""
         partial = partial_path(self.path)
-        if not partial.exists():
-            return
-        lines = partial.read_bytes().splitlines(keepends=True)
-        kept = [line for line in lines if _episode_id(line) != episode_id]
+        lines = [line for _, line, _ in _lines(partial)]
+        kept = [line for line in lines if not _belongs(line, episode_id)]
         if not kept:
-            partial.unlink()
+            partial.unlink(missing_ok=True)
         elif len(kept) < len(lines):
             scratch = partial.with_name(f"{partial.name}.tmp")
             try:
@@ -155,18 +155,57 @@ def read_running(path: str | Path) -> Iterator[Trajectory | BadLine]:
     yield from _running_episodes(partial, list(_lines(partial)))
 
 
+def _episode(line: bytes, fields: dict[str, Any]) -> Trajectory:
+    if fields.get("schema") != SCHEMA:
+        raise ValueError(f"schema is {fields.get('schema')!r}, this version reads {SCHEMA!r}")
+    return Trajectory.model_validate_json(line, extra="ignore")
+
+
+def _header_or_turn(line: bytes, fields: dict[str, Any]) -> Trajectory | tuple[str, Turn]:
+    """A line of the partial file; a turn comes with the ID of its episode."""
+    if "turn" not in fields:
+        return _episode(line, fields)
+    return str(fields.get("episode_id")), Turn.model_validate_json(line, extra="ignore")
+
+
 def _running_episodes(
     path: Path, lines: list[tuple[int, bytes, bool]]
 ) -> Iterator[Trajectory | BadLine]:
-    """Puts header and turn lines together, by episode, in the order in which the episodes began."""
+    """Puts header and turn lines together, by episode, in the order in which the episodes began.
+
+    A turn that does not follow the one before it cannot be kept: one `BadLine` per episode names
+    all of them.
+    """
     episodes: dict[str, Trajectory] = {}
+    loose: dict[str, dict[int, int]] = {}
     for number, line, whole in lines:
-        read = read_line(path, number, line, whole, episodes)
-        if isinstance(read, Trajectory):
-            episodes[read.episode_id] = read
-        else:
+        read = read_line(path, number, line, whole, _header_or_turn)
+        if isinstance(read, BadLine):
             yield read
+        elif isinstance(read, Trajectory):
+            episodes[read.episode_id] = read
+            loose.pop(read.episode_id, None)
+        else:
+            episode_id, turn = read
+            begun = episodes.get(episode_id)
+            if begun is not None and turn.turn == len(begun.turns) + 1:
+                turns = (*begun.turns, turn)
+                episodes[episode_id] = begun.model_copy(update={"turns": turns})
+            else:
+                loose.setdefault(episode_id, {})[turn.turn] = number
+    for episode_id, turns in loose.items():
+        why = _gap(episode_id, list(turns), episodes.get(episode_id))
+        yield BadLine(path, min(turns.values()), why)
     yield from episodes.values()
+
+
+def _gap(episode_id: str, loose: list[int], begun: Trajectory | None) -> str:
+    """Why turns of an episode are left out, and how it continues."""
+    which = f"turn{'s' * (len(loose) > 1)} {', '.join(map(str, loose))} of episode {episode_id}"
+    if begun is None:
+        return f"{which} cannot be used: the first line of the episode is missing"
+    last = len(begun.turns)
+    return f"{which} cannot be used after turn {last}: when resumed, it plays turn {last + 1} again"
 
 
 def read_line(
@@ -174,44 +213,39 @@ def read_line(
     number: int,
     line: bytes,
     whole: bool = True,
-    running: dict[str, Trajectory] | None = None,
-) -> Trajectory | BadLine:
-    """One line of a trajectory file: a whole episode, a header, or an episode with a new turn.
+    parse: Callable[[bytes, dict[str, Any]], _Read] = _episode,
+) -> _Read | BadLine:
+    """One line of a trajectory file, by default a whole episode.
 
     Args:
         path: the file, for messages.
         number: number of the line, from 1.
         line: the line.
         whole: whether the line is complete.
-        running: the episodes so far, by ID, to which a line with a turn adds it.
+        parse: reads the line, given also its fields; may raise ValueError.
     """
     try:
-        values = json.loads(line)
-        if running is not None and isinstance(values, dict) and "turn" in values:
-            return _with_turn(cast("dict[str, Any]", values), line, running)
-        _require_schema(values)
-        return Trajectory.model_validate_json(line, extra="ignore")
+        return parse(line, _fields(line))
     except ValidationError as error:
         first = error.errors()[0]
         return BadLine(path, number, f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         return BadLine(path, number, str(error) if whole else f"half-written: {error}")
 
 
-def _require_schema(values: Any) -> None:
-    schema = cast("dict[str, Any]", values).get("schema") if isinstance(values, dict) else None
-    if schema != SCHEMA:
-        raise ValueError(f"schema is {schema!r}, this version reads {SCHEMA!r}")
+def _fields(line: bytes) -> dict[str, Any]:
+    """The fields of a line. Raises ValueError, and nothing else, if it is no JSON object."""
+    values = from_json(line)  # limits the nesting itself, without a RecursionError
+    if not isinstance(values, dict):
+        raise ValueError("not a JSON object")
+    return cast("dict[str, Any]", values)
 
 
-def _with_turn(values: dict[str, Any], line: bytes, running: dict[str, Trajectory]) -> Trajectory:
-    turn = Turn.model_validate_json(line, extra="ignore")
-    trajectory = running.get(str(values.get("episode_id")))
-    if trajectory is None:
-        raise ValueError(f"turn {turn.turn} of an episode whose first line is missing")
-    if turn.turn != len(trajectory.turns) + 1:
-        raise ValueError(f"turn {turn.turn} comes after turn {len(trajectory.turns)}")
-    return trajectory.model_copy(update={"turns": (*trajectory.turns, turn)})
+def _belongs(line: bytes, episode_id: str) -> bool:
+    try:
+        return _fields(line).get("episode_id") == episode_id
+    except ValueError:
+        return False
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes, bool]]:
@@ -229,14 +263,6 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes, bool]]:
 def _turn_line(episode_id: str, turn: Turn) -> str:
     """The turn as a JSON object whose first field is its episode."""
     return f'{{"episode_id":{json.dumps(episode_id)},{turn.model_dump_json()[1:]}'
-
-
-def _episode_id(line: bytes) -> str | None:
-    try:
-        values = json.loads(line)
-    except ValueError:
-        return None
-    return cast("dict[str, Any]", values).get("episode_id") if isinstance(values, dict) else None
 
 
 def append_lines(path: Path, lines: list[str]) -> None:

@@ -108,7 +108,11 @@ def test_an_interrupted_episode_is_resumed_to_its_end(tmp_path: Path) -> None:
             episode_of(tmp_path, pool), ScriptedPolicy([REPLY, KeyboardInterrupt()]), narrator
         )
         again = open_episode(
-            last_episodes(file)[0], pool, Settings(max_turns=9), Recorder(file), named("other")
+            last_episodes(file, print)[0],
+            pool,
+            Settings(max_turns=9),
+            Recorder(file),
+            named("other"),
         )
         second = play(again, ScriptedPolicy([another(2), another(3)]), narrator)
     assert second.turns[:1] == first.turns
@@ -122,7 +126,9 @@ def test_a_finished_episode_is_not_resumed(tmp_path: Path) -> None:
         play(episode_of(tmp_path, pool, turns=1), ScriptedPolicy([REPLY]), narrator)
         file = tmp_path / "out.jsonl"
         with pytest.raises(BadInput, match="all its turns"):
-            open_episode(last_episodes(file)[0], pool, Settings(), Recorder(file), named("m"))
+            open_episode(
+                last_episodes(file, print)[0], pool, Settings(), Recorder(file), named("m")
+            )
 
 
 @pytest.fixture
@@ -154,6 +160,16 @@ def test_settings_that_contradict_the_record_are_refused(
     [line] = result.stderr.splitlines()
     assert line.startswith(f"kevin-env: cannot resume: {unfinished} was begun with {said}")
     assert unfinished.read_bytes() == before
+
+
+def test_resuming_says_which_lines_are_left_out(unfinished: Path) -> None:
+    running = partial_path(unfinished)
+    running.write_text("torn\n")
+    resume = f"play --model m --base-url http://127.0.0.1:9/v1 --resume {unfinished} --turns 9"
+    result = CliRunner().invoke(app, resume.split())
+    left_out, refused = result.stderr.splitlines()
+    assert left_out.startswith(f"left out: {running} line 1: ")
+    assert refused.startswith("kevin-env: cannot resume: ")
 
 
 def test_an_episode_is_resumed_on_the_device_of_its_record(
@@ -206,7 +222,7 @@ def test_an_endpoint_that_was_not_recorded_is_not_guessed(unfinished: Path) -> N
 def test_there_must_be_something_to_resume(tmp_path: Path) -> None:
     (tmp_path / "empty.jsonl").touch()
     with pytest.raises(BadInput, match="no trajectory"):
-        last_episodes(tmp_path / "empty.jsonl")
+        last_episodes(tmp_path / "empty.jsonl", print)
 
 
 def test_a_piece_of_an_escape_is_inert() -> None:

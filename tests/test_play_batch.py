@@ -131,7 +131,7 @@ def test_ctrl_c_keeps_what_is_finished_and_all_go_on_later(
         monkeypatch.undo()
         assert "every finished turn is kept" in text
         assert {each.stop_reason for each in first} <= {"interrupted", "max_turns"}
-        starts = last_episodes(file)
+        starts = last_episodes(file, print)
         assert [each.sample for each in starts] == [
             each.sample for each in first if each.stop_reason == "interrupted"
         ]
@@ -149,7 +149,7 @@ def test_ctrl_c_keeps_what_is_finished_and_all_go_on_later(
         assert new.turns[: len(old.turns)] == old.turns
         assert new.parent == old.episode_id
     with pytest.raises(BadInput, match="all 3 samples"):
-        last_episodes(file)
+        last_episodes(file, print)
 
 
 def test_the_last_samples_of_a_file_are_taken_up_and_no_others(tmp_path: Path) -> None:
@@ -170,9 +170,9 @@ def test_the_last_samples_of_a_file_are_taken_up_and_no_others(tmp_path: Path) -
     write("whole", 1, "max_turns", 3)
     write("new", 0, "refused", 4)
     write("third", 2, "interrupted", 4)
-    assert [each.episode_id for each in last_episodes(file)] == ["new", "third"]
+    assert [each.episode_id for each in last_episodes(file, print)] == ["new", "third"]
     write("single", None, "interrupted", 5)
-    assert [each.episode_id for each in last_episodes(file)] == ["single"]
+    assert [each.episode_id for each in last_episodes(file, print)] == ["single"]
 
 
 def test_samples_that_were_killed_go_on_under_their_ids(tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_samples_that_were_killed_go_on_under_their_ids(tmp_path: Path) -> None:
         killed[1].submit(REPLY)
         again = [
             open_episode(each, pool, Settings(), Recorder(file), ScriptedPolicy([]))
-            for each in last_episodes(file)
+            for each in last_episodes(file, print)
         ]
         ended, _ = told(
             [Session(each, ScriptedPolicy([another(n) for n in range(2)])) for each in again]

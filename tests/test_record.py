@@ -210,16 +210,72 @@ def test_unknown_keys_are_ignored_at_every_depth(tmp_path) -> None:
     assert list(read_trajectories(file)) == [finished("a")]
 
 
-def test_a_missing_turn_is_named_not_skipped_over(tmp_path) -> None:
+DAMAGED = {
+    "deep list": b"[" * 200_000 + b"]" * 200_000,
+    "deep fields": b'{"turn":' * 200_000,
+    "huge": b'{"episode_id":"' + b"x" * 3_000_000 + b'"}',
+    "huge number": b"9" * 100_000,
+    "half": b'{"episode_id":"a","turn":1,"mess',
+    "no fields": b'["episode_id"]',
+    "ID of another kind": b'{"episode_id":["a"],"turn":{}}',
+    "NUL": b"\0" * 100,
+    "no UTF-8": b'{"episode_id":"\xff"}',
+}
+
+
+@pytest.mark.parametrize("line", [pytest.param(DAMAGED[name], id=name) for name in DAMAGED])
+def test_a_damaged_line_of_running_episodes_costs_that_line_only(tmp_path, line: bytes) -> None:
     file = tmp_path / "run.jsonl"
-    play(Recorder(file), "a", turns=3, end=False)
+    recorder = Recorder(file)
+    play(recorder, "a", turns=1, end=False)
+    with partial_path(file).open("ab") as partial:
+        partial.write(line + b"\n")
+    play(recorder, "b")
+    recorder.add("a", turn(2))
+    bad = [each for each in read_trajectories(file) if isinstance(each, BadLine)]
+    assert [each.line for each in bad] == [3]
+    read = [each for each in read_trajectories(file) if isinstance(each, Trajectory)]
+    assert read == [finished("b"), episode("a", turns=2)]
+    recorder.finish(finished("a"))
+    assert partial_path(file).read_bytes() == line + b"\n"
+
+
+@pytest.mark.parametrize(
+    ("torn", "kept", "line", "said"),
+    [
+        (2, 1, 4, "turns 3, 4 of episode a cannot be used after turn 1: when resumed, it plays "
+         "turn 2 again"),
+        (0, None, 2, "turns 1, 2, 3, 4 of episode a cannot be used: the first line of the episode "
+         "is missing"),
+    ],
+)  # fmt: skip
+def test_turns_after_a_torn_line_are_named_together(tmp_path, torn, kept, line, said) -> None:
+    file = tmp_path / "run.jsonl"
+    play(Recorder(file), "a", turns=4, end=False)
+    play(Recorder(file), "b", turns=1, end=False)
     partial = partial_path(file)
     lines = partial.read_text().splitlines()
-    lines[2] = lines[2][:40]
+    lines[torn] = lines[torn][:40]
     partial.write_text("\n".join(lines) + "\n")
     read = list(read_trajectories(file))
-    assert [line.line for line in read if isinstance(line, BadLine)] == [3, 4]
-    assert read[-1] == episode("a", turns=1)
+    bad = [each for each in read if isinstance(each, BadLine)]
+    assert [each.line for each in bad] == [torn + 1, line]
+    assert bad[1].reason == said
+    others = [each for each in read if isinstance(each, Trajectory)]
+    assert others == [*([episode("a", turns=kept)] if kept else []), episode("b", turns=1)]
+
+
+def test_a_resumed_episode_no_longer_misses_its_torn_turn(tmp_path) -> None:
+    file = tmp_path / "run.jsonl"
+    recorder = Recorder(file)
+    play(recorder, "a", turns=3, end=False)
+    partial = partial_path(file)
+    partial.write_text(partial.read_text().replace('"turn":2', '"turn":2x'))
+    recorder.begin(episode("a", turns=1))
+    recorder.add("a", turn(2))
+    torn, resumed = read_trajectories(file)
+    assert isinstance(torn, BadLine) and torn.line == 3
+    assert resumed == episode("a", turns=2)
 
 
 def test_writing_goes_on_after_a_half_written_line(tmp_path) -> None:

@@ -1,15 +1,14 @@
 """User errors and exit codes.
 
 0 done, 1 the model ended an episode early or a kernel is not correct (`judge --fail-on-wrong`),
-2 wrong arguments, 3 the judge failed, 130 interrupted.
+2 wrong arguments or a lack of space, memory or the like, 3 the judge failed, 130 interrupted.
 """
-
-import errno
 
 from kevin_env.judge.api import JudgeError
 from kevin_env.outcome import visible
 from kevin_env.problem import ProblemError
 from kevin_env.record import StopReason
+from kevin_env.shortage import shortage
 
 ENDED_EARLY = NOT_CORRECT = 1
 WRONG_ARGUMENTS, JUDGE_FAILED, INTERRUPTED = 2, 3, 130
@@ -19,7 +18,6 @@ _EPISODE_CODES = {
     "interrupted": INTERRUPTED,
     "judge_error": JUDGE_FAILED,
 }
-_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class BadInput(ValueError):
@@ -35,11 +33,13 @@ def error_code(error: Exception) -> int | None:
 
     if isinstance(error, BadInput | ProblemError | PromptError | RetrievalError):
         return WRONG_ARGUMENTS
-    if isinstance(error, OSError) and (error.filename is not None or error.errno in _NO_SPACE):
+    if isinstance(error, OSError) and error.filename is not None:
         return WRONG_ARGUMENTS
     if isinstance(error, PolicyError):
         return ENDED_EARLY
-    return JUDGE_FAILED if isinstance(error, JudgeError) else None
+    if isinstance(error, JudgeError):
+        return JUDGE_FAILED
+    return WRONG_ARGUMENTS if shortage(error) else None
 
 
 def episode_code(reason: StopReason | None) -> int:
@@ -49,7 +49,7 @@ def episode_code(reason: StopReason | None) -> int:
 
 def one_line(error: Exception) -> str:
     """The error's message as one printable line."""
-    message = str(error)
-    if isinstance(error, OSError) and error.strerror:
+    message = shortage(error) or str(error)
+    if isinstance(error, OSError) and error.strerror and not shortage(error):
         message = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return " ".join(visible(message).split())

@@ -119,10 +119,12 @@ def _starts(
     """The problem, once per sample, or the recorded episodes to continue."""
     from kevin_env.app.arguments import require_available
     from kevin_env.app.play.opening import last_episodes
+    from kevin_env.app.screen import make_console, show
     from kevin_env.problem import load_problem
 
     if resume is not None:
-        return last_episodes(resume)
+        errors = make_console(stream="stderr")
+        return last_episodes(resume, lambda line: show(errors, f"left out: {line}", "yellow"))
     require_available(settings)
     return (load_problem(problem or ""),) * samples
 

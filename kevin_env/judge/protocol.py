@@ -28,6 +28,7 @@ from kevin_env.judge.api import (
 from kevin_env.judge.environment import redacted
 from kevin_env.judge.lint.report import LintReport
 from kevin_env.problem import Problem, ProblemError
+from kevin_env.shortage import described
 
 Request = dict[str, Any]
 """`id`, `do` (`judge`, `describe`, `lint`), `problem`, `options`, and `submission` or `limits`."""
@@ -133,13 +134,13 @@ class RequestPool(ABC):
             except (JudgeError, ProblemError) as error:
                 self._fail(future, error)
             except Exception as error:  # the boundary of a request, which must be answered
-                text = f"a request to the judge failed: {type(error).__name__}: {error}"
-                self._fail(future, JudgeError(text))
+                self._fail(future, JudgeError(f"a request to the judge failed: {described(error)}"))
 
         try:
             threading.Thread(target=run, daemon=True).start()
         except RuntimeError as error:  # no more threads on this machine
-            self._fail(future, JudgeError(f"the request could not be sent to the judge: {error}"))
+            text = f"the request could not be sent to the judge: {described(error)}"
+            self._fail(future, JudgeError(text))
 
     def _fail(self, future: Future[Any], error: Exception) -> None:
         """Fails a future, unless it has ended."""
@@ -170,7 +171,7 @@ def answer_of(value: Callable[[], Facts | LintReport | Judgement]) -> Answer:
         return {"judge_error": str(error)}
     except BaseException as error:  # the boundary of a judgement: a failure of the judge
         text = "".join(traceback.format_exception(error))
-        return {"judge_error": f"{type(error).__name__}: {error}", "trace": text}
+        return {"judge_error": described(error), "trace": text}
     key = next(key for key, kind in _VALUES.items() if isinstance(result, kind))
     return {key: result.model_dump(mode="json")}
 

@@ -22,6 +22,7 @@ from kevin_env.judge.protocol import Request, answer_of
 from kevin_env.judge.sandbox.system import have_descriptors
 from kevin_env.judge.workers.launcher import ForkServer
 from kevin_env.problem import Problem
+from kevin_env.shortage import described
 
 if TYPE_CHECKING:
     from kevin_env.judge.job import Cancellation
@@ -81,9 +82,7 @@ class Server:
             pace = hello["pace"] and Pace.model_validate(hello["pace"])
             judge = self._start(hello["device"], pace, hello["memory"])
         except Exception as error:  # reported to the client
-            text = (
-                str(error) if isinstance(error, JudgeError) else f"{type(error).__name__}: {error}"
-            )
+            text = str(error) if isinstance(error, JudgeError) else described(error)
             self._send({"fatal": text})
             return
         self._send({"device": judge.info.model_dump()})

@@ -1,7 +1,7 @@
 """Opens the episodes to play: new ones, or recorded ones that are resumed."""
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +17,26 @@ from kevin_env.recorder import BadLine, Recorder, read_trajectories
 from kevin_env.settings import Settings
 
 
-def last_episodes(path: Path) -> tuple[Trajectory, ...]:
+def last_episodes(path: Path, on_bad_line: Callable[[BadLine], None]) -> tuple[Trajectory, ...]:
     """The episodes of a trajectory file that can be resumed.
 
     That is the last episode, or all samples of the last group that have turns left.
 
+    Args:
+        path: the trajectory file.
+        on_bad_line: called with each unreadable line, whose turns are played again.
+
     Raises:
         BadInput: if there is none.
     """
-    found = [each for each in read_trajectories(path) if not isinstance(each, BadLine)]
+    lines = list(read_trajectories(path))
+    found = [each for each in lines if isinstance(each, Trajectory)]
+    bad = [each for each in lines if isinstance(each, BadLine)]
     if not found:
-        raise BadInput(f"{path} holds no trajectory that can be read")
+        why = f" ({bad[0]})" if bad else ""
+        raise BadInput(f"{path} holds no trajectory that can be read{why}")
+    for each in bad:
+        on_bad_line(each)
     if found[-1].sample is None:
         return (found[-1],)
     group = [each for each in found if _sister(each, found[-1])]
