@@ -15,6 +15,7 @@ from kevin_env.judge.sandbox.readable import NAME, check_named, find_readable
 from kevin_env.judge.workers.launcher import ForkServer
 from kevin_env.judge.workers.worker import Worker
 
+INSTALLED = "installed/__init__.py"
 LEVELS: tuple[LevelName, ...] = ("root", "user", "container", "landlock")
 TRY = """
 import os, pathlib, subprocess, sys
@@ -34,8 +35,21 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("project")
     (folder / "lib").mkdir()
     (folder / "named").mkdir()
-    for name in (".env", "trainer.py", "lib/key.pem", "lib/libours.so.1", "named/kernel.h"):
+    for package in ("src", "installed", "installed-1.0.dist-info", "editable.egg-info"):
+        (folder / package).mkdir()
+    for name in (
+        ".env",
+        "trainer.py",
+        "lib/key.pem",
+        "lib/libours.so.1",
+        "named/kernel.h",
+        INSTALLED,
+    ):
         (folder / name).write_text("of the user")
+    (folder / "installed-1.0.dist-info/METADATA").write_text("Name: installed\nVersion: 1.0\n")
+    (folder / "installed-1.0.dist-info/RECORD").write_text(f"{INSTALLED},,\n../x/y.py,,\n.env,,\n")
+    (folder / "editable.egg-info/PKG-INFO").write_text("Name: editable\nVersion: 1.0\n")
+    (folder / "editable.egg-info/SOURCES.txt").write_text("src/a.py\n")
     return folder
 
 
@@ -67,9 +81,9 @@ def looked(server: ForkServer, level: LevelName, paths: list[str]) -> list[str]:
 def test_no_entry_of_a_search_path_opens_files_of_the_user(
     server: ForkServer, project: Path, level: LevelName
 ) -> None:
-    files = [str(project / name) for name in (".env", "trainer.py", "lib/key.pem")]
+    files = [str(project / name) for name in (".env", "trainer.py", "src/a.py", "lib/key.pem")]
     system = ["/etc/shadow", "/etc/hostname", "/proc/cmdline", f"/proc/{os.getpid()}/cmdline"]
-    assert looked(server, level, files + system) == ["closed"] * 7
+    assert looked(server, level, files + system) == ["closed"] * 8
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -77,7 +91,7 @@ def test_what_kernels_are_built_with_is_open(
     server: ForkServer, project: Path, level: LevelName
 ) -> None:
     opened = [os.__file__, pytest.__file__, "/bin/sh", "/proc/cpuinfo", "/proc/self/maps"]
-    opened += [str(project / name) for name in ("named/kernel.h", "lib/libours.so.1")]
+    opened += [str(project / name) for name in ("named/kernel.h", "lib/libours.so.1", INSTALLED)]
     assert looked(server, level, opened) == ["READ"] * len(opened)
 
 

@@ -11,6 +11,7 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 
 SYSTEM = (
@@ -97,14 +98,23 @@ def _installations() -> Iterator[Path]:
 
 def _python() -> Iterator[Path]:
     """Installed packages, and of this package what a candidate imports."""
-    for entry in map(Path, sys.path):
-        if entry.is_absolute() and entry.name in ("site-packages", "dist-packages"):
+    for entry in (each for each in map(Path, sys.path) if each.is_absolute()):
+        if entry.name in ("site-packages", "dist-packages"):
             yield entry
+        else:  # such as `pip install --target`, where other files may lie beside
+            yield from (entry / name for name in _installed_in(entry))
     for name in PACKAGES:
         found = importlib.util.find_spec(name)
         yield from map(Path, (found and found.submodule_search_locations) or ())
     own = Path(__file__).parents[2]
     yield from (own / name for name in ("candidate", "extension"))
+
+
+def _installed_in(folder: Path) -> set[str]:
+    """The packages of distributions that were installed in a folder, not in place (`egg-info`)."""
+    found = (metadata.Distribution.at(place) for place in folder.glob("*.dist-info"))
+    names = {file.parts[0] for each in found for file in each.files or () if len(file.parts) > 1}
+    return names - {"..", "/"}
 
 
 def _libraries(known: Iterable[Path]) -> Iterator[Path]:
