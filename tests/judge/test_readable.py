@@ -31,7 +31,7 @@ class ModelNew: pass
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A trainer's checkout. Not in /tmp, of which a candidate has its own."""
+    """A trainer's checkout."""
     folder = tmp_path_factory.mktemp("project")
     (folder / "lib").mkdir()
     (folder / "named").mkdir()
@@ -40,6 +40,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in (
         ".env",
         "trainer.py",
+        "src/a.py",
         "lib/key.pem",
         "lib/libours.so.1",
         "named/kernel.h",
