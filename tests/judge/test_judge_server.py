@@ -299,6 +299,12 @@ def test_health_and_metrics_need_a_token_from_elsewhere(peer: str, path: str, st
         assert client.get(path, headers={"Authorization": "Bearer secret"}).status_code == 200
 
 
+def test_a_client_of_a_proxy_needs_a_token(serve: Serve) -> None:
+    client, _ = serve(ScriptedPool([]), token="secret")
+    assert sent(client, "GET", "/healthz")[0] == 200
+    assert sent(client, "GET", "/healthz", X_Forwarded_For="10.0.0.1")[0] == 401
+
+
 def test_metrics_without_their_package_say_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -56,15 +56,21 @@ def require_token_for(host: str, token: str) -> None:
 
 def make_server(app: Any) -> uvicorn.Server:
     """Serves `app` with `run(sockets=[listen(host, port)])`."""
-    # asyncio accepts so many connections at once, each before it may be closed. And it logs an
-    # error for each that it cannot accept, before it waits for a second.
-    at_once = 1
-    return _Server(
-        uvicorn.Config(
-            app, log_level="error", server_header=False, timeout_graceful_shutdown=2,
-            loop="asyncio", http=_Connection, ws="none", backlog=at_once,
-        )
-    )  # fmt: skip
+    config = uvicorn.Config(
+        app,
+        log_level="error",
+        server_header=False,
+        timeout_graceful_shutdown=2,
+        loop="asyncio",
+        http=_Connection,
+        ws="none",
+        # asyncio accepts so many connections before any of them can be closed, and logs as many
+        # errors if it cannot, before it waits for a second
+        backlog=1,
+        # a client of a proxy on this machine is not on this machine
+        forwarded_allow_ips=["127.0.0.1", "::1"],
+    )
+    return _Server(config)
 
 
 class _Server(uvicorn.Server):
