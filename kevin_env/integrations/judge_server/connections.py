@@ -104,7 +104,7 @@ class _Connections(ServerState):
         This is the newest one if all others have requests. A client that sends its request at
         once is served, however many connections others hold.
         """
-        if len(self.connections) > self.most:
+        if self.idle and len(self.connections) > self.most:
             connection, _ = self.idle.popitem(last=False)
             self.connections.discard(connection)
             connection.transport.abort()
