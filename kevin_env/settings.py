@@ -14,7 +14,7 @@ from pydantic import (
 )
 
 from kevin_env.history import resolve_context
-from kevin_env.judge.api import DEVICES, Options
+from kevin_env.judge.api import DEVICES, MOST_BUILD_SECONDS, MOST_CALL_SECONDS, Options
 from kevin_env.outcome import Correct, Frozen, Outcome, speedup_of
 from kevin_env.profile import ProfileKind
 from kevin_env.rules import Rules
@@ -129,14 +129,14 @@ class Settings(Frozen):
     """Reference that the speedup is relative to: PyTorch eager or torch.compile."""
     inputs: Literal["varied", "shipped"] = "varied"
     """Input distributions to check: several, or only the one that the problem ships."""
-    call_timeout: float | None = Field(default=None, gt=0, le=1200, allow_inf_nan=False)
+    call_timeout: float | None = Field(default=None, gt=0, le=MOST_CALL_SECONDS)
     """Seconds for one call, at most 1,200; by default 2, or 200 times the reference's if more.
 
     It also limits the constructor. By default, the constructor and the first call in each case get
     30 s more.
     """
-    build_timeout: float = Field(default=300.0, gt=0, allow_inf_nan=False)
-    """Seconds to import a submission, compilers included."""
+    build_timeout: float = Field(default=300.0, gt=0, le=MOST_BUILD_SECONDS)
+    """Seconds to import a submission, compilers included, at most 3,600."""
     precision: float | None = Field(default=None, gt=0, lt=1)
     """Relative half-width of the speedup's 95 % interval to reach; by default 0.02 (CPU: 0.1)."""
     profile: ProfileKind = "none"

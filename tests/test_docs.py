@@ -78,9 +78,9 @@ def anchors(page: Path) -> set[str]:
 
 def test_commands_and_options_exist() -> None:
     unknown = []
-    for page in PAGES:
+    for page in [*PAGES, *(ROOT / "docs").glob("judge-server.*")]:
         text = page.read_text(encoding="utf-8")
-        for line in re.findall(r"^    kevin-env (.*?)(?:  +#.*)?$", text, re.M):
+        for line in re.findall(r"^(?:    |.*exec |.*/bin/)kevin-env (.*?)(?:  +#.*)?$", text, re.M):
             command: Any = get_command(app)
             for word in line.split():
                 command = getattr(command, "commands", {}).get(word, command)

@@ -267,6 +267,8 @@ def test_what_cannot_be_resumed_is_refused(problem) -> None:
         ({"glue": -0.1}, r"setting glue=-0\.1: .* greater than or equal to 0"),
         ({"score": "fast"}, "setting score='fast': unknown score 'fast': give one of kevin"),
         ({"call_timeout": 1201}, "setting call_timeout=1201: .* less than or equal to 1200"),
+        ({"build_timeout": 1e308}, "setting build_timeout=1e.308: .* less than or equal to 3600"),
+        ({"build_timeout": float("nan")}, "setting build_timeout=nan: .* number"),
         ({"stop_on": True}, "setting stop_on=True: .*give 'correct', a speedup, or None"),
         ({"stop_on": "fast"}, "setting stop_on='fast': .* 'correct' or a valid number"),
         ({"templates": "kevin"}, "templates='kevin': Input should be 'default' or 'kevin-paper'"),

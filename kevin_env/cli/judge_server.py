@@ -1,7 +1,8 @@
 """`kevin-env judge-server`: the judges of this machine for clients on others."""
 
 import os
-from typing import Annotated
+from collections import Counter
+from typing import Annotated, Any
 
 import typer
 
@@ -12,7 +13,7 @@ Host = Annotated[
 ]
 Port = Annotated[int, typer.Option(help="Port to listen on; 0 picks a free one.", min=0, max=65535)]
 AtOnce = Annotated[
-    int, typer.Option(help="Limit of submissions in progress; further ones wait.", min=1)
+    int, typer.Option(help="Limit of submissions in progress; clients take turns.", min=1)
 ]
 
 
@@ -34,6 +35,7 @@ def judge_server(
     from kevin_env.app.errors import BadInput
     from kevin_env.judge.http_pool import TOKEN
     from kevin_env.judge.pool import LocalPool
+    from kevin_env.judge.remote import Remote
 
     try:
         from kevin_env.integrations import judge_server as served
@@ -47,10 +49,16 @@ def judge_server(
         raise BadInput(str(error)) from error
     except OSError as error:
         raise BadInput(f"cannot listen on {host} port {port}: {error.strerror or error}") from error
-    with sock, LocalPool() as pool:
+    starts = Counter[str]()
+
+    def start(device: str, *more: Any) -> Remote:
+        starts[device] += 1
+        return Remote(device, *more)
+
+    with sock, LocalPool(start=start) as pool:
         info = pool.device(chosen.device)
         requests = served.Requests(pool, chosen.device, at_once, chosen.require_sandbox)
-        app = served.make_app(requests, token, ("*",) if token else served.LOOPBACK)
+        app = served.make_app(requests, token, ("*",) if token else served.LOOPBACK, starts)
         address = f"http://{host}:{sock.getsockname()[1]}"
         typer.echo(f"judging on {info.name} at {address}; Ctrl-C stops it", err=True)
         served.make_server(app).run(sockets=[sock])

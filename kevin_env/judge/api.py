@@ -1,6 +1,7 @@
 """The interface between client and judge: frozen values, and the protocol of a pool."""
 
 import os
+import re
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
@@ -38,6 +39,9 @@ FIRST_SECONDS = 30.0
 
 They cover compiling and autotuning.
 """
+
+MOST_BUILD_SECONDS, MOST_CALL_SECONDS = 3600.0, 1200.0
+"""The longest limits that may be requested."""
 
 
 class Limits(Frozen):
@@ -87,11 +91,11 @@ class Options(Frozen):
     """`short`: compile torch extensions with our short headers first. `full`: with torch's own
     only.
     """
-    build_timeout: float = 300.0
+    build_timeout: float = Field(default=300.0, gt=0, le=MOST_BUILD_SECONDS)
     """Seconds for importing the submission, compilers included."""
-    call_timeout: float | None = None
+    call_timeout: float | None = Field(default=None, gt=0, le=MOST_CALL_SECONDS)
     """Seconds for constructing the model and for each call; None: derived from the reference."""
-    precision: float | None = None
+    precision: float | None = Field(default=None, gt=0, lt=1)
     """Relative half-width of the speedup's interval at which it is precise; None: the pace's."""
     retry_noisy: bool = False
     """Whether a time with a wide interval is measured again."""
@@ -292,29 +296,68 @@ PACES = {
     "cuda": Pace(pairs=(1, 8), seconds=0.25, sets=2),
 }
 """By kind of device."""
-DEVICES = r"auto|cpu|cuda(:\d+(,\d+)*)?"
+DEVICES = "auto|cpu|cuda(:[0-9]{1,3}(,[0-9]{1,3})*)?"
 """A choice of devices, as a regular expression."""
 
 
 def device_names(choice: str) -> tuple[str, ...]:
     """The devices of a choice: `auto` is the first GPU if there is one, `cuda:0,1` are two.
 
-    An invalid choice is returned as it is, for the judge to refuse.
+    Raises:
+        JudgeError: if it is no choice of devices.
     """
+    if not re.fullmatch(DEVICES, choice):
+        raise JudgeError(f"unknown device {choice[:40]!r}: use auto, cpu, cuda, cuda:1 or cuda:0,1")
     if choice == "auto":
         return ("cuda:0",) if gpu_present() else ("cpu",)
-    if choice == "cuda":
-        return ("cuda:0",)
     kind, _, numbers = choice.partition(":")
-    return (
-        tuple(f"{kind}:{number}" for number in dict.fromkeys(numbers.split(",")))
-        if numbers
-        else (choice,)
-    )
+    if kind == "cpu":
+        return ("cpu",)
+    return tuple(dict.fromkeys(f"cuda:{int(number)}" for number in (numbers or "0").split(",")))
+
+
+def devices_here(choice: str) -> tuple[str, ...]:
+    """As `device_names`, of this machine.
+
+    Raises:
+        JudgeError: also if this machine certainly lacks one, so that no judge is started for it.
+    """
+    names, most = device_names(choice), most_gpus()
+    for name in names:
+        if most is not None and name != "cpu" and int(name.removeprefix("cuda:")) >= most:
+            devices = f"{most} CUDA device{'s' * (most != 1)} found"
+            raise JudgeError(f"no device {name} here: {devices}; use --device cpu")
+    return names
+
+
+def most_gpus() -> int | None:
+    """How many GPUs CUDA can show to this process at most, found without CUDA; None if unknown.
+
+    The driver need not list what CUDA shows with MIG, in WSL, on Tegra, and before it is loaded.
+    """
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible in ("", "-1"):
+        return 0
+    nodes, proc = _files("/dev", "nvidia[0-9]*"), Path("/proc/driver/nvidia")
+    found = max(len(nodes), len(_files(proc / "gpus", "*")))
+    mig = _files(proc / "capabilities", "gpu*/mig/gi*")
+    counts = [found] if not mig and (found or not _maybe_gpu()) else []
+    counts += [] if visible is None else [visible.count(",") + 1]
+    return min(counts, default=None)
 
 
 def gpu_present() -> bool:
     """Whether the kernel shows an NVIDIA device that may be used, found without CUDA."""
-    return os.environ.get("CUDA_VISIBLE_DEVICES", "0") not in ("", "-1") and any(
-        Path("/dev").glob("nvidia[0-9]*")
+    return most_gpus() != 0 and bool(_files("/dev", "nvidia[0-9]*"))
+
+
+def _maybe_gpu() -> bool:
+    """Whether there may be a GPU although the driver lists none."""
+    vendors = _files("/sys/bus/pci/devices", "*/vendor")
+    return bool(_files("/dev", "dxg") or _files("/dev", "nvhost*")) or any(
+        each.read_text().strip() == "0x10de" for each in vendors
     )
+
+
+def _files(folder: str | Path, pattern: str) -> list[Path]:
+    return list(Path(folder).glob(pattern))

@@ -13,6 +13,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+import uuid
 from collections.abc import Mapping
 from concurrent.futures import Future
 from contextlib import suppress
@@ -26,13 +27,16 @@ TOKEN = "KEVIN_ENV_JUDGE_TOKEN"
 """The environment variable with the token of the server."""
 POOL = "KEVIN_ENV_POOL"
 """The environment variable with the name of the pool to use in place of this machine's devices."""
+CLIENT = "Kevin-Client"
+"""The header with the ID of a client; the server takes turns between clients."""
 VERSION = "v1"
 """Of the protocol; the first part of every path."""
 POLL_SECONDS = 20.0
 """How long the server may hold a poll until there is news."""
 PATIENCE = 300.0
 """Seconds for which a server may be unreachable, such as while it restarts."""
-RETRY_SECONDS = 1.0
+RETRY_SECONDS, MOST_RETRY_SECONDS = 1.0, 60.0
+"""Until a request is sent again; the server may ask for more, up to a limit."""
 TRIES = 4
 """A request fails once the server has lost it this many times, for example by restarts."""
 _BUSY, _GONE, _RETRIED = 429, 404, (502, 503, 504)
@@ -43,8 +47,8 @@ _LOG = logging.getLogger(__name__)
 class HttpPool(RequestPool):
     """The judges of a judge server. Safe to use from many threads.
 
-    Requests wait while the server is busy, and for at most `patience` seconds while it cannot be
-    reached.
+    Requests wait while the server has no room for them, and for at most `patience` seconds while
+    it cannot be reached.
 
     Args:
         url: such as `http://judges:8001`.
@@ -62,6 +66,7 @@ class HttpPool(RequestPool):
         super().__init__()
         self.url = url.rstrip("/")
         self._token = os.environ.get(TOKEN, "") if token is None else token
+        self._client = uuid.uuid4().hex
         self._patience = patience
         self._open = set[Future[Any]]()
         self._unreachable = False
@@ -118,7 +123,7 @@ class HttpPool(RequestPool):
             status, answer = self._ask("PUT", path, request)
             if status != _BUSY:
                 return
-            self._closed.wait(float(answer.get("retry_after", RETRY_SECONDS)))
+            self._closed.wait(answer["retry_after"])
 
     def _drop(self, path: str) -> None:
         """Lets the server forget a request, and cancel it if it is still in progress."""
@@ -154,7 +159,7 @@ class HttpPool(RequestPool):
         self, method: str, path: str, body: Mapping[str, Any] | None
     ) -> tuple[int, dict[str, Any]]:
         """Raises `OSError` if the server cannot be reached, `JudgeError` if it refuses."""
-        headers = {"Content-Type": "application/json"}
+        headers = {"Content-Type": "application/json", CLIENT: self._client}
         if self._token:
             headers["Authorization"] = f"Bearer {self._token}"
         data = None if body is None else json.dumps(body).encode()
@@ -171,14 +176,16 @@ class HttpPool(RequestPool):
                 return error.code, self._refused(error)
 
     def _refused(self, error: urllib.error.HTTPError) -> dict[str, Any]:
-        """The answer of a server that is busy or has forgotten a request; others raise."""
+        """The answer of a server that is full or has forgotten a request; others raise."""
         if error.code in _RETRIED:
             raise ConnectionError(f"HTTP status {error.code}")
+        if error.code == _BUSY:
+            return {"retry_after": _seconds(error.headers.get("Retry-After"))}
         try:
             answer = json.load(error)
         except ValueError:
             answer = {}
-        if error.code == _BUSY or (error.code == _GONE and answer.get("forgotten")):
+        if error.code == _GONE and answer.get("forgotten"):
             return answer
         if error.code in (401, 403):
             raise JudgeError(f"{self.url} refuses the token: set {TOKEN} to the server's")
@@ -222,6 +229,14 @@ def named_pool(name: str | None) -> RequestPool:
     except ImportError as error:
         raise ValueError(f"{error}: pip install 'kevin-env[ray]'") from error
     return RayPool(RaySettings.of(name))
+
+
+def _seconds(retry_after: str | None) -> float:
+    """The seconds of a header `Retry-After`; a date is not read."""
+    try:
+        return min(max(RETRY_SECONDS, float(retry_after or 0)), MOST_RETRY_SECONDS)
+    except ValueError:
+        return RETRY_SECONDS
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

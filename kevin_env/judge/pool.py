@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from kevin_env.judge.api import DeviceInfo, JudgeError, OnStage, Options, Pace, device_names
+from kevin_env.judge.api import DeviceInfo, JudgeError, OnStage, Options, Pace, devices_here
 from kevin_env.judge.lint.report import Limits, LintReport
 from kevin_env.judge.protocol import Request, RequestPool, value_of
 from kevin_env.judge.remote import JudgeGone, Remote
@@ -80,7 +80,7 @@ class LocalPool(RequestPool):
         Raises:
             JudgeError: if none starts.
         """
-        *others, last = device_names(name)
+        *others, last = devices_here(name)
         for each in others:
             with suppress(JudgeError):
                 return self._judge(each).info
@@ -113,7 +113,7 @@ class LocalPool(RequestPool):
 
     def _choose(self, request: Request) -> tuple[str, Remote]:
         """A device and its judge; preferably one that has not failed lately."""
-        names = device_names(request["options"]["device"])
+        names = devices_here(request["options"]["device"])
         left = list(names)
         while True:
             name = self._balance.take(left, request["problem"]["source"])

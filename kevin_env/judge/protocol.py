@@ -34,6 +34,8 @@ Request = dict[str, Any]
 """`id`, `do` (`judge`, `describe`, `lint`), `problem`, `options`, and `submission` or `limits`."""
 Answer = dict[str, Any]
 """`judgement`, `facts`, `report`, `problem_error`, or `judge_error` and perhaps `trace`."""
+Start = Callable[[JudgePool, OnStage | None], Future[Any]]
+"""Starts a request in a pool."""
 _VALUES = {"judgement": Judgement, "facts": Facts, "report": LintReport}
 
 
@@ -148,17 +150,21 @@ class RequestPool(ABC):
             fail(future, error)
 
 
-def perform(pool: JudgePool, request: Request, on_stage: OnStage | None) -> Future[Any]:
-    """Passes a request on to another pool.
+def prepare(request: Request) -> Start:
+    """Reads a request, and returns what passes it on to another pool.
 
     Raises:
         KeyError, ValidationError: if it is malformed.
+        ValueError: if a pool does nothing of that name.
     """
     problem = Problem.model_validate(request["problem"])
     options = Options.model_validate(request["options"])
     if request["do"] == "describe":
-        return pool.describe(problem, options)
-    return pool.submit(problem, Submission.model_validate(request["submission"]), options, on_stage)
+        return lambda pool, _: pool.describe(problem, options)
+    if request["do"] != "judge":
+        raise ValueError("do: use judge or describe")
+    submission = Submission.model_validate(request["submission"])
+    return lambda pool, on_stage: pool.submit(problem, submission, options, on_stage)
 
 
 def answer_of(value: Callable[[], Facts | LintReport | Judgement]) -> Answer:

@@ -20,7 +20,7 @@ from ray.util.metrics import Counter, Gauge, Histogram
 from kevin_env.judge.api import DeviceInfo, JudgeError, OnStage
 from kevin_env.judge.capacity import capacity_of, machine_of
 from kevin_env.judge.pool import REST, TRIES, Balance
-from kevin_env.judge.protocol import Answer, Request, RequestPool, answer_of, perform
+from kevin_env.judge.protocol import Answer, Request, RequestPool, answer_of, prepare
 
 FACTS = 4
 """Extra requests for facts per judge, so that a prompt does not wait for judgements."""
@@ -252,7 +252,7 @@ class JudgeActor:
 
     async def _answer(self, request: Request, report: OnStage | None) -> Answer:
         options = request["options"] | {"device": self._device}
-        future = perform(self._pool, request | {"options": options}, report)
+        future = prepare(request | {"options": options})(self._pool, report)
         self._open.add(future)
         try:
             with suppress(Exception):  # `answer_of` reads it

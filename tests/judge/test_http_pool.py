@@ -1,60 +1,22 @@
 """A judge server and its client, on the loopback interface."""
 
-import http.client
-import json
 import socket
-import threading
-import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future
 from concurrent.futures import wait as wait_for
-from contextlib import ExitStack
-from typing import Any
 
 import pytest
+from serving import CODE, OPTIONS, PROBLEM, RIGHT, Held, Serve, Unending, body_of, put, wait_until
 from stub_server import Answer
 from stub_server import serve as serve_stub
 
 from kevin_env.env import KevinEnv
 from kevin_env.integrations import judge_server
-from kevin_env.integrations.judge_server import Requests, listen, make_app, make_server
-from kevin_env.judge import JudgeError, Options, ScriptedPool, Submission
+from kevin_env.judge import JudgeError, ScriptedPool, Submission
 from kevin_env.judge.http_pool import HttpPool, connect
 from kevin_env.judge.scripted import SCRIPTED_CPU
-from kevin_env.outcome import Correct, Outcome, RuntimeFailure
-from kevin_env.problem import Problem, ProblemError
+from kevin_env.outcome import RuntimeFailure
+from kevin_env.problem import ProblemError
 
-PROBLEM = Problem(id="p", name="p", source="x = 1\n")
-RIGHT = Correct(kind="timed", message="right", speedup=2.0)
 WRONG = RuntimeFailure(kind="exception", message="no")
-CODE = Submission(code="x")
-OPTIONS = Options(device="cpu")
-
-Serve = Callable[..., tuple[HttpPool, Requests]]
-
-
-@pytest.fixture
-def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
-    """Serves a pool; returns a client and the server's requests."""
-    for name in ("http_proxy", "HTTP_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-    with ExitStack() as stack:
-
-        def start(
-            pool: ScriptedPool, token: str = "", given: str = "", port: int = 0, **more: Any
-        ) -> tuple[HttpPool, Requests]:
-            requests = Requests(pool, **more)
-            sock = stack.enter_context(listen("127.0.0.1", port))
-            server = make_server(make_app(requests, token))
-            thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]}, daemon=True)
-            thread.start()
-            stack.callback(thread.join, 10)
-            stack.callback(setattr, server, "should_exit", True)
-            url = f"http://127.0.0.1:{sock.getsockname()[1]}"
-            client = stack.enter_context(HttpPool(url, given or token, patience=5))
-            return client, requests
-
-        yield start
 
 
 def test_verdicts_facts_and_stages_arrive(serve: Serve) -> None:
@@ -92,20 +54,6 @@ def test_other_machines_need_a_token(host: str, token: str, fine: bool) -> None:
         judge_server.require_token_for(host, token)
 
 
-class Held:
-    """A script whose answers wait until they are let go."""
-
-    def __init__(self) -> None:
-        self.go, self.running = threading.Event(), threading.Semaphore(0)
-        self.ran = list[str]()
-
-    def __call__(self, problem: Problem, submission: Submission) -> Outcome:
-        self.ran.append(submission.code)
-        self.running.release()
-        assert self.go.wait(20)
-        return RIGHT
-
-
 def test_a_busy_server_lets_clients_wait(serve: Serve) -> None:
     held = Held()
     client, _ = serve(ScriptedPool(held), at_once=2)
@@ -128,31 +76,14 @@ def test_a_request_that_is_sent_again_starts_nothing_twice(serve: Serve) -> None
     assert held.ran == ["x"]
 
 
-def test_cancelling_ends_the_judgement_and_so_does_a_client_that_is_gone(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cancelling_ends_the_judgement(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kevin_env.judge.http_pool.POLL_SECONDS", 0.2)
-    held, pool = Held(), ScriptedPool([])
-    begun = list[Future[None]]()
-
-    def submit(*_: object) -> Future[None]:
-        begun.append(Future())
-        return begun[-1]
-
-    monkeypatch.setattr(pool, "submit", submit)
-    client, requests = serve(pool)
+    pool = Unending([])
+    client, _ = serve(pool)
     future = client.submit(PROBLEM, CODE, OPTIONS)
-    client.submit(PROBLEM, CODE, OPTIONS)
-    wait_until(lambda: len(begun) == 2)
+    wait_until(lambda: len(pool.begun) == 1)
     assert future.cancel()
-    wait_until(lambda: sum(each.cancelled() for each in begun) == 1)
-    client.close()
-    requests.drop_abandoned()
-    assert not all(each.cancelled() for each in begun), "its client asked a moment ago"
-    monkeypatch.setattr(judge_server, "FORGET_SECONDS", 0.0)
-    requests.drop_abandoned()
-    assert all(each.cancelled() for each in begun)
-    held.go.set()
+    wait_until(lambda: pool.begun[0].cancelled())
 
 
 def test_a_server_that_has_restarted_gets_its_requests_again(
@@ -230,24 +161,6 @@ def test_large_and_malformed_requests_are_refused(serve: Serve) -> None:
         client._ask("PUT", "requests/a", {"problem": {}, "options": {}})
 
 
-def put(client: HttpPool, body: bytes, **headers: str) -> int:
-    """The status of a request that is sent without our client."""
-    address = client.url.removeprefix("http://")
-    connection = http.client.HTTPConnection(address, timeout=20)
-    try:
-        headers |= {"Content-Type": "application/json"}
-        connection.request("PUT", "/v1/requests/a", body, headers)
-        return connection.getresponse().status
-    finally:
-        connection.close()
-
-
-def body_of(code: str = "x", **options: Any) -> bytes:
-    whole = {"do": "judge", "problem": PROBLEM.model_dump(), "options": OPTIONS.model_dump()}
-    whole["options"] |= options
-    return json.dumps(whole | {"submission": Submission(code=code).model_dump()}).encode()
-
-
 def test_a_client_of_another_kind_is_limited_too(serve: Serve) -> None:
     pool = ScriptedPool([RIGHT])
     client, _ = serve(pool)
@@ -282,10 +195,3 @@ def test_hundreds_of_submissions_are_judged_once_each(serve: Serve) -> None:
     assert not wait_for(futures, 60).not_done
     assert all(future.result().outcome == RIGHT for future in futures)
     assert sorted(each.code for _, each, _ in pool.submissions) == sorted(map(str, range(200)))
-
-
-def wait_until(true: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.02)

@@ -215,8 +215,9 @@ def test_a_judge_that_hangs_is_replaced_and_what_it_had_is_judged() -> None:
     ],
 )
 def test_a_judge_that_does_not_start_is_the_judges_failure(
-    device: str, patience: float, message: str
+    device: str, patience: float, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("kevin_env.judge.pool.devices_here", lambda name: (name,))
     pool = LocalPool(start=partial(Remote, patience=patience, program=PROGRAM))
     with pool, pytest.raises(JudgeError, match=f"^{message}$"):
         pool.device(device)

@@ -7,10 +7,9 @@ from concurrent.futures import Future
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from kevin_env.judge import JudgeError, Judgement, Options, Submission
-from kevin_env.judge.api import DeviceInfo, OnStage, Pace, Sandbox, Seconds, device_names
+from kevin_env.judge.api import DeviceInfo, OnStage, Pace, Sandbox, Seconds
 from kevin_env.judge.pool import REST, TRIES, Balance, LocalPool
 from kevin_env.judge.protocol import Answer as RequestAnswer
 from kevin_env.judge.protocol import Request
@@ -18,12 +17,16 @@ from kevin_env.judge.remote import JudgeGone, Remote
 from kevin_env.judge.scripted import SCRIPTED_GPU
 from kevin_env.outcome import FormatError
 from kevin_env.problem import Problem, ProblemError
-from kevin_env.settings import Settings
 
 PROBLEM = Problem(id="any", source="", name="any", statement="")
 
 
 BOTH = Options(device="cuda:0,1")
+
+
+@pytest.fixture(autouse=True)
+def two_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kevin_env.judge.api.most_gpus", lambda: 2)
 
 
 OUTCOME = FormatError(kind="no_code", message="none")
@@ -219,29 +222,6 @@ def test_cancelling_ends_the_search_for_a_judge() -> None:
 
 
 TWO = ("cuda:0", "cuda:1")
-
-
-@pytest.mark.parametrize(
-    ("choice", "names"),
-    [
-        ("cpu", ("cpu",)),
-        ("cuda:0,1", TWO),
-        ("cuda:2,0,2", ("cuda:2", "cuda:0")),
-    ],
-)
-def test_a_choice_means_devices(choice: str, names: tuple[str, ...]) -> None:
-    assert device_names(choice) == names
-
-
-def test_auto_is_the_first_gpu_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    assert device_names("auto") == ("cpu",)
-
-
-@pytest.mark.parametrize("choice", ["cuda:", "cuda:0,", "cuda:a", "cuda:0,cpu", "gpu", "cpu:1", ""])
-def test_settings_refuse_what_is_no_choice(choice: str) -> None:
-    with pytest.raises(ValidationError, match="device"):
-        Settings(device=choice)
 
 
 def test_work_goes_to_the_device_with_the_least() -> None:
