@@ -183,9 +183,9 @@ class Bench:
 
     def close(self) -> None:
         """Ends every process."""
-        self.profiler.close()
-        self.baselines.close()
         self.candidates.close()
+        self.baselines.close()
+        self.profiler.close()
 
     def hoards(self, worker: Worker) -> bool:
         """Whether a candidate holds so much device memory that it leaves too little for the judge.

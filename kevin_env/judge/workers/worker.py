@@ -168,7 +168,7 @@ class Worker:
         self.has_context = device == "cpu"
         order = {
             "folder": str(self.folder), "environment": self._folder.environment,
-            "memory": memory, "device": device, "tools": tools,
+            "groups": self._folder.groups, "memory": memory, "device": device, "tools": tools,
         }  # fmt: skip
         channel, candidate = socket.socketpair()
         control, supervisor = socket.socketpair()
@@ -188,7 +188,7 @@ class Worker:
             self.sandbox, self.level, self.pid = self._greeted()
             if device == "cpu":
                 self.memory = memory_below(self.pid)
-        except JudgeError:
+        except BaseException:
             self.close()
             raise
 
