@@ -1,14 +1,13 @@
 """Pools and processes: forked at any moment, or started by multiprocessing, a child has answers."""
 
-import multiprocessing
 import os
 import pickle
 import select
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -202,12 +201,26 @@ def test_a_judge_that_ends_is_noticed_though_a_child_was_forked_while_it_started
             os.waitpid(child, 0)
 
 
+STARTING = """
+import multiprocessing, sys
+from concurrent.futures import ProcessPoolExecutor
+from test_forks import OUTCOME, PLAIN, LocalPool, judged, made_and_judged
+if __name__ == "__main__":
+    context = multiprocessing.get_context(sys.argv[1])
+    with LocalPool(start=PLAIN) as pool, ProcessPoolExecutor(1, mp_context=context) as processes:
+        assert processes.submit(made_and_judged).result() == OUTCOME
+        assert processes.submit(judged, pool).result() == OUTCOME, "by a copy of the pool"
+"""
+
+
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])
 def test_a_process_of_multiprocessing_has_judges_of_its_own(method: str) -> None:
-    context = multiprocessing.get_context(method)
-    with LocalPool(start=PLAIN) as pool, ProcessPoolExecutor(1, mp_context=context) as processes:
-        assert processes.submit(made_and_judged).result(SECONDS) == OUTCOME
-        assert processes.submit(judged, pool).result(SECONDS) == OUTCOME, "a copy of the pool"
+    path = os.pathsep.join(filter(None, sys.path))
+    done = subprocess.run(
+        [sys.executable, "-c", STARTING, method], env={**os.environ, "PYTHONPATH": path},
+        timeout=2 * SECONDS, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0 and not done.stderr, done.stderr
 
 
 class Judged:
