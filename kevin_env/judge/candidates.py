@@ -65,9 +65,13 @@ class WarmPool:
         self._memory: DeviceMemory | None = None
         if device_memory is not None and (usage := nvml_usage(device)):
             self._memory = DeviceMemory(usage, limit_of(device_memory), lease.wanted)
-        with suppress(JudgeError, OSError):
-            self._add_spare(self._new_worker())
-        self._refill_later()
+        try:
+            with suppress(JudgeError, OSError):
+                self._add_spare(self._new_worker())
+            self._refill_later()
+        except BaseException:  # the judge is being ended
+            self.close()
+            raise
 
     def take(self, context: bool = True) -> Worker:
         """A warm candidate, without a context only if `context` is false. Hold no lease."""

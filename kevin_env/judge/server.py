@@ -74,7 +74,7 @@ class Server:
         self._lock = threading.Lock()
         self._places = threading.Semaphore(THREADS + DESCRIBERS)
         self._alone = threading.Lock()
-        self._started = False
+        self._starting = True
         self._wanted: dict[str, Cancellation] = {}
         """By the IDs of the requests that are not answered yet."""
 
@@ -90,7 +90,7 @@ class Server:
             )
             self._send({"fatal": text})
             return
-        self._started = True
+        self._starting = False
         self._send({"device": judge.info.model_dump()})
         threading.Thread(target=self._beat, args=(judge, hello["beat"]), daemon=True).start()
         threads, describers = (
@@ -111,7 +111,8 @@ class Server:
         """Ends `serve`. Called by a signal handler of its thread."""
         with contextlib.suppress(OSError):
             self._channel.sock.shutdown(socket.SHUT_RDWR)
-        if not self._started:
+        starting, self._starting = self._starting, False
+        if starting:  # it does not read its channel yet
             raise SystemExit
 
     def _beat(self, judge: "Judge", seconds: float) -> None:

@@ -140,10 +140,14 @@ class ForkServer:
         if device == "cpu":
             environment |= {"TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""}
         module = "kevin_env.judge.workers.forkserver"
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", module, str(child.fileno()), level],
-            pass_fds=(child.fileno(),), env=environment, stdin=subprocess.DEVNULL, cwd="/",
-        )  # fmt: skip
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", module, str(child.fileno()), level],
+                pass_fds=(child.fileno(),), env=environment, stdin=subprocess.DEVNULL, cwd="/",
+            )  # fmt: skip
+        except BaseException:  # the judge is being ended
+            self._folder.remove()
+            raise
         child.close()
         self._channel = Channel(parent)
         self._lock = threading.Lock()
