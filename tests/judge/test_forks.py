@@ -81,7 +81,18 @@ def test_a_child_is_not_given_facts_that_its_parent_awaits_from_a_server() -> No
         assert forked(lambda: pool.describe(PROBLEM, CPU) is not waiting)
         with pytest.raises(JudgeError, match="the pool is closed"):
             forked(lambda: (pool.close(), pool.describe(PROBLEM, CPU).result(SECONDS)))
-        assert not waiting.done()
+        assert not waiting.done() and pickle.loads(pickle.dumps(pool)).url == pool.url
+
+
+def test_a_child_is_told_that_ray_does_not_work_in_it() -> None:
+    pytest.importorskip("ray")
+    from kevin_env.judge.ray_pool import RayPool
+
+    with (
+        RayPool() as pool,
+        pytest.raises(JudgeError, match="Ray does not work in a forked process"),
+    ):
+        forked(lambda: judged(pool))
 
 
 class Held:
