@@ -9,7 +9,7 @@ import sys
 import threading
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from plain_judge import FACTS, OUTCOME, PROGRAM
@@ -253,7 +253,7 @@ def test_the_workers_of_a_data_loader_have_judges_of_their_own() -> None:
     with LocalPool(start=PLAIN) as pool:
         assert judged(pool) == OUTCOME
         loader = DataLoader(
-            Judged(pool), batch_size=None, num_workers=2,
+            cast(Any, Judged(pool)), batch_size=None, num_workers=2,
             multiprocessing_context="fork", timeout=SECONDS,
         )  # fmt: skip
         assert list(loader) == [True] * 4
