@@ -2,6 +2,7 @@
 
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -71,9 +72,21 @@ def outlived(processes: set[Process], seconds: float = 20) -> set[Process]:
     return left
 
 
+def zombies() -> list[int]:
+    """Children of this process that have ended and were not waited for."""
+    return [
+        each.pid
+        for each in descendants(os.getpid())
+        if _fields(each)[:2] == ["Z", str(os.getpid())]
+    ]
+
+
+def _fields(process: Process) -> list[str]:
+    with suppress(OSError):
+        return Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return []
+
+
 def _alive(process: Process) -> bool:
-    try:
-        fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return False
-    return int(fields[19]) == process.started and fields[0] != "Z"
+    fields = _fields(process)
+    return bool(fields) and int(fields[19]) == process.started and fields[0] != "Z"

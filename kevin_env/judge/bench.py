@@ -74,7 +74,6 @@ class ProfilerState:
         self.beginning = threading.Lock()
         self._begun: list[tuple[Worker, frozenset[str]]] = []
         self._lock = threading.Lock()
-        self._closed = False
 
     def keep(self, worker: Worker, missing: frozenset[str]) -> bool:
         """Keeps a candidate in which Nsight Compute has begun; False when one is kept already.
@@ -84,7 +83,7 @@ class ProfilerState:
             missing: The metrics that were not asked for.
         """
         with self._lock:
-            kept = not self._closed and not self._begun
+            kept = not self._begun
             if kept:
                 self._begun.append((worker, missing))
         return kept
@@ -98,14 +97,6 @@ class ProfilerState:
     def has_begun(self) -> bool:
         """Whether a candidate is kept."""
         return bool(self._begun)
-
-    def close(self) -> None:
-        """Ends the candidate that is kept, and keeps no other."""
-        with self._lock:
-            self._closed = True
-            begun, self._begun = self._begun, []
-        for worker, _ in begun:
-            worker.close()
 
 
 class Bench:
@@ -183,9 +174,8 @@ class Bench:
 
     def close(self) -> None:
         """Ends every process."""
-        self.profiler.close()
-        self.baselines.close()
         self.candidates.close()
+        self.baselines.close()
 
     def hoards(self, worker: Worker) -> bool:
         """Whether a candidate holds so much device memory that it leaves too little for the judge.

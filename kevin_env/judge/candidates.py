@@ -6,6 +6,7 @@ one for each submission that fails to compile would delay the others.
 """
 
 import threading
+import weakref
 from contextlib import suppress
 
 import torch
@@ -18,6 +19,9 @@ from kevin_env.judge.workers.launcher import ForkServer
 from kevin_env.judge.workers.memory_watch import DeviceMemory, limit_of, nvml_usage
 from kevin_env.judge.workers.protection import find_held, sandbox_of
 from kevin_env.judge.workers.worker import Worker, asleep
+
+CLOSE_SECONDS = 5.0
+"""For candidates that are being forked when the pool closes."""
 
 
 class WarmPool:
@@ -52,6 +56,9 @@ class WarmPool:
         self._busy = busy
         self._lease = lease
         self._server = self._warmed(server or ForkServer(device.type))
+        self._workers: weakref.WeakSet[Worker] = weakref.WeakSet()
+        self._forking = 0
+        self._forks = threading.Condition()
         self._spares: list[Worker] = []
         self._taken = set[Worker]()
         self._starting = 0
@@ -63,9 +70,13 @@ class WarmPool:
         self._held: frozenset[Protection] | None = None
         self._trying = threading.Lock()
         threading.Thread(target=self._try_protections, daemon=True).start()
-        with suppress(JudgeError, OSError):
-            self._add_spare(self._new_worker())
-        self._refill_later()
+        try:
+            with suppress(JudgeError, OSError):
+                self._add_spare(self._new_worker())
+            self._refill_later()
+        except BaseException:  # the judge is being ended
+            self.close()
+            raise
 
     def sandbox(self, worker: Worker) -> Sandbox:
         """Which protections hold for a candidate: what it tried itself, and others before it.
@@ -124,10 +135,19 @@ class WarmPool:
             worker.close()
 
     def close(self) -> None:
-        """Ends every process."""
-        self._closed = True
-        self.end_spares()
-        self._server.close()
+        """Ends every process, also those in use, and starts no more."""
+        with self._forks:
+            self._closed = True
+        with self._lock:  # it may be being replaced
+            server = self._server
+        server.close()
+        with self._forks:
+            self._forks.wait_for(lambda: not self._forking, CLOSE_SECONDS)
+            workers = list(self._workers)
+        for worker in workers:
+            worker.dismiss()
+        for worker in workers:
+            worker.close()
         if self._memory is not None:
             self._memory.close()
 
@@ -214,13 +234,29 @@ class WarmPool:
             worker.close()
 
     def _forked(self, tools: bool = False) -> Worker:
-        return Worker(self._alive_server(), str(self._device), self._bytes, tools)
+        worker: Worker | None = None
+        with self._forks:
+            if self._closed:
+                raise JudgeError("the judge is closed")
+            self._forking += 1
+        try:
+            for left in (1, 0):
+                try:
+                    worker = Worker(self._alive_server(), str(self._device), self._bytes, tools)
+                    break
+                except JudgeError:  # the fork server may have been ending, or did not answer
+                    if not left:
+                        raise
+            assert worker is not None
+            return worker
+        finally:
+            with self._forks:
+                self._forking -= 1
+                self._workers |= {worker} if worker else set()
+                self._forks.notify_all()
 
     def _new_worker(self) -> Worker:
-        try:
-            worker = self._forked()
-        except JudgeError:  # the fork server may have been ending
-            worker = self._forked()
+        worker = self._forked()
         try:
             with as_judge_error():
                 worker.prepare(self._info.processors)

@@ -74,6 +74,17 @@ class HttpPool(RequestPool):
         self._closed = threading.Event()
         self._opener = urllib.request.build_opener(_NoRedirect)
 
+    def _after_fork(self) -> None:
+        super()._after_fork()
+        self._open = set[Future[Any]]()
+        closed, self._closed = self._closed.is_set(), threading.Event()
+        if closed:
+            self._closed.set()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """In another process it is a client of the same server."""
+        return HttpPool, (self.url, self._token, self._patience)
+
     def device(self, name: str = "auto") -> DeviceInfo:
         """What the server knows about a device.
 

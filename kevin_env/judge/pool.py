@@ -1,7 +1,6 @@
 """The client's side of judging: starts judge processes and sends requests. Imports no torch."""
 
 import logging
-import os
 import threading
 import time
 import weakref
@@ -9,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -33,7 +33,8 @@ class LocalPool(RequestPool):
     that ends or stops answering is replaced, and its requests are sent again.
 
     Safe to use from many threads. Close it, or use it as a context manager; it also closes when it
-    is collected and when the interpreter exits. In a forked child it starts new judges.
+    is collected and when the interpreter exits. In a forked child it starts judges of its own, and
+    so does its pickled copy in another process, such as one that `multiprocessing` spawns.
 
     Args:
         pace: How many calls a verdict takes; by default the entry of `PACES` for each device.
@@ -52,16 +53,11 @@ class LocalPool(RequestPool):
         super().__init__()
         self._pace, self._memory = pace, memory
         self._start = start
-        self._judges: dict[str, Remote] = {}
         self._kinds: dict[tuple[str, ...], tuple[str, str]] = {}
         """By the devices of a choice: one of them that was used, and its kind."""
         self._reported: set[str] = set()
         """Devices that do not start and have been logged."""
-        self._balance = Balance()
-        self._lock = threading.Lock()
-        self._owner = os.getpid()
-        self._closed = threading.Event()
-        self._close = weakref.finalize(self, _close_all, self._judges, self._owner, self._closed)
+        self._open()
 
     def lint(
         self, problem: Problem, options: Options, limits: Limits | None = None
@@ -89,6 +85,25 @@ class LocalPool(RequestPool):
     def close(self) -> None:
         """Ends every process of the pool, for good; may be called twice."""
         self._close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        options = {"pace": self._pace, "memory": self._memory, "start": self._start}
+        return partial(LocalPool, **options), ()
+
+    def _open(self) -> None:
+        self._balance = Balance()
+        self._reporting = threading.Lock()
+        start, pace, memory = self._start, self._pace, self._memory
+        self._judges = _Judges(lambda name: start(name, pace, memory))
+        self._close = weakref.finalize(self, self._judges.close)
+
+    def _after_fork(self) -> None:
+        super()._after_fork()
+        parents = self._judges
+        self._close.detach()
+        self._open()
+        self._judges.closed = parents.closed
+        parents.abandon()
 
     def _send(self, request: Request, future: Future[Any], on_stage: OnStage | None) -> None:
         self._settle_later(future, lambda: self._value(request, future, on_stage))
@@ -137,7 +152,7 @@ class LocalPool(RequestPool):
             raise JudgeError(f"{other} is {known}, {name} is {kind}: choose devices of one kind")
 
     def _report(self, name: str, error: JudgeError) -> None:
-        with self._lock:
+        with self._reporting:
             new = name not in self._reported
             self._reported.add(name)
         if new:
@@ -145,36 +160,69 @@ class LocalPool(RequestPool):
 
     def _judge(self, name: str) -> Remote:
         """The judge of one device, once it is ready."""
-        with self._lock:
-            if self._closed.is_set():
-                raise JudgeError("the pool is closed")
-            if self._owner != os.getpid():  # a forked trainer: the judges are its parent's
-                self._judges.clear()
-                self._owner = os.getpid()
-                self._close = weakref.finalize(
-                    self, _close_all, self._judges, self._owner, self._closed
-                )
-            judge = self._judges.get(name)
-            if judge is not None and not judge.alive:
-                judge.close()
-            if judge is None or not judge.alive:
-                judge = self._judges[name] = self._start(name, self._pace, self._memory)
+        judge = self._judges.of(name)
         _ = judge.info
         self._reported.discard(name)
         return judge
 
 
+@dataclass
+class _Place:
+    """The place of a device's judge; its lock is held while one is started or replaced."""
+
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    judge: Remote | None = None
+
+
+class _Judges:
+    """The judges of one process, by device. Thread-safe.
+
+    Args:
+        start: Starts the judge of a device.
+
+    Attributes:
+        closed: Whether no more are started.
+    """
+
+    def __init__(self, start: Callable[[str], Remote]) -> None:
+        self.closed = False
+        self._start = start
+        self._places: dict[str, _Place] = {}
+
+    def of(self, name: str) -> Remote:
+        """The judge of a device, which may be starting; a new one if there is none alive."""
+        place = self._places.setdefault(name, _Place())
+        with place.lock:
+            if self.closed:
+                raise JudgeError("the pool is closed")
+            if place.judge is None or not place.judge.alive:
+                if place.judge is not None:
+                    place.judge.close()
+                place.judge = self._start(name)
+            return place.judge
+
+    def close(self) -> None:
+        """Ends all of them."""
+        self.closed = True
+        judges = list[Remote]()
+        for place in list(self._places.values()):
+            with place.lock:
+                judges += [place.judge] if place.judge else []
+        for judge in judges:
+            judge.hang_up()
+        for judge in judges:
+            judge.close()
+
+    def abandon(self) -> None:
+        """In a forked child: leaves them to the parent, whose threads may hold the locks."""
+        for place in self._places.values():
+            if place.judge is not None:
+                place.judge.abandon()
+
+
 def _cancel_too(judge: Remote, number: str, future: Future[Any]) -> None:
     if future.cancelled():
         judge.cancel(number)
-
-
-def _close_all(judges: dict[str, Remote], owner: int, closed: threading.Event) -> None:
-    if owner != os.getpid():  # a forked child must not end its parent's judges
-        return
-    closed.set()
-    while judges:
-        judges.popitem()[1].close()
 
 
 REST = 60.0

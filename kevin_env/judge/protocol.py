@@ -6,9 +6,12 @@ sent again keeps its ID, and at most one answer per ID counts.
 """
 
 import asyncio
+import functools
+import os
 import threading
 import traceback
 import uuid
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -39,13 +42,25 @@ Start = Callable[[JudgePool, OnStage | None], Future[Any]]
 _VALUES = {"judgement": Judgement, "facts": Facts, "report": LintReport}
 
 
+SPAWNING = threading.RLock()
+"""Held while a judge process is started: a child forked meanwhile would keep its socket open."""
+_POOLS: "weakref.WeakSet[RequestPool]" = weakref.WeakSet()
+
+
 class RequestPool(ABC):
     """A `JudgePool` that sends requests to judges elsewhere.
 
-    Close it, or use it as a context manager.
+    Close it, or use it as a context manager. Futures belong to the process that made the request:
+    a forked child makes its own requests.
     """
 
     def __init__(self) -> None:
+        RequestPool._after_fork(self)
+        _POOLS.add(self)
+        _watch_forks()
+
+    def _after_fork(self) -> None:
+        """In a forked child: forgets what the parent's threads are working on, and their locks."""
         self._facts: dict[tuple[str, str, str, str], Future[Facts]] = {}
         self._facts_lock = threading.Lock()
         self._settling = threading.RLock()
@@ -148,6 +163,18 @@ class RequestPool(ABC):
         """Fails a future, unless it has ended."""
         with self._settling:
             fail(future, error)
+
+
+@functools.cache
+def _watch_forks() -> None:
+    def after_in_child() -> None:
+        SPAWNING.release()
+        for pool in list(_POOLS):
+            pool._after_fork()
+
+    os.register_at_fork(
+        before=SPAWNING.acquire, after_in_parent=SPAWNING.release, after_in_child=after_in_child
+    )
 
 
 def prepare(request: Request) -> Start:

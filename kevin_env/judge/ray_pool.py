@@ -92,6 +92,7 @@ class RayPool(RequestPool):
         open_judge: Callable[[str], RequestPool] | None = None,
     ) -> None:
         super().__init__()
+        self._refusal = "the pool is closed"
         self._settings = settings or RaySettings()
         self._open_judge = open_judge or _open_local
         self._dispatchers: dict[str, Any] = {}
@@ -108,7 +109,7 @@ class RayPool(RequestPool):
             return await (await self._dispatcher(name)).device.remote()
 
         if not self._close.alive:
-            raise JudgeError("the pool is closed")
+            raise JudgeError(self._refusal)
         try:
             return asyncio.run_coroutine_threadsafe(ask(), self._loop).result()
         except RayTaskError as error:
@@ -125,20 +126,25 @@ class RayPool(RequestPool):
         self._close()
         self._dispatchers.clear()
 
+    def _after_fork(self) -> None:
+        super()._after_fork()
+        self._close.detach()
+        self._refusal = "Ray does not work in a forked process: use multiprocessing's spawn"
+
     def __reduce__(self) -> tuple[Any, ...]:
         """In another process it is a client of the same judges."""
         return RayPool, (self._settings, self._open_judge)
 
     def _send(self, request: Request, future: Future[Any], on_stage: OnStage | None) -> None:
         if not self._close.alive:
-            fail(future, JudgeError("the pool is closed"))
+            fail(future, JudgeError(self._refusal))
             return
         asking = self._ask(request, future, on_stage)
         try:
             task = asyncio.run_coroutine_threadsafe(asking, self._loop)
         except RuntimeError:  # it was closed meanwhile
             asking.close()
-            fail(future, JudgeError("the pool is closed"))
+            fail(future, JudgeError(self._refusal))
             return
         future.add_done_callback(lambda done: task.cancel() if done.cancelled() else None)
 
@@ -149,7 +155,7 @@ class RayPool(RequestPool):
         except (JudgeError, ProblemError) as error:
             fail(future, error)
         except asyncio.CancelledError:
-            fail(future, JudgeError("the pool is closed"))
+            fail(future, JudgeError(self._refusal))
         except Exception as error:  # the boundary of a request, which must be answered
             text = f"a request to the Ray cluster failed: {type(error).__name__}: {error}"
             fail(future, JudgeError(text))

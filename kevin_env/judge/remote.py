@@ -13,7 +13,8 @@ from typing import Any
 from kevin_env.candidate.wire import Channel, Late, TooLong, WireError
 from kevin_env.judge.api import DeviceInfo, JudgeError, OnStage, Pace
 from kevin_env.judge.environment import without_secrets
-from kevin_env.judge.protocol import Answer, Request, fail
+from kevin_env.judge.protocol import SPAWNING, Answer, Request, fail
+from kevin_env.judge.waiting import waiting
 
 STEADY = {
     # threads that spin after their work would disturb the next process that is timed
@@ -57,15 +58,17 @@ class Remote:
         beat: float = BEAT_SECONDS,
         program: Sequence[str] = ("-m", "kevin_env.judge.server"),
     ) -> None:
-        parent, child = socket.socketpair()
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", *program, str(child.fileno()), str(os.getpid())],
-            pass_fds=(child.fileno(),),
-            stdin=subprocess.DEVNULL,
-            env=without_secrets(os.environ) | STEADY,
-        )
-        child.close()
+        with SPAWNING:
+            parent, child = socket.socketpair()
+            with child:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-P", *program, str(child.fileno()), str(os.getpid())],
+                    pass_fds=(child.fileno(),),
+                    stdin=subprocess.DEVNULL,
+                    env=without_secrets(os.environ) | STEADY,
+                )
         self._channel = Channel(parent)
+        self._device = device
         self._waiting: dict[str, tuple[Future[Answer], OnStage | None]] = {}
         self._lock = threading.Lock()
         self._ready: Future[DeviceInfo] = Future()
@@ -109,11 +112,22 @@ class Remote:
             with suppress(WireError):  # the judge is gone
                 self._send({"cancel": number})
 
-    def close(self) -> None:
-        """Ends the process."""
+    def hang_up(self) -> None:
+        """Has the process end itself and all that it started; `close` waits for it."""
         self.alive = False
         with suppress(OSError):
             self._channel.sock.shutdown(socket.SHUT_RDWR)
+        self._process.terminate()  # one that is still starting does not read its socket
+
+    def abandon(self) -> None:
+        """In a forked child: leaves the process to the parent."""
+        self.alive = False
+        self._channel.close()
+        self._process.returncode = 0  # so that nothing signals it or waits for it
+
+    def close(self) -> None:
+        """Ends the process. Idempotent."""
+        self.hang_up()
         try:
             self._process.wait(CLOSE_SECONDS)
         except subprocess.TimeoutExpired:
@@ -125,7 +139,8 @@ class Remote:
     def _listen(self, hello: dict[str, Any]) -> None:
         try:
             self._channel.send(hello)
-            answer = self._channel.receive(self._patience)
+            with waiting(f"the judge of {self._device} to start"):
+                answer = self._channel.receive(self._patience)
             if "fatal" in answer:
                 raise JudgeGone(answer["fatal"])
             self._ready.set_result(DeviceInfo.model_validate(answer["device"]))
@@ -151,9 +166,10 @@ class Remote:
 
     def _receive(self) -> dict[str, Any]:
         """The next message of a judge that is ready. Raises `Late` after too many missed beats."""
-        for _ in range(MISSED):
-            with suppress(Late):
-                return self._channel.receive(self._beat)
+        with waiting(f"an answer of the judge of {self._device}"):
+            for _ in range(MISSED):
+                with suppress(Late):
+                    return self._channel.receive(self._beat)
         raise Late("no sign of life")
 
     def _send(self, message: dict[str, Any]) -> None:
@@ -171,11 +187,9 @@ class Remote:
                 on_stage(answer["stage"])
 
     def _fail(self, error: JudgeError) -> None:
-        self.alive = False
+        self.close()
         if not self._ready.done():
             self._ready.set_exception(error)
-        with suppress(OSError):
-            self._channel.sock.shutdown(socket.SHUT_RDWR)  # so that later requests fail
         while self._waiting:
             _, (future, _) = self._waiting.popitem()
             fail(future, error)

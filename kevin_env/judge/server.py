@@ -1,6 +1,7 @@
 """A judge process: reads requests from its client, judges in threads, answers in any order.
 
-Run as `python -m kevin_env.judge.server FD PID`. It ends when the client PID ends.
+Run as `python -m kevin_env.judge.server FD PID`. It ends on SIGTERM, when the client hangs up, and
+when the client PID ends; before that it ends its candidates and removes their folders.
 """
 
 import contextlib
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 THREADS = 32
 DESCRIBERS = 4
 """Threads for requests for facts, so that a new episode's prompt does not wait for judgements."""
+END_SECONDS = 10.0
+"""Within which a judge without a client has to end."""
 SWITCH_SECONDS = 0.5e-3
 """How long a thread keeps Python's lock when another wants it: a tenth of the default.
 
@@ -72,6 +75,7 @@ class Server:
         self._lock = threading.Lock()
         self._places = threading.Semaphore(THREADS + DESCRIBERS)
         self._alone = threading.Lock()
+        self._starting = True
         self._wanted: dict[str, Cancellation] = {}
         """By the IDs of the requests that are not answered yet."""
 
@@ -85,6 +89,7 @@ class Server:
             text = str(error) if isinstance(error, JudgeError) else described(error)
             self._send({"fatal": text})
             return
+        self._starting = False
         self._send({"device": judge.info.model_dump()})
         threading.Thread(target=self._beat, args=(judge, hello["beat"]), daemon=True).start()
         threads, describers = (
@@ -100,6 +105,15 @@ class Server:
             return
         finally:
             judge.close()
+
+    def end(self) -> None:
+        """Ends `serve`. Called by a signal handler of its thread."""
+        with contextlib.suppress(OSError):
+            self._channel.sock.shutdown(socket.SHUT_RDWR)
+        starting, self._starting = self._starting, False
+        if starting:  # it does not read its channel yet
+            sys.unraisablehook = lambda _: None  # a callback, as of an import, may not pass it on
+            raise SystemExit
 
     def _beat(self, judge: "Judge", seconds: float) -> None:
         """Sends heartbeats while the process and its device work."""
@@ -189,24 +203,26 @@ class Server:
 
 def main() -> None:
     """Serves the socket whose descriptor is the first argument."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the client's; it closes the pool
+    for number in (signal.SIGINT, signal.SIGHUP):  # for the client: this process ends with it
+        signal.signal(number, signal.SIG_IGN)
+    server = Server(Channel(socket.socket(fileno=int(sys.argv[1]))))
+    signal.signal(signal.SIGTERM, lambda *_: server.end())
     sys.setswitchinterval(SWITCH_SECONDS)
     have_descriptors()
     os.dup2(sys.stderr.fileno(), 1)  # a problem's prints must not mix with a command's output
     threading.Thread(target=_end_with, args=(int(sys.argv[2]),), daemon=True).start()
     try:
-        Server(Channel(socket.socket(fileno=int(sys.argv[1])))).serve()
+        server.serve()
     finally:
         os._exit(0)  # threads may still wait for candidates that are gone
 
 
 def _end_with(parent: int) -> None:
     """Ends this process with the client, whose socket a forked copy of it may keep open."""
-    try:
-        client = os.pidfd_open(parent)
-    except ProcessLookupError:
-        os._exit(0)
-    select.select([client], [], [])
+    with contextlib.suppress(ProcessLookupError):
+        select.select([os.pidfd_open(parent)], [], [])
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(END_SECONDS)  # a hanging driver may keep candidates alive
     os._exit(0)
 
 

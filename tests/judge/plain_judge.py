@@ -1,8 +1,9 @@
 """A judge process that imports no torch: it speaks the pool's protocol and judges by what the code
 says.
 
-`hold` is under way until the request comes again; anything else ends at once. A device named
-`fatal` does not exist, and one named `silent` is never ready.
+`hold` is under way until the request comes again; anything else ends at once. Facts of a problem
+that is `held for` the client are never found. A device named `fatal` does not exist, and one named
+`silent` is never ready.
 """
 
 import os
@@ -13,13 +14,16 @@ from socket import socket
 from typing import Any
 
 from kevin_env.candidate.wire import Channel, Closed
-from kevin_env.judge.api import Judgement, Sandbox, Seconds
+from kevin_env.judge.api import Facts, Judgement, Sandbox, Seconds
 from kevin_env.judge.scripted import SCRIPTED_CPU
 from kevin_env.outcome import FormatError
 
 PROGRAM = (__file__,)
 """For `Remote(program=...)`."""
 OUTCOME = FormatError(kind="no_code", message="from the judge without torch")
+FACTS = Facts(
+    device=SCRIPTED_CPU, cases=(), distributions=(), tolerance="any", precision="ieee", weights=()
+)
 PROTECTED = Sandbox(
     network="enforced", filesystem="enforced", limits="enforced", processes="enforced"
 )
@@ -46,6 +50,10 @@ def serve(channel: Channel) -> None:
     threading.Thread(target=beat, daemon=True).start()
     while True:
         request = channel.receive()
+        if request["do"] == "describe":
+            if request["problem"]["source"] != f"held for {sys.argv[2]}":
+                send({"id": request["id"], "facts": FACTS.model_dump(mode="json")})
+            continue
         send({"id": request["id"], "stage": "build"})
         if request["submission"]["code"] != "hold" or request["alone"]:
             judgement = Judgement(

@@ -378,7 +378,7 @@ import time; time.sleep(9)
 @pytest.mark.skipif(not cgroups.homes(), reason="no control group can be made here")
 def test_its_group_goes_with_it(submit: Submit) -> None:
     ran = submit("")
-    found = [home / ran.worker.folder.name for home in cgroups.homes()]
+    found = [home / ran.worker.folder.parent.name for home in cgroups.homes()]
     assert all(place.is_dir() for place in found)
     ran.closed()
     assert not any(place.exists() for place in found)

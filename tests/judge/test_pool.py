@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -16,12 +17,13 @@ import pytest
 from corpus import FOLDER
 from judges import QUICK
 from plain_judge import OUTCOME, PROGRAM
-from processes import descendants, named, outlived, wait_for
+from processes import descendants, named, outlived, wait_for, zombies
 
 from kevin_env.judge import JudgeError, Judgement, Options, Submission
 from kevin_env.judge.api import Stage
 from kevin_env.judge.pool import LocalPool
 from kevin_env.judge.remote import Remote
+from kevin_env.judge.sandbox import cgroups
 from kevin_env.outcome import Incorrect, RuntimeFailure
 from kevin_env.problem import Problem, ProblemError, load_problem
 
@@ -172,16 +174,18 @@ def test_a_fork_server_that_dies_is_replaced(pool: LocalPool) -> None:
 
 
 def test_a_judge_that_dies_is_replaced_by_one_like_it_and_closing_twice_ends_all_of_it() -> None:
-    others = judges()
+    others, before = judges(), set(Path(tempfile.gettempdir()).glob("kevin-run-*"))
     allocates = Submission(code=f"{HEAD}        return torch.ones(800 << 20, dtype=torch.uint8)\n")
     with LocalPool(pace=QUICK, memory=1 << 30) as pool:
         future = pool.submit(SOFTMAX, SLOW, CPU)
         wait_for("kevin-slow")
         (server,) = judges() - others
         candidates = descendants(server)
+        folders = set(Path(tempfile.gettempdir()).glob("kevin-run-*")) - before
         os.kill(server, signal.SIGKILL)
         assert future.result(120).outcome.category == "correct"
         assert candidates and not outlived(candidates)
+        assert folders and not any(each.exists() for each in folders)
         killed = judged(pool, allocates).outcome
         assert isinstance(killed, RuntimeFailure) and killed.kind == "killed"
         assert "614 MiB" in killed.message, "a share of what the pool was given"
@@ -219,9 +223,22 @@ def test_a_judge_that_does_not_start_is_the_judges_failure(
 ) -> None:
     monkeypatch.setattr("kevin_env.judge.pool.devices_here", lambda name: (name,))
     pool = LocalPool(start=partial(Remote, patience=patience, program=PROGRAM))
-    with pool, pytest.raises(JudgeError, match=f"^{message}$"):
-        pool.device(device)
-    assert not named(descendants(os.getpid()), *PROGRAM)
+    with pool:
+        with pytest.raises(JudgeError, match=f"^{message}$"):
+            pool.device(device)
+        assert not named(descendants(os.getpid()), *PROGRAM) and not zombies()
+
+
+def test_a_pool_that_is_closed_while_its_judge_starts_does_not_wait_for_it() -> None:
+    pool = LocalPool(start=partial(Remote, program=PROGRAM))
+    starting = threading.Thread(target=pytest.raises, args=(JudgeError, pool.device, "silent"))
+    starting.start()
+    wait_for(*PROGRAM)
+    began = time.monotonic()
+    pool.close()
+    assert time.monotonic() - began < 10
+    starting.join(10)
+    assert not starting.is_alive()
 
 
 CLIENT = """
@@ -234,39 +251,60 @@ from test_pool import BUSY, CPU, SOFTMAX, TALKATIVE, WRONG, judged
 if __name__ == "__main__":
     pool = LocalPool(pace=QUICK)
     print(judged(pool, WRONG, TALKATIVE).outcome.category, flush=True)
-    running = pool.submit(SOFTMAX, BUSY, CPU)
-    sys.stdin.readline()
+    running = [pool.submit(SOFTMAX, BUSY, CPU) for _ in range(3)]
+    if sys.stdin.readline() == "close\\n":
+        pool.close()
+        sys.stdin.readline()
 """
 
 
-def client(code: str) -> subprocess.Popen[str]:
-    """A process of its own, in a group of its own, that runs `code` as a user's program."""
+def client(code: str, folder: Path) -> subprocess.Popen[str]:
+    """A process of its own, in a group of its own, that runs `code` as a user's program.
+
+    Args:
+        code: The program.
+        folder: Its folder for temporary files.
+    """
     path = os.pathsep.join(
         [*map(str, Path(__file__).parents[:2]), *filter(None, [os.environ.get("PYTHONPATH")])]
     )
     return subprocess.Popen(
         [sys.executable, "-c", code], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": path}, start_new_session=True,
+        stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": path, "TMPDIR": str(folder)},
+        start_new_session=True,
     )  # fmt: skip
 
 
 @pytest.fixture
-def started() -> Iterator[subprocess.Popen[str]]:
-    process = client(CLIENT)
+def started(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    process = client(CLIENT, tmp_path)
     yield process
     process.kill()
     process.communicate()
 
 
+def left_over(folder: Path, groups: set[Path], seconds: float = 10) -> list[Path]:
+    """Folders and groups of candidates that are still there after `seconds`, or none as soon as all
+    are gone.
+    """
+    deadline = time.monotonic() + seconds
+    while (
+        left := [*folder.glob("kevin-run-*"), *filter(Path.exists, groups)]
+    ) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return left
+
+
 @pytest.mark.parametrize(
     "end",
     [
-        "SIGKILL",
+        *("SIGKILL", "close"),
         *(pytest.param(end, marks=pytest.mark.full) for end in ("exit", "SIGTERM", "SIGINT")),
+        pytest.param("SIGTERM to all", marks=pytest.mark.full),
     ],
 )
-def test_no_process_outlives_a_client_that_does_not_close_its_pool(
-    started: subprocess.Popen[str], end: str
+def test_nothing_is_left_of_a_client_that_ends_or_closes_its_pool(
+    started: subprocess.Popen[str], tmp_path: Path, end: str
 ) -> None:
     process = started
     assert process.stdout is not None and process.stdin is not None
@@ -276,16 +314,23 @@ def test_no_process_outlives_a_client_that_does_not_close_its_pool(
     assert named(ours, "kevin_env.judge.server") and named(
         ours, "kevin_env.judge.workers.forkserver"
     )
-    if end == "exit":
-        process.stdin.write("\n")
+    made = list(tmp_path.glob("kevin-run-*"))
+    groups = {home / each.name for home in cgroups.homes() for each in made}
+    assert made
+    if end in ("exit", "close"):
+        process.stdin.write(f"{end}\n")
         process.stdin.flush()
     elif end == "SIGINT":  # as Ctrl-C does: to the whole group in the foreground
         os.killpg(process.pid, signal.SIGINT)
+    elif end == "SIGTERM to all":  # as a cluster's scheduler does
+        os.killpg(process.pid, signal.SIGTERM)
     else:
         process.send_signal(signal.Signals[end])
-    process.wait(30)
-    assert not outlived(ours)
-    out, errors = process.communicate()
+    if end != "close":
+        process.wait(30)
+    assert not outlived(ours - {each for each in ours if each.pid == process.pid})
+    assert not left_over(tmp_path, groups)
+    out, errors = process.communicate("\n" if end == "close" else None)
     assert out == "" and "a word" in errors, "what a problem prints is not what its client prints"
 
 
@@ -308,8 +353,8 @@ if __name__ == "__main__":
 
 
 @pytest.mark.full
-def test_a_forked_client_has_judges_of_its_own() -> None:
-    process = client(FORKING_CLIENT)
+def test_a_forked_client_has_judges_of_its_own(tmp_path: Path) -> None:
+    process = client(FORKING_CLIENT, tmp_path)
     try:
         assert process.stdout is not None
         answers = [process.stdout.readline() for _ in range(3)]

@@ -78,6 +78,9 @@ class Double(Remote):
     def cancel(self, number: str) -> None:
         pass
 
+    def hang_up(self) -> None:
+        self.alive = False
+
     def close(self) -> None:
         self.alive = False
 

@@ -429,10 +429,10 @@ def test_closing_leaves_no_process_and_no_descriptor(server: ForkServer) -> None
         Worker(server, "cpu", 4 << 30).close()
     deadline = time.monotonic() + SECONDS
     while (
-        _children_of(server) != processes or _open_files() > before
+        _children_of(server) - processes or _open_files() > before
     ) and time.monotonic() < deadline:
         time.sleep(0.02)
-    assert _children_of(server) == processes and _open_files() <= before
+    assert not _children_of(server) - processes and _open_files() <= before
 
 
 def _open_files() -> int:

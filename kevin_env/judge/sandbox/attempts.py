@@ -49,10 +49,12 @@ class Canary:
     def __init__(self, folder: Path, readable: Readable) -> None:
         file, path, abstract = folder / "canary", folder / "socket", f"kevin-{secrets.token_hex(8)}"
         file.write_text("no candidate reads this")
-        self._sockets = [socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)]
-        for each, name in zip(self._sockets, (str(path), f"\0{abstract}"), strict=True):
-            each.bind(name)
-            each.listen()
+        self._sockets = list[socket.socket]()
+        for name in (str(path), f"\0{abstract}"):
+            self._sockets.append(socket.socket(socket.AF_UNIX))
+            with suppress(OSError):  # a path in a deep TMPDIR may be too long for a socket
+                self._sockets[-1].bind(name)
+                self._sockets[-1].listen()
         port = 0
         with suppress(OSError):  # a judge without a network; opening a socket is tried still
             self._sockets.append(socket.create_server(("127.0.0.1", 0)))

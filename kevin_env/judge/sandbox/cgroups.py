@@ -5,8 +5,10 @@ file system of groups is often read-only, and an ordinary user needs a delegated
 --user --scope -p Delegate=yes`). Without one the supervisor enforces the limits.
 """
 
+import fcntl
 import os
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -37,14 +39,20 @@ def homes() -> list[Path]:
 
 
 class Group:
-    """One candidate's group, held by descriptors: its paths soon become unreachable."""
+    """One candidate's group, held by descriptors: its paths soon become unreachable.
 
-    def __init__(self, name: str, memory: int) -> None:
+    Args:
+        folders: Where to make it, below `homes()`.
+        memory: Bytes that it may use.
+    """
+
+    def __init__(self, folders: Iterable[str], memory: int) -> None:
         self._doors: list[int] = []
+        self._locks: list[int] = []
         self._events: int | None = None
-        for home in homes():
+        for folder in folders:
             with suppress(OSError):
-                self._make(home / name, memory)
+                self._make(Path(folder), memory)
 
     def admit(self, pid: int) -> None:
         """Moves a process into it, which takes the kernel some 10 ms."""
@@ -54,9 +62,10 @@ class Group:
 
     def close(self) -> None:
         """Closes the descriptors."""
-        for fd in (*self._doors, *([] if self._events is None else [self._events])):
+        events = [] if self._events is None else [self._events]
+        for fd in (*self._doors, *self._locks, *events):
             os.close(fd)
-        self._doors, self._events = [], None
+        self._doors, self._locks, self._events = [], [], None
 
     def ran_out(self) -> bool:
         """Whether the kernel has killed one of its processes for lack of memory."""
@@ -66,7 +75,13 @@ class Group:
         return any(line.split()[0] == "oom_kill" and int(line.split()[1]) > 0 for line in lines)
 
     def _make(self, folder: Path, memory: int) -> None:
-        folder.mkdir()
+        while True:
+            folder.mkdir()
+            with suppress(FileNotFoundError):  # swept before it was locked
+                self._locks.append(os.open(folder, os.O_RDONLY | os.O_CLOEXEC))
+                fcntl.flock(self._locks[-1], fcntl.LOCK_SH)
+                folder.stat()
+                break
         for name, value in (
             ("memory.limit_in_bytes", memory), ("memory.memsw.limit_in_bytes", memory),
             ("memory.max", memory), ("memory.swap.max", 0), ("pids.max", _MOST_TASKS),
@@ -80,15 +95,27 @@ class Group:
         self._doors.append(os.open(folder / "cgroup.procs", os.O_WRONLY | os.O_CLOEXEC))
 
 
-def remove(name: str) -> None:
+def remove(folders: Iterable[str]) -> None:
     """Removes a group; its processes are dead, or about to be."""
     deadline = time.monotonic() + _REMOVE_SECONDS
-    for folder in (home / name for home in homes()):
+    for folder in map(Path, folders):
         while folder.is_dir() and time.monotonic() < deadline:
             try:
                 folder.rmdir()
             except OSError:  # not all processes are gone yet
                 time.sleep(0.002)
+
+
+def sweep(prefix: str) -> None:
+    """Removes groups of this name below the judge's own whose supervisor is gone."""
+    for folder in (each for home in homes() for each in home.glob(f"{prefix}*")):
+        with suppress(OSError):  # in use, or another judge is removing it
+            lock = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                folder.rmdir()
+            finally:
+                os.close(lock)
 
 
 def _delegated(home: Path) -> bool:

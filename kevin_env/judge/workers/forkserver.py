@@ -75,6 +75,7 @@ def _follow(orders: Channel, level: Level, readable: Readable) -> None:
         _start(order, level, readable, _Descriptors(*fds))
     for fd in fds:
         os.close(fd)
+    orders.send({"ready": True})
 
 
 def _import_all() -> None:
@@ -105,7 +106,7 @@ def _start(order: dict[str, Any], level: Level, readable: Readable, fds: _Descri
         if "level" in order:  # only tests ask for one
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # each is tried in a child
             level = levels.find(readable, order["level"])
-        group = Group(folder.name, order["memory"])
+        group = Group(order["groups"], order["memory"])
         if level.namespaces:
             system.enter_namespaces(level.user, level.processes)
             if order["tools"]:

@@ -1,10 +1,12 @@
 """Where candidates come from: the judge's handle on its fork server, and their folders.
 
 A judge holds a lock on each folder for as long as it lives, so a folder that can be locked is left
-over from a judge that was killed.
+over from a judge that was killed. It contains the candidate's own folder and the paths of its
+control groups, which may lie where another judge would not look.
 """
 
 import fcntl
+import logging
 import os
 import shutil
 import socket
@@ -12,33 +14,40 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from kevin_env.candidate.wire import Channel, Closed, WireError
+from kevin_env.candidate.wire import Channel, Closed, Late, WireError
 from kevin_env.judge.api import JudgeError
 from kevin_env.judge.sandbox import cgroups
 from kevin_env.judge.sandbox.attempts import Canary
 from kevin_env.judge.sandbox.levels import LevelName
 from kevin_env.judge.sandbox.readable import find_readable
+from kevin_env.judge.waiting import waiting
 
 PREFIX = "kevin-run-"
-YOUNG_SECONDS = 60.0
-"""A new folder is not locked at once."""
+_GROUPS = "groups"
+
+_LOG = logging.getLogger(__name__)
 
 
 class Folder:
-    """A fresh folder for one candidate, locked until it is removed."""
+    """A fresh folder for one candidate, locked until it is removed.
+
+    Attributes:
+        path: The candidate's own folder, in the one that is locked.
+        groups: Where its control groups are to be made.
+    """
 
     def __init__(self) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix=PREFIX))
-        self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        # some network file systems lock no folders; then `sweep` cannot lock it either
-        with suppress(OSError):
-            fcntl.flock(self._lock, fcntl.LOCK_EX)
+        self._whole, self._lock = _locked_folder()
+        self.path = self._whole / "files"
+        self.path.mkdir(mode=0o700)
+        self.groups = [str(home / self._whole.name) for home in cgroups.homes()]
+        with suppress(OSError):  # the disk may be full
+            (self._whole / _GROUPS).write_text("\n".join(self.groups))
 
     @property
     def environment(self) -> dict[str, str]:
@@ -54,36 +63,50 @@ class Folder:
 
     def remove(self) -> None:
         """Removes it, its content and the candidate's control group. Idempotent."""
-        cgroups.remove(self.path.name)
-        shutil.rmtree(self.path, ignore_errors=True)
-        if self._lock >= 0:
-            os.close(self._lock)
-        self._lock = -1
+        cgroups.remove(self.groups)
+        shutil.rmtree(self._whole, ignore_errors=True)
+        lock, self._lock = self._lock, -1
+        if lock >= 0:
+            os.close(lock)
 
 
-def sweep(young: float = YOUNG_SECONDS) -> None:
-    """Removes folders and control groups of this user's judges that are gone.
-
-    Folders that are younger than `young` seconds stay: their judge may not have locked them yet.
-    """
+def sweep() -> None:
+    """Removes folders and control groups of this user's judges that are gone."""
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with suppress(OSError):
-            stat = folder.lstat()
-            if stat.st_uid == os.geteuid() and stat.st_ctime < time.time() - young:
+            if folder.lstat().st_uid == os.geteuid():
                 _remove_if_unlocked(folder)
+    cgroups.sweep(PREFIX)
+
+
+def _locked_folder() -> tuple[Path, int]:
+    """A new folder and the descriptor that locks it; not one that was swept before that."""
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+        with suppress(FileNotFoundError):
+            lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            # some network file systems lock no folders; then `sweep` cannot lock it either
+            with suppress(OSError):
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            if folder.is_dir():
+                return folder, lock
+            os.close(lock)
 
 
 def _remove_if_unlocked(folder: Path) -> None:
-    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        cgroups.remove(folder.name)
+        with suppress(OSError):
+            cgroups.remove((folder / _GROUPS).read_text().splitlines())
         shutil.rmtree(folder, ignore_errors=True)
     finally:
         os.close(lock)
 
 
 START_SECONDS = 180.0
+ANSWER_SECONDS = 30.0
+"""For a fork, which takes milliseconds; a fork server that needs longer is stopped or hangs."""
 _PASSED = (
     *("PATH", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "PYTHONPATH"),
     *("CC", "CXX", "LANG", "OMP_WAIT_POLICY"),
@@ -120,13 +143,18 @@ class ForkServer:
         environment = {name: os.environ[name] for name in _PASSED if name in os.environ}
         # otherwise importing cpp_extension starts CUDA before the fork
         environment |= {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"} | QUEUES
+        environment |= {"TMPDIR": str(self._folder.path)}
         if device == "cpu":
             environment |= {"TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""}
         module = "kevin_env.judge.workers.forkserver"
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", module, str(child.fileno()), level, *readable],
-            pass_fds=(child.fileno(),), env=environment, stdin=subprocess.DEVNULL, cwd="/",
-        )  # fmt: skip
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", module, str(child.fileno()), level, *readable],
+                pass_fds=(child.fileno(),), env=environment, stdin=subprocess.DEVNULL, cwd="/",
+            )  # fmt: skip
+        except BaseException:  # the judge is being ended
+            self._folder.remove()
+            raise
         child.close()
         self._channel = Channel(parent)
         self._lock = threading.Lock()
@@ -148,25 +176,33 @@ class ForkServer:
         """Starts one candidate.
 
         Raises:
-            JudgeError: if the fork server did not start, or is gone.
+            JudgeError: if the fork server did not start or does not answer; then it is killed.
         """
         with self._lock:
-            self._wait()
             try:
-                self._channel.send(order | {"targets": self._canary.targets}, fds)
-            except Closed as error:
-                raise JudgeError("the fork server is gone") from error
+                with waiting("a fork server to start"):
+                    self._wait(START_SECONDS)
+                self._channel.send(order | {"targets": self._canary.targets}, fds, ANSWER_SECONDS)
+                self._due += 1
+                self._wait(ANSWER_SECONDS)
+            except WireError as error:
+                self._kill()
+                text = "the fork server did not start, or is gone; its own message is on stderr"
+                if isinstance(error, Late):
+                    text = f"the fork server does not answer: {error}"
+                    _LOG.warning("%s; it is replaced", text)
+                raise JudgeError(text) from error
 
-    def _wait(self) -> None:
+    def _wait(self, seconds: float) -> None:
         """Waits until it is ready."""
-        try:
-            while self._due:
-                self._channel.receive(START_SECONDS)
-                self._due -= 1
-        except WireError as error:
-            raise JudgeError(
-                "the fork server did not start; its own message is on stderr"
-            ) from error
+        while self._due:
+            self._channel.receive(seconds)
+            self._due -= 1
+
+    def _kill(self) -> None:
+        self._process.kill()
+        with suppress(subprocess.TimeoutExpired):  # a hanging file system may keep it alive
+            self._process.wait(END_SECONDS)
 
     def close(self) -> None:
         """Ends it; candidates live on until their workers are closed."""
@@ -175,7 +211,6 @@ class ForkServer:
         self._channel.close()
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(END_SECONDS)
-        self._process.kill()
-        self._process.wait()
+        self._kill()
         self._canary.close()
         self._folder.remove()

@@ -177,7 +177,8 @@ class Worker:
         self.has_context = device == "cpu"
         order = {
             "folder": str(self.folder), "environment": self._folder.environment,
-            "memory": memory, "device": device, "tools": tools, "attempt": attempt,
+            "groups": self._folder.groups, "memory": memory, "device": device, "tools": tools,
+            "attempt": attempt,
         }  # fmt: skip
         channel, candidate = socket.socketpair()
         control, supervisor = socket.socketpair()
@@ -197,7 +198,7 @@ class Worker:
             self.held, self.level, self.pid = self._greeted()
             if device == "cpu":
                 self.memory = memory_below(self.pid)
-        except JudgeError:
+        except BaseException:
             self.close()
             raise
 
