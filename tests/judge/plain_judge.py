@@ -2,8 +2,7 @@
 says.
 
 `hold` is under way until the request comes again; anything else ends at once. Facts of a problem
-that is `held for` the client are never found. A device named `fatal` does not exist, and one named
-`silent` is never ready.
+that is `held for` the client are never found.
 """
 
 import os
@@ -20,6 +19,10 @@ from kevin_env.outcome import FormatError
 
 PROGRAM = (__file__,)
 """For `Remote(program=...)`."""
+FATAL = (__file__, "fatal")
+"""As `PROGRAM`, of a judge that does not start."""
+SILENT = ("-c", "import threading; threading.Event().wait()")
+"""As `PROGRAM`, of one that is never ready."""
 OUTCOME = FormatError(kind="no_code", message="from the judge without torch")
 FACTS = Facts(
     device=SCRIPTED_CPU, cases=(), distributions=(), tolerance="any", precision="ieee", weights=()
@@ -42,16 +45,14 @@ def serve(channel: Channel) -> None:
             send({"beat": True})
             time.sleep(hello["beat"])
 
-    if hello["device"] == "fatal":
-        return send({"fatal": "no device fatal here"})
-    if hello["device"] == "silent":
-        threading.Event().wait()
+    if sys.argv[1] == "fatal":
+        return send({"fatal": "no such device here"})
     send({"device": SCRIPTED_CPU.model_dump()})
     threading.Thread(target=beat, daemon=True).start()
     while True:
         request = channel.receive()
         if request["do"] == "describe":
-            if request["problem"]["source"] != f"held for {sys.argv[2]}":
+            if request["problem"]["source"] != f"held for {sys.argv[-1]}":
                 send({"id": request["id"], "facts": FACTS.model_dump(mode="json")})
             continue
         send({"id": request["id"], "stage": "build"})
@@ -65,6 +66,6 @@ def serve(channel: Channel) -> None:
 
 if __name__ == "__main__":
     try:
-        serve(Channel(socket(fileno=int(sys.argv[1]))))
+        serve(Channel(socket(fileno=int(sys.argv[-2]))))
     except Closed:
         os._exit(0)

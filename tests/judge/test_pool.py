@@ -16,7 +16,7 @@ from typing import get_args
 import pytest
 from corpus import FOLDER
 from judges import QUICK
-from plain_judge import OUTCOME, PROGRAM
+from plain_judge import FATAL, OUTCOME, PROGRAM, SILENT
 from processes import descendants, named, outlived, wait_for, zombies
 
 from kevin_env.judge import JudgeError, Judgement, Options, Submission
@@ -212,28 +212,26 @@ def test_a_judge_that_hangs_is_replaced_and_what_it_had_is_judged() -> None:
 
 
 @pytest.mark.parametrize(
-    ("device", "patience", "message"),
+    ("program", "patience", "message"),
     [
-        ("silent", 0.5, r"the judge process did not start within 0\.5 s"),
-        ("fatal", 60.0, "no device fatal here"),
+        (SILENT, 0.5, r"the judge process did not start within 0\.5 s"),
+        (FATAL, 60.0, "no such device here"),
     ],
 )
 def test_a_judge_that_does_not_start_is_the_judges_failure(
-    device: str, patience: float, message: str, monkeypatch: pytest.MonkeyPatch
+    program: tuple[str, ...], patience: float, message: str
 ) -> None:
-    monkeypatch.setattr("kevin_env.judge.pool.devices_here", lambda name: (name,))
-    pool = LocalPool(start=partial(Remote, patience=patience, program=PROGRAM))
-    with pool:
+    with LocalPool(start=partial(Remote, patience=patience, program=program)) as pool:
         with pytest.raises(JudgeError, match=f"^{message}$"):
-            pool.device(device)
-        assert not named(descendants(os.getpid()), *PROGRAM) and not zombies()
+            pool.device("cpu")
+        assert not named(descendants(os.getpid()), program[1]) and not zombies()
 
 
 def test_a_pool_that_is_closed_while_its_judge_starts_does_not_wait_for_it() -> None:
-    pool = LocalPool(start=partial(Remote, program=PROGRAM))
-    starting = threading.Thread(target=pytest.raises, args=(JudgeError, pool.device, "silent"))
+    pool = LocalPool(start=partial(Remote, program=SILENT))
+    starting = threading.Thread(target=pytest.raises, args=(JudgeError, pool.device, "cpu"))
     starting.start()
-    wait_for(*PROGRAM)
+    wait_for(SILENT[1])
     began = time.monotonic()
     pool.close()
     assert time.monotonic() - began < 10

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 import pytest
-from plain_judge import PROGRAM
+from plain_judge import PROGRAM, SILENT
 from processes import descendants, named
 
 from kevin_env.judge import JudgeError, Options, Submission, waiting
@@ -36,6 +36,7 @@ def told(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> T
     """Waits until a line with this text is logged, and returns all lines with it."""
     monkeypatch.setattr(waiting, "TELL_SECONDS", 0.2)
     monkeypatch.setattr(waiting, "_watchers", {})  # none sleeps for longer
+    monkeypatch.setattr(waiting, "_told", {})
 
     def lines(text: str) -> list[str]:
         deadline = time.monotonic() + 30
@@ -85,10 +86,10 @@ def test_who_holds_the_device_is_said_once(
 
 
 def test_a_judge_that_does_not_start_soon_is_named(told: Told) -> None:
-    with LocalPool(start=partial(Remote, program=PROGRAM)) as pool:
-        starting = threading.Thread(target=pytest.raises, args=(JudgeError, pool.device, "silent"))
+    with LocalPool(start=partial(Remote, program=SILENT)) as pool:
+        starting = threading.Thread(target=pytest.raises, args=(JudgeError, pool.device, "cpu"))
         starting.start()
-        assert told("still waiting for the judge of silent to start")
+        assert told("still waiting for the judge of cpu to start")
         pool.close()
         starting.join(30)
 

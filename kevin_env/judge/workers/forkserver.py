@@ -33,6 +33,10 @@ from kevin_env.judge.sandbox.system import Refused
 from kevin_env.judge.workers.supervisor import MAX_PROCESSES, REPORT, Watch, kill_all
 
 
+FEW_PROCESSES = 16
+"""The limit of a candidate that tries to exceed it."""
+
+
 class _Descriptors(NamedTuple):
     """What the judge sends with an order: two channels, and the pipes for log and faults."""
 
@@ -155,8 +159,11 @@ def _supervise(
     with os.fdopen(reader) as pipe:
         held = pipe.read().split()  # written before anything of the submission is there
     judge.send({"held": held, "pid": order["pid"], "level": level.name})
+    processes = FEW_PROCESSES if order["attempt"] == "processes" else MAX_PROCESSES
     try:
-        Watch(judge, pid, order["memory"], group, scratch[0], level.namespaces, isolated).run()
+        Watch(
+            judge, pid, order["memory"], processes, group, scratch[0], level.namespaces, isolated
+        ).run()
     finally:
         kill_all(isolated)
         os._exit(0)
@@ -189,7 +196,7 @@ def _become_candidate(
         os.write(writer, " ".join(held).encode())
         os.close(writer)
         if order["attempt"] == "processes":
-            exceed("processes", MAX_PROCESSES)
+            exceed("processes", FEW_PROCESSES)
         if order["attempt"] == "memory":
             exceed("memory", order["memory"])
         from kevin_env.candidate.runtime import Runtime

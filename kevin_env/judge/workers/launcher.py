@@ -206,11 +206,7 @@ class ForkServer:
 
     def close(self) -> None:
         """Ends it; candidates live on until their workers are closed."""
-        if self._due:  # it has forked nothing, and need not import to the end
-            self._process.kill()
-        self._channel.close()
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(END_SECONDS)
         self._kill()
+        self._channel.close()
         self._canary.close()
         self._folder.remove()

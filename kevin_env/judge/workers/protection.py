@@ -3,8 +3,8 @@
 from collections.abc import Collection
 from typing import get_args
 
-from kevin_env.judge.api import Sandbox
-from kevin_env.judge.sandbox.attempts import EXCESS_SECONDS, PROTECTIONS, Excess, Protection
+from kevin_env.judge.api import Level, Sandbox
+from kevin_env.judge.sandbox.attempts import EXCESS_SECONDS, Excess, Protection
 from kevin_env.judge.workers.errors import CandidateError, Ended
 from kevin_env.judge.workers.launcher import ForkServer
 from kevin_env.judge.workers.worker import Worker
@@ -34,8 +34,14 @@ def find_held(
 
 def sandbox_of(*held: Collection[Protection]) -> Sandbox:
     """The report of a candidate: enforced is what held each time."""
-    kept = {each: all(each in once for once in held) for each in PROTECTIONS}
-    return Sandbox(**{each: "enforced" if kept[each] else "missing" for each in PROTECTIONS})
+
+    def level(protection: Protection) -> Level:
+        return "enforced" if all(protection in once for once in held) else "missing"
+
+    return Sandbox(
+        network=level("network"), filesystem=level("filesystem"),
+        limits=level("limits"), processes=level("processes"),
+    )  # fmt: skip
 
 
 def _is_ended(server: ForkServer, device: str, excess: Excess, seconds: float) -> bool:

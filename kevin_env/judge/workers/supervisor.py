@@ -194,6 +194,7 @@ class Watch:
         judge: The channel to the judge.
         pid: The candidate.
         memory: Bytes that it may use.
+        processes: How many it may have.
         group: Its control group.
         folder: Its writable folder.
         in_memory: Whether that is a file system in memory.
@@ -203,6 +204,7 @@ class Watch:
     judge: Channel
     pid: int
     memory: int
+    processes: int
     group: Group
     folder: Path
     in_memory: bool
@@ -291,8 +293,8 @@ class Watch:
     def _broken_limit(self) -> str | None:
         self._looked = time.monotonic()
         processes = list(descendants(os.getpid()))
-        if len(processes) > MAX_PROCESSES:
-            return f"more than {MAX_PROCESSES} processes"
+        if len(processes) > self.processes:
+            return f"more than {self.processes} processes"
         if threads(processes) > MAX_THREADS:
             return f"more than {MAX_THREADS} threads"
         # where a file of /proc can be written: with CUDA, and without Landlock
