@@ -16,6 +16,15 @@ AtOnce = Annotated[
     int, typer.Option(help="Limit of submissions in progress; clients take turns.", min=1)
 ]
 
+Readable = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A file or folder that submissions may read besides the system and Python's packages;"
+        " repeat it for more. [default: those in KEVIN_ENV_READABLE]",
+        show_default=False,
+    ),
+]
+
 
 @settings_options(("device", "require_sandbox"))
 def judge_server(
@@ -23,6 +32,7 @@ def judge_server(
     host: Host = "127.0.0.1",
     port: Port = 8001,
     at_once: AtOnce = 64,
+    readable: Readable = None,
 ) -> None:
     """Judge submissions for other machines.
 
@@ -42,20 +52,21 @@ def judge_server(
     except ImportError as error:
         raise BadInput(f"{error}: pip install 'kevin-env[openenv]'") from error
     chosen, token = read_settings(**settings), os.environ.get(TOKEN, "")
+    starts = Counter[str]()
+
+    def start(device: str, **more: Any) -> Remote:
+        starts[device] += 1
+        return Remote(device, **more)
+
     try:
         served.require_token_for(host, token)
+        pool = LocalPool(readable=readable or None, start=start)
         sock = served.listen(host, port)
     except ValueError as error:
         raise BadInput(str(error)) from error
     except OSError as error:
         raise BadInput(f"cannot listen on {host} port {port}: {error.strerror or error}") from error
-    starts = Counter[str]()
-
-    def start(device: str, *more: Any) -> Remote:
-        starts[device] += 1
-        return Remote(device, *more)
-
-    with sock, LocalPool(start=start) as pool:
+    with sock, pool:
         info = pool.device(chosen.device)
         requests = served.Requests(pool, chosen.device, at_once, chosen.require_sandbox)
         app = served.make_app(requests, token, ("*",) if token else served.LOOPBACK, starts)

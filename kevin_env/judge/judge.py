@@ -41,7 +41,7 @@ from kevin_env.judge.verdict import (
     verdict,
     without_paths,
 )
-from kevin_env.judge.workers.baselines import BaselineOutOfMemory
+from kevin_env.judge.workers.baselines import BaselineOutOfMemory, OwnProcessKilled
 from kevin_env.judge.workers.errors import CandidateError
 from kevin_env.judge.workers.launcher import ForkServer
 from kevin_env.judge.workers.worker import Worker, asleep
@@ -112,7 +112,10 @@ class Judge:
         watch = Stopwatch(on_stage)
         job = Job(problem, submission, options, watch, cancellation or Cancellation())
         with watch.waiting_for(self._slots):
-            judgement = self._judge(job)
+            try:
+                judgement = self._judge(job)
+            except OwnProcessKilled:
+                judgement = self._judge(job)
             job.cancellation.require_wanted()
             return self._with_profile(judgement, job)
 

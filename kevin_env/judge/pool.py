@@ -15,7 +15,8 @@ from typing import Any
 from kevin_env.judge.api import DeviceInfo, JudgeError, OnStage, Options, Pace, devices_here
 from kevin_env.judge.lint.report import Limits, LintReport
 from kevin_env.judge.protocol import Request, RequestPool, value_of
-from kevin_env.judge.remote import JudgeGone, Remote
+from kevin_env.judge.remote import JudgeGone, NoJudge, Remote
+from kevin_env.judge.sandbox.readable import check_named
 from kevin_env.problem import Problem
 
 TRIES = 4
@@ -40,7 +41,12 @@ class LocalPool(RequestPool):
         pace: How many calls a verdict takes; by default the entry of `PACES` for each device.
         memory: Bytes of host memory that each judge plans with; by default what is free. It limits
             how many submissions are judged at once, and how much each may use.
+        readable: Files and folders that submissions may read besides the system, Python and its
+            packages; by default those that `KEVIN_ENV_READABLE` names, separated by colons.
         start: Starts the judge of a device.
+
+    Raises:
+        ValueError: if `readable` names what does not exist.
     """
 
     def __init__(
@@ -48,10 +54,11 @@ class LocalPool(RequestPool):
         *,
         pace: Pace | None = None,
         memory: int | None = None,
-        start: Callable[[str, Pace | None, int | None], Remote] = Remote,
+        readable: str | Sequence[str] | None = None,
+        start: Callable[..., Remote] = Remote,
     ) -> None:
         super().__init__()
-        self._pace, self._memory = pace, memory
+        self._pace, self._memory, self._readable = pace, memory, check_named(readable)
         self._start = start
         self._kinds: dict[tuple[str, ...], tuple[str, str]] = {}
         """By the devices of a choice: one of them that was used, and its kind."""
@@ -87,14 +94,14 @@ class LocalPool(RequestPool):
         self._close()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        options = {"pace": self._pace, "memory": self._memory, "start": self._start}
-        return partial(LocalPool, **options), ()
+        options = {"pace": self._pace, "memory": self._memory, "readable": self._readable}
+        return partial(LocalPool, **options, start=self._start), ()
 
     def _open(self) -> None:
         self._balance = Balance()
         self._reporting = threading.Lock()
-        start, pace, memory = self._start, self._pace, self._memory
-        self._judges = _Judges(lambda name: start(name, pace, memory))
+        start = partial(self._start, pace=self._pace, memory=self._memory, readable=self._readable)
+        self._judges = _Judges(start)
         self._close = weakref.finalize(self, self._judges.close)
 
     def _after_fork(self) -> None:
@@ -112,7 +119,13 @@ class LocalPool(RequestPool):
         """The answer of one judge; if that goes away, of another, which handles it alone."""
         gone: JudgeError | None = None
         for tried in range(TRIES):
-            name, judge = self._choose(request)
+            try:
+                name, judge = self._choose(request)
+            except NoJudge:
+                raise
+            except JudgeGone as error:  # while it was starting
+                gone = error
+                continue
             attempt = judge.ask({**request, "alone": tried > 0}, on_stage)
             future.add_done_callback(partial(_cancel_too, judge, request["id"]))
             failed = False
@@ -136,7 +149,7 @@ class LocalPool(RequestPool):
                 judge = self._judge(name)
                 self._require_alike(names, name, judge.info.name)
                 return name, judge
-            except JudgeGone as error:
+            except NoJudge as error:
                 self._balance.done(name, failed=True)
                 left.remove(name)
                 if not left:

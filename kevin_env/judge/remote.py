@@ -14,6 +14,7 @@ from kevin_env.candidate.wire import Channel, Late, TooLong, WireError
 from kevin_env.judge.api import DeviceInfo, JudgeError, OnStage, Pace
 from kevin_env.judge.environment import without_secrets
 from kevin_env.judge.protocol import SPAWNING, Answer, Request, fail
+from kevin_env.judge.sandbox.readable import NAME as READABLE
 from kevin_env.judge.waiting import waiting
 
 STEADY = {
@@ -34,7 +35,11 @@ MISSED = 12
 
 
 class JudgeGone(JudgeError):
-    """The judge process ended, stopped answering or did not start; another may do the work."""
+    """The judge process ended or stopped answering; another may do the work."""
+
+
+class NoJudge(JudgeGone):
+    """The judge does not start: there is no such device, or it took too long."""
 
 
 class Remote:
@@ -47,6 +52,7 @@ class Remote:
         patience: Seconds in which it has to start.
         beat: Seconds between two heartbeats; the judge is killed after `MISSED` missing ones.
         program: What Python runs, as its arguments. Tests pass a judge that imports no torch.
+        readable: Places that candidates may read, as for `LocalPool`.
     """
 
     def __init__(
@@ -57,7 +63,9 @@ class Remote:
         patience: float = START_SECONDS,
         beat: float = BEAT_SECONDS,
         program: Sequence[str] = ("-m", "kevin_env.judge.server"),
+        readable: Sequence[str] = (),
     ) -> None:
+        environment = without_secrets(os.environ) | STEADY | {READABLE: ":".join(readable)}
         with SPAWNING:
             parent, child = socket.socketpair()
             with child:
@@ -65,7 +73,7 @@ class Remote:
                     [sys.executable, "-P", *program, str(child.fileno()), str(os.getpid())],
                     pass_fds=(child.fileno(),),
                     stdin=subprocess.DEVNULL,
-                    env=without_secrets(os.environ) | STEADY,
+                    env=environment,
                 )
         self._channel = Channel(parent)
         self._device = device
@@ -83,7 +91,8 @@ class Remote:
         """What the judge knows about its device; blocks until it has started.
 
         Raises:
-            JudgeGone: if the device does not exist, or the judge does not start.
+            NoJudge: if the device does not exist, or the judge takes too long.
+            JudgeGone: if it ended while it was starting.
         """
         return self._ready.result()
 
@@ -142,7 +151,7 @@ class Remote:
             with waiting(f"the judge of {self._device} to start"):
                 answer = self._channel.receive(self._patience)
             if "fatal" in answer:
-                raise JudgeGone(answer["fatal"])
+                raise NoJudge(answer["fatal"])
             self._ready.set_result(DeviceInfo.model_validate(answer["device"]))
             while True:
                 answer = self._receive()
@@ -152,12 +161,11 @@ class Remote:
             self._fail(error)
         except Late:
             self._process.kill()
-            said = (
-                "has stopped answering"
-                if self._ready.done()
-                else f"did not start within {self._patience:g} s"
-            )
-            self._fail(JudgeGone(f"the judge process {said}"))
+            if self._ready.done():
+                self._fail(JudgeGone("the judge process has stopped answering"))
+            else:
+                text = f"the judge process did not start within {self._patience:g} s"
+                self._fail(NoJudge(text))
         except (WireError, OSError):
             self._fail(JudgeGone("the judge process is gone"))
         except Exception as error:  # the boundary of a judge's answers: every future must end

@@ -15,6 +15,7 @@ from kevin_env.judge.inputs.source import source_of
 from kevin_env.judge.job import Cancellation, Cancelled
 from kevin_env.judge.judge import Judge
 from kevin_env.judge.submission_run import SubmissionRun
+from kevin_env.judge.workers.baselines import OwnProcessKilled
 from kevin_env.judge.workers.memory_watch import DeviceMemory
 from kevin_env.judge.workers.usage import descendants
 from kevin_env.judge.workers.worker import Worker
@@ -348,3 +349,17 @@ def test_a_cancelled_judgement_ends_and_is_not_repeated(
         )
     assert stages.count("build") == (stage != "queue") and stages[-1] == "queue"
     assert judged(timing_judge, RIGHT)[0].outcome.category == "correct"
+
+
+def test_what_is_timed_when_a_process_of_the_judge_is_killed_is_judged_again(
+    a_judge: Callable[..., Judge],
+) -> None:
+    timed, killed = Correct(kind="timed", message=""), [OwnProcessKilled("killed")]
+
+    def clock(*_: object) -> Correct:
+        if killed:
+            raise killed.pop()
+        return timed
+
+    judgement, runs = judged(a_judge(clock=clock), RIGHT)
+    assert judgement.outcome == timed and runs == 2 and not killed

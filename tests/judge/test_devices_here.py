@@ -43,7 +43,7 @@ def test_no_judge_is_started_for_what_is_not_there(
 ) -> None:
     monkeypatch.setattr(api, "most_gpus", lambda: 2)
 
-    def start(*_: object) -> Any:
+    def start(*_: object, **__: object) -> Any:
         raise AssertionError("started")
 
     with LocalPool(start=start) as pool:

@@ -16,7 +16,6 @@ from plain_judge import FACTS, OUTCOME, PROGRAM
 from processes import descendants, named
 
 from kevin_env.judge import JudgeError, Options, Submission
-from kevin_env.judge.api import Pace
 from kevin_env.judge.http_pool import HttpPool
 from kevin_env.judge.pool import LocalPool
 from kevin_env.judge.protocol import RequestPool
@@ -107,9 +106,9 @@ class Held:
             self.waiting.release()
             assert self.go_on.wait(SECONDS)
 
-    def __call__(self, device: str, pace: Pace | None, memory: int | None) -> Remote:
+    def __call__(self, device: str, **more: Any) -> Remote:
         self.wait(starting=True)
-        judge = PLAIN(device, pace, memory)
+        judge = PLAIN(device, **more)
         end = judge.close
         judge.close = lambda: (judge.hang_up(), self.wait(starting=False), end())[-1]
         return judge
@@ -183,7 +182,7 @@ def test_a_judge_that_ends_is_noticed_though_a_child_was_forked_while_it_started
             signal.pause()
         children.append(child)
 
-    def start(device: str, pace: Pace | None, memory: int | None) -> Remote:
+    def start(device: str, **more: Any) -> Remote:
         forking = threading.Thread(target=fork)
         popen = subprocess.Popen
 
@@ -195,7 +194,7 @@ def test_a_judge_that_ends_is_noticed_though_a_child_was_forked_while_it_started
 
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(subprocess, "Popen", slow)
-            judge = PLAIN(device, pace, memory)
+            judge = PLAIN(device, **more)
         forking.join(SECONDS)
         return judge
 

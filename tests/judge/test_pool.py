@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from concurrent.futures import wait
 from functools import partial
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 from corpus import FOLDER
@@ -225,6 +225,18 @@ def test_a_judge_that_does_not_start_is_the_judges_failure(
         with pytest.raises(JudgeError, match=f"^{message}$"):
             pool.device("cpu")
         assert not named(descendants(os.getpid()), program[1]) and not zombies()
+
+
+def test_a_judge_that_is_killed_while_it_starts_is_replaced() -> None:
+    programs = iter((SILENT, PROGRAM))
+
+    def start(device: str, **more: Any) -> Remote:
+        return Remote(device, program=next(programs), **more)
+
+    with LocalPool(start=start) as pool:
+        future = pool.submit(SOFTMAX, Submission(code=""), CPU)
+        os.kill(wait_for(SILENT[1]), signal.SIGKILL)
+        assert future.result(60).outcome == OUTCOME
 
 
 def test_a_pool_that_is_closed_while_its_judge_starts_does_not_wait_for_it() -> None:

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from kevin_env.judge import JudgeError, Judgement, Options, Submission
-from kevin_env.judge.api import DeviceInfo, OnStage, Pace, Sandbox, Seconds
+from kevin_env.judge.api import DeviceInfo, OnStage, Sandbox, Seconds
 from kevin_env.judge.pool import REST, TRIES, Balance, LocalPool
 from kevin_env.judge.protocol import Answer as RequestAnswer
 from kevin_env.judge.protocol import Request
-from kevin_env.judge.remote import JudgeGone, Remote
+from kevin_env.judge.remote import JudgeGone, NoJudge, Remote
 from kevin_env.judge.scripted import SCRIPTED_GPU
 from kevin_env.outcome import FormatError
 from kevin_env.problem import Problem, ProblemError
@@ -84,6 +84,9 @@ class Double(Remote):
     def close(self) -> None:
         self.alive = False
 
+    def abandon(self) -> None:
+        self.alive = False
+
 
 class Devices:
     """Starts doubles, and remembers which, and what each was asked.
@@ -104,9 +107,9 @@ class Devices:
         self.started: list[str] = []
         self.asked: list[tuple[str, bool]] = []
 
-    def __call__(self, device: str, pace: Pace | None, memory: int | None) -> Double:
+    def __call__(self, device: str, **_: Any) -> Double:
         self.started.append(device)
-        error = JudgeGone(f"no device {device} here") if device in self.dead else None
+        error = NoJudge(f"no device {device} here") if device in self.dead else None
         return Double(
             device,
             error,

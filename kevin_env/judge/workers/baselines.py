@@ -16,7 +16,7 @@ import torch
 
 from kevin_env.judge.api import JudgeError
 from kevin_env.judge.lease import Lease
-from kevin_env.judge.workers.errors import CandidateError, Failed
+from kevin_env.judge.workers.errors import CandidateError, Ended, Failed
 from kevin_env.judge.workers.worker import Worker
 
 
@@ -84,6 +84,10 @@ class BaselineOutOfMemory(JudgeError):
     """A process of the judge lacked memory, which others may hold."""
 
 
+class OwnProcessKilled(JudgeError):
+    """A process of the judge was killed from outside; trying again helps."""
+
+
 class as_judge_error:
     """Raises errors of a process that runs no submission as `JudgeError`.
 
@@ -98,7 +102,10 @@ class as_judge_error:
         if isinstance(error, CandidateError):
             lacked = isinstance(error, Failed) and error.failure.kind == "out_of_memory"
             text = f"a process of the judge's own failed: {type(error).__name__}: {error}"
-            raise (BaselineOutOfMemory if lacked else JudgeError)(text) from error
+            killed = isinstance(error, Ended) and error.killed_from_outside
+            raise (BaselineOutOfMemory if lacked else OwnProcessKilled if killed else JudgeError)(
+                text
+            ) from error
 
 
 @dataclass

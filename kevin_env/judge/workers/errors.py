@@ -1,5 +1,6 @@
 """How an order to a candidate may fail."""
 
+import signal
 from typing import Any
 
 from pydantic import Field, ValidationError
@@ -51,6 +52,11 @@ class Ended(CandidateError):
         super().__init__(f"ended with {code}" if limit is None else limit)
         self.code = code
         self.limit = limit
+
+    @property
+    def killed_from_outside(self) -> bool:
+        """Whether neither it nor its supervisor ended it, such as by the kernel for its memory."""
+        return self.limit is None and self.code in (None, -signal.SIGKILL)
 
 
 class TimedOut(CandidateError):

@@ -32,7 +32,6 @@ from kevin_env.judge.sandbox.readable import Readable, find_readable
 from kevin_env.judge.sandbox.system import Refused
 from kevin_env.judge.workers.supervisor import MAX_PROCESSES, REPORT, Watch, kill_all
 
-
 FEW_PROCESSES = 16
 """The limit of a candidate that tries to exceed it."""
 

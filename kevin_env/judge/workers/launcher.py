@@ -24,7 +24,7 @@ from kevin_env.judge.api import JudgeError
 from kevin_env.judge.sandbox import cgroups
 from kevin_env.judge.sandbox.attempts import Canary
 from kevin_env.judge.sandbox.levels import LevelName
-from kevin_env.judge.sandbox.readable import find_readable
+from kevin_env.judge.sandbox.readable import check_named, find_readable
 from kevin_env.judge.waiting import waiting
 
 PREFIX = "kevin-run-"
@@ -130,13 +130,15 @@ class ForkServer:
     Args:
         device: `cpu` or `cuda`.
         level: The best sandbox level to try.
-        readable: Places that candidates may read besides those of `find_readable`.
+        readable: Places that candidates may read besides those of `find_readable`; by default
+            those that `KEVIN_ENV_READABLE` names.
     """
 
     def __init__(
-        self, device: str, level: LevelName = "root", readable: Sequence[str] = ()
+        self, device: str, level: LevelName = "root", readable: Sequence[str] | None = None
     ) -> None:
         sweep()
+        readable = check_named(readable)
         self._folder = Folder()
         self._canary = Canary(self._folder.path, find_readable(readable))
         parent, child = socket.socketpair()

@@ -3,7 +3,6 @@
 No submission has this channel: what arrives on it is no claim.
 """
 
-import signal
 import socket
 from contextlib import suppress
 from typing import Any
@@ -104,8 +103,7 @@ class SupervisorChannel:
     @property
     def shot(self) -> bool:
         """See `Worker.shot`."""
-        end = self._ended
-        return end is not None and end.limit is None and end.code in (None, -signal.SIGKILL)
+        return self._ended is not None and self._ended.killed_from_outside
 
     def _order(self, order: dict[str, Any]) -> None:
         self.settle()
