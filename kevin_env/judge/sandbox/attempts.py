@@ -30,7 +30,6 @@ USER_FILES = 4
 """How many files of each folder of the user are tried."""
 EXCESS_SECONDS = 10.0
 _OF_THE_SYSTEM = ("/etc/shadow", "/etc/hostname", "/proc/cmdline")
-_STEP = 16 << 20
 _SHELL = "exec 3<&0; i=0; while [ $i -lt $1 ]; do { read line <&3; } & i=$((i+1)); done; wait"
 """Starts processes that wait for a line; a shell's are small."""
 
@@ -85,14 +84,12 @@ def withstood(targets: dict[str, Any], server: int, everything: bool) -> list[Pr
 
 def exceed(what: Excess, limit: int) -> None:
     """Uses more processes or memory than `limit`, and waits to be killed for it."""
-    end = time.monotonic() + EXCESS_SECONDS
-    kept: list[object] = [os.pipe()]
+    reader, _ = os.pipe()
     if what == "processes":
-        reader = kept[0][0]  # type: ignore[index]
-        kept.append(subprocess.Popen(["/bin/sh", "-c", _SHELL, "sh", str(2 * limit)], stdin=reader))
-    while what == "memory" and len(kept) * _STEP < 2 * limit + _STEP:
-        kept.append(b"\1" * _STEP)
-    time.sleep(max(0.0, end - time.monotonic()))
+        subprocess.Popen(["/bin/sh", "-c", _SHELL, "sh", str(2 * limit)], stdin=reader)
+    used = b"\1" * (2 * limit if what == "memory" else 0)
+    time.sleep(EXCESS_SECONDS)
+    del used
     os._exit(0)
 
 

@@ -161,8 +161,9 @@ def _supervise(
     processes = FEW_PROCESSES if order["attempt"] == "processes" else MAX_PROCESSES
     try:
         Watch(
-            judge, pid, order["memory"], processes, group, scratch[0], level.namespaces, isolated
-        ).run()
+            judge=judge, pid=pid, memory=order["memory"], processes=processes, group=group,
+            folder=scratch[0], in_memory=level.namespaces, isolated=isolated,
+        ).run()  # fmt: skip
     finally:
         kill_all(isolated)
         os._exit(0)
