@@ -27,7 +27,7 @@ STEADY = {
 }
 """Environment of judges and candidates that keeps times on a CPU steady."""
 START_SECONDS = 240.0
-CLOSE_SECONDS = 15.0
+CLOSE_SECONDS = 30.0
 BEAT_SECONDS = 10.0
 """How often a judge reports that it and its device still answer."""
 MISSED = 12

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 THREADS = 32
 DESCRIBERS = 4
 """Threads for requests for facts, so that a new episode's prompt does not wait for judgements."""
-END_SECONDS = 10.0
+END_SECONDS = 15.0
 """Within which a judge without a client has to end."""
 SWITCH_SECONDS = 0.5e-3
 """How long a thread keeps Python's lock when another wants it: a tenth of the default.

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import torch
-from loaded import SECONDS, Ran, Submit
+from loaded import MEMORY, SECONDS, Ran, Submit
 from processes import descendants, outlived
 
 from kevin_env.candidate.wire import LIMIT
@@ -482,3 +482,13 @@ def test_one_that_cannot_be_started_leaves_nothing(
     with pytest.raises(JudgeError, match="fork server did not start"):
         Worker(server, "cpu", 1 << 30)
     assert _open_files() <= before and not list(tmp_path.iterdir())
+
+
+def test_several_threads_may_close_one_candidate(server: ForkServer) -> None:
+    """Such as that of a submission, and that which ends the judge."""
+    for _ in range(5):
+        worker = Worker(server, "cpu", MEMORY)
+        with ThreadPoolExecutor() as threads:
+            for closing in [threads.submit(worker.close) for _ in range(3)]:
+                closing.result()
+        assert not worker.folder.exists()

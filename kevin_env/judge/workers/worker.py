@@ -161,13 +161,9 @@ class Worker:
     """
 
     def __init__(
-        self,
-        server: ForkServer,
-        device: str,
-        memory: int,
-        tools: bool = False,
+        self, server: ForkServer, device: str, memory: int, tools: bool = False,
         attempt: Literal["little", "everything"] | Excess = "little",
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.device = device
         self._folder = Folder()
         self.folder = self._folder.path
@@ -184,7 +180,7 @@ class Worker:
         control, supervisor = socket.socketpair()
         reader, log = os.pipe()
         self._log = _Log(reader)
-        self._channel = Channel(channel)
+        self._channel, self._closing = Channel(channel), threading.RLock()
         self._supervisor = SupervisorChannel(control)
         try:
             with (
@@ -308,13 +304,14 @@ class Worker:
 
     def close(self) -> None:
         """Kills everything the submission started and removes its folder. Idempotent."""
-        self._channel.close()
-        self._supervisor.close()
-        if self.memory:
-            self.memory.close()
-        self._faults.close()
-        self._log.join(1)
-        self._folder.remove()
+        with self._closing:  # the pool may be closed by another thread than a submission's own
+            self._channel.close()
+            self._supervisor.close()
+            if self.memory:
+                self.memory.close()
+            self._faults.close()
+            self._log.join(1)
+            self._folder.remove()
 
     def _error_of(self, error: WireError, seconds: float) -> CandidateError:
         """The error of the channel as one of a candidate that had `seconds` to answer."""
