@@ -46,7 +46,7 @@ OF_A_REPLY = {"format/no_code", "format/truncated"}
 """Kinds that no file can have; see test_extract."""
 NEEDS_A_WHOLE_PLAN = {"keeps_its_output_in_the_inbox"}
 """Its output fits behind the inputs only in the memory of many calls."""
-GUARDS = {"shrinks_shared_memory", "leases_system_files"}
+GUARDS = {"shrinks_shared_memory", "leases_system_files", "thread_bomb"}
 """Attacks of which each is the only test of a guard."""
 
 

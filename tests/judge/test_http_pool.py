@@ -115,6 +115,14 @@ def test_a_server_that_is_not_there_is_logged_once_and_fails_after_its_time(
     assert logged.endswith("; trying again for 1.5 s")
 
 
+def test_a_closed_pool_asks_no_server(serve: Serve) -> None:
+    client, _ = serve(ScriptedPool([RIGHT]))
+    client.close()
+    for asked in (lambda: client.device("cpu"), client.submit(PROBLEM, CODE, OPTIONS).result):
+        with pytest.raises(JudgeError, match="^the pool is closed$"):
+            asked()
+
+
 def test_closing_fails_what_is_open(serve: Serve) -> None:
     held = Held()
     client, _ = serve(ScriptedPool(held))
