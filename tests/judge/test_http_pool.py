@@ -119,7 +119,7 @@ def test_a_closed_pool_asks_no_server(serve: Serve) -> None:
     client, _ = serve(ScriptedPool([RIGHT]))
     client.close()
     for asked in (lambda: client.device("cpu"), client.submit(PROBLEM, CODE, OPTIONS).result):
-        with pytest.raises(JudgeError, match="^the pool is closed$"):
+        with pytest.raises(JudgeError, match=r"^the pool is closed$"):
             asked()
 
 
