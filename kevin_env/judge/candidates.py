@@ -8,6 +8,7 @@ one for each submission that fails to compile would delay the others.
 import threading
 import weakref
 from contextlib import suppress
+from typing import Any
 
 import torch
 
@@ -168,7 +169,7 @@ class WarmPool:
     def _held_by_all(self) -> frozenset[Protection]:
         with self._trying:
             if self._held is None:
-                self._held = find_held(self._alive_server(), str(self._device))
+                self._held = find_held(self._forked)
             return self._held
 
     def _take_spare(self) -> Worker | None:
@@ -233,7 +234,9 @@ class WarmPool:
         if not kept:
             worker.close()
 
-    def _forked(self, tools: bool = False) -> Worker:
+    def _forked(self, memory: int | None = None, **more: Any) -> Worker:
+        """A candidate that `close` ends, too. Arguments as of `Worker`."""
+        device, memory = str(self._device), memory or self._bytes
         worker: Worker | None = None
         with self._forks:
             if self._closed:
@@ -242,7 +245,7 @@ class WarmPool:
         try:
             for left in (1, 0):
                 try:
-                    worker = Worker(self._alive_server(), str(self._device), self._bytes, tools)
+                    worker = Worker(self._alive_server(), device, memory, **more)
                     break
                 except JudgeError:  # the fork server may have been ending, or did not answer
                     if not left:

@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -121,7 +122,7 @@ def test_a_level_gives_what_it_reports(
     }
     names = [each.name for each in levels.LEVELS]
     assert names.index(worker.level) >= names.index(most)
-    held = find_held(servers(most), "cpu")
+    held = find_held(partial(Worker, servers(most), "cpu"))
     if worker.level == "plain":
         assert held == {"network", "limits"}
     elif worker.level in ("root", "user"):

@@ -1,6 +1,7 @@
 """What a report of the sandbox says was tried."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from judges import Lent
@@ -8,6 +9,7 @@ from judges import Lent
 from kevin_env.judge.sandbox.levels import LevelName
 from kevin_env.judge.workers.launcher import ForkServer
 from kevin_env.judge.workers.protection import find_held, sandbox_of
+from kevin_env.judge.workers.worker import Worker
 
 
 class Moderate(Lent):
@@ -20,7 +22,7 @@ class Moderate(Lent):
 def test_limits_hold_only_if_a_candidate_is_killed_for_its_excess(
     servers: Callable[[LevelName], ForkServer],
 ) -> None:
-    held = find_held(Moderate(servers("root")), "cpu", seconds=0.1)
+    held = find_held(partial(Worker, Moderate(servers("root")), "cpu"), seconds=0.1)
     assert "limits" not in held and "network" in held
 
 

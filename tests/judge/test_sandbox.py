@@ -8,6 +8,7 @@ import os
 import socket
 import subprocess
 import uuid
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from kevin_env.judge.sandbox.attempts import PROTECTIONS
 from kevin_env.judge.sandbox.levels import LevelName
 from kevin_env.judge.workers.launcher import ForkServer
 from kevin_env.judge.workers.protection import find_held
+from kevin_env.judge.workers.worker import Worker
 
 LEVELS: tuple[LevelName, ...] = ("root", "user", "container", "landlock")
 PACKAGE = Path(kevin_env.__file__).parent
@@ -62,7 +64,7 @@ def test_every_protection_holds_where_the_kernel_gives_namespaces(server: ForkSe
         ["unshare", "--mount", "--pid", "--net", "--fork", *user, "true"], check=False
     ).returncode:
         pytest.skip("no namespaces here")
-    assert find_held(server, "cpu") == set(PROTECTIONS)
+    assert find_held(partial(Worker, server, "cpu")) == set(PROTECTIONS)
 
 
 SYSTEM = ("/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/hostname", "/root/.bashrc")

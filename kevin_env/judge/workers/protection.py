@@ -1,12 +1,11 @@
 """Which protections the sandbox of a judge gives, shown by candidates that try to break them."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import get_args
 
 from kevin_env.judge.api import Level, Sandbox
 from kevin_env.judge.sandbox.attempts import EXCESS_SECONDS, Excess, Protection
 from kevin_env.judge.workers.errors import CandidateError, Ended
-from kevin_env.judge.workers.launcher import ForkServer
 from kevin_env.judge.workers.worker import Worker
 
 MEMORY = 256 << 20
@@ -14,21 +13,20 @@ MEMORY = 256 << 20
 
 
 def find_held(
-    server: ForkServer, device: str, seconds: float = EXCESS_SECONDS
+    start: Callable[..., Worker], seconds: float = EXCESS_SECONDS
 ) -> frozenset[Protection]:
-    """The protections that withstand everything that a candidate of this server can try.
+    """The protections that withstand everything that a candidate can try.
 
     Args:
-        server: Starts the candidates.
-        device: `cpu` or `cuda:0`.
+        start: Starts a candidate with `memory` and `attempt`, as `Worker` does.
         seconds: In which a candidate that uses too much has to be killed.
 
     Raises:
         JudgeError: if a candidate does not start.
     """
-    worker = Worker(server, device, MEMORY, attempt="everything")
+    worker = start(memory=MEMORY, attempt="everything")
     worker.close()
-    ends = [_is_ended(server, device, excess, seconds) for excess in get_args(Excess)]
+    ends = [_is_ended(start, excess, seconds) for excess in get_args(Excess)]
     return frozenset(worker.held) - ({"limits"} if not all(ends) else set())
 
 
@@ -44,8 +42,8 @@ def sandbox_of(*held: Collection[Protection]) -> Sandbox:
     )  # fmt: skip
 
 
-def _is_ended(server: ForkServer, device: str, excess: Excess, seconds: float) -> bool:
-    worker = Worker(server, device, MEMORY, attempt=excess)
+def _is_ended(start: Callable[..., Worker], excess: Excess, seconds: float) -> bool:
+    worker = start(memory=MEMORY, attempt=excess)
     try:
         worker.answer(seconds)
     except Ended as end:
