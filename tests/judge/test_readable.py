@@ -9,7 +9,7 @@ import pytest
 from judges import Lent
 from loaded import MEMORY, SECONDS
 
-from kevin_env.judge.sandbox.attempts import PROTECTIONS
+from kevin_env.judge.sandbox.attempts import PROTECTIONS, Canary
 from kevin_env.judge.sandbox.levels import LevelName
 from kevin_env.judge.sandbox.readable import NAME, check_named, find_readable
 from kevin_env.judge.workers.launcher import ForkServer
@@ -114,6 +114,24 @@ def test_an_environment_made_in_the_folder_of_a_project_opens_its_parts_only(
     found = find_readable().places
     assert {tmp_path / "bin", tmp_path / "lib"} <= set(found)
     assert not {tmp_path, tmp_path / "src"} & set(found)
+
+
+def test_a_user_needs_neither_a_home_nor_a_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with a numeric user of a container, for which /etc/passwd has no line."""
+
+    def unknown(_: int) -> None:
+        raise KeyError
+
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr("pwd.getpwuid", unknown)
+    canary = Canary(tmp_path, find_readable())
+    canary.close()
+    assert "/etc/hostname" in canary.targets["files"]
 
 
 def test_an_operator_names_places_that_exist(

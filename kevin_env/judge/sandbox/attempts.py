@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
-from kevin_env.judge.sandbox.readable import Readable
+from kevin_env.judge.sandbox.readable import Readable, user_folders
 from kevin_env.judge.sandbox.system import LIBC, check
 
 Protection = Literal["network", "filesystem", "limits", "processes"]
@@ -161,7 +161,7 @@ def _priority(process: int) -> int:
 def _files_of_the_user(readable: Readable) -> Iterator[Path]:
     """Files that this process can read and a candidate must not."""
     open_to_it = [place.resolve() for place in readable.places]
-    for folder in dict.fromkeys((Path("~").expanduser(), Path.cwd())):
+    for folder in dict.fromkeys(user_folders()):
         closed = (
             each
             for each in _readable_files(folder)

@@ -10,6 +10,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -83,6 +84,15 @@ def check_named(named: str | Sequence[str] | None) -> tuple[str, ...]:
     return tuple(map(str, named))
 
 
+def user_folders() -> list[Path]:
+    """Home and working folder, as far as there are any."""
+    found = list[Path]()
+    for find in (Path.home, Path.cwd):
+        with suppress(RuntimeError, OSError):  # a numeric user has no home; a folder may be gone
+            found.append(find())
+    return found
+
+
 def _installations() -> Iterator[Path]:
     """The folders above `bin` and `lib` of this Python, CUDA and the compilers on PATH."""
     yield from map(Path, (*INSTALLATIONS, sys.prefix, sys.base_prefix, sys.exec_prefix))
@@ -92,7 +102,7 @@ def _installations() -> Iterator[Path]:
     tools = (*COMPILERS, *filter(None, map(os.environ.get, ("CC", "CXX"))))
     for tool in filter(None, map(shutil.which, tools)):
         for place in (Path(tool).absolute(), Path(tool).resolve()):
-            if place.parent.name == "bin" and place.parent.parent != Path.home():
+            if place.parent.name == "bin" and place.parent.parent not in user_folders():
                 yield place.parent.parent
 
 
