@@ -155,7 +155,7 @@ for place in pathlib.Path("/proc").iterdir():
 
 @pytest.mark.parametrize("name", ["root", "user"])
 def test_a_program_for_tools_can_name_its_threads_as_cuda_does(name: LevelName, servers) -> None:
-    worker = Worker(servers(name), "cpu", MEMORY, tools=True)
+    worker = Worker(servers(name), "cuda:0", MEMORY, tools=True)
     try:
         if worker.level != name:
             pytest.skip(f"no level {name} here")
