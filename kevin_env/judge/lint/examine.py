@@ -104,7 +104,7 @@ def measure(case: Case, drawn: InputSet, peak: int) -> Cost:
     call = case.runner(drawn.skeleton, [tensor.clone() for tensor in drawn.tensors])
     with Counting(case.precision) as counted:
         call()
-    with case.process_state:
+    with RANDOM:
         if case.device.type == "cuda":
             seconds = event_seconds(call, GPU_CALLS)
         else:  # the shortest: what disturbs on a CPU only ever lengthens
