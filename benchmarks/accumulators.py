@@ -102,7 +102,6 @@ def judged(problem: Problem, device: torch.device) -> dict[str, dict[str, str | 
     for case in cases:
         case.draw_weights(seed_from(SECRET, case.name, "weights"))
         skeleton, tensors = case.draw_inputs("own", 0)
-        case.find_randomness(skeleton, tensors)
         outputs = tree.flatten(case.answer(skeleton, tensors, 1))[1]
         whole = all(t.dtype == torch.float32 for t in (*tensors, *outputs) if t.is_floating_point())
         if (

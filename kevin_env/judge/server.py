@@ -179,10 +179,8 @@ class Server:
         options = Options.model_validate(request["options"])
         foresee(judge.bench, options)
         if request["do"] == "describe":
-            from kevin_env.judge.inputs.facts import find_facts
-
             with judge.bench.lease.shared():
-                return find_facts(problem, judge.device, judge.info, options)
+                return judge.bench.problems.facts.of(problem).told(judge.info, options)
         if request["do"] == "lint":
             from kevin_env.judge.lint.examine import examine
 

@@ -16,6 +16,7 @@ from kevin_env.judge.api import Options
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.compare.accumulator import OneAccumulator
 from kevin_env.judge.compare.chunked import PIECE
+from kevin_env.judge.inputs.facts import FactStore
 from kevin_env.judge.lint.examine import examine
 from kevin_env.judge.lint.influence import _exchanged
 from kevin_env.judge.lint.report import Limits, LintReport
@@ -89,7 +90,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def lint(bench: Bench, held: Held, body: str) -> LintReport:
     it = Problem(id="p", name="p", source=SOURCE.format(body=body, side=SIDE), cases=("main",))
-    bench.problems.properties.clear()
+    bench.problems.facts = FactStore(bench.device, bench.info)
     with held:
         return examine(bench, it, Options(device="cpu"), Limits(cpu_seconds=20))
 

@@ -84,17 +84,41 @@ class Expected:
         return self._make_plain()
 
 
+@dataclass(frozen=True)
+class Traits:
+    """What holds for every draw of a case.
+
+    Attributes:
+        stochastic: Whether the reference draws random numbers while it runs.
+        structures: The structure of each input.
+    """
+
+    stochastic: bool
+    structures: tuple[Structure, ...]
+
+
 class Case:
     """One input case of a problem on one device: its module, with its constants, and its model.
 
-    Attributes:
+    Args:
+        problem: The problem.
+        name: One of its cases.
+        device: Where it runs.
+        traits: What is known of the case already; otherwise it is found when first needed.
         needs_oracle: Whether it is an error if memory is too short for the oracle.
 
     Raises:
         ProblemError: if the reference's code fails.
     """
 
-    def __init__(self, problem: Problem, name: str, device: torch.device) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        name: str,
+        device: torch.device,
+        traits: Traits | None = None,
+        needs_oracle: bool = False,
+    ) -> None:
         self.name = name
         self.problem = problem.id
         self._sha256 = problem.sha256
@@ -116,8 +140,8 @@ class Case:
             self.init_inputs: list[Any] = made
         self.model: nn.Module
         self._names: list[str] = []
-        self.stochastic = False
-        self.needs_oracle = False
+        self._known = traits
+        self._needs_oracle = needs_oracle
         self._oracle: nn.Module | None = None
         self._has_oracle = True
 
@@ -179,9 +203,16 @@ class Case:
                 for t, s in zip(tensors, self.structures, strict=True)
             ]
 
+    @property
+    def traits(self) -> Traits:
+        """What holds for every draw; draw weights before."""
+        return Traits(self.stochastic, self.structures)
+
     @cached_property
     def structures(self) -> tuple[Structure, ...]:
         """What all draws of each input have in common, from the same draws each time."""
+        if self._known is not None:
+            return self._known.structures
         structures = self._look(0)
         small = sum(each.count for each in structures) <= SMALL
         with reference_code(self.problem, "get_inputs"):
@@ -214,26 +245,29 @@ class Case:
         """A call of the reference, ready to be counted or timed. It may write to the tensors."""
         return partial(self._call, self.model, tree.unflatten(skeleton, tensors))
 
-    def find_randomness(self, skeleton: tree.Skeleton, tensors: list[torch.Tensor]) -> None:
-        """Sets `stochastic`: whether the reference draws random numbers, as no oracle can.
+    @cached_property
+    def stochastic(self) -> bool:
+        """Whether the reference draws random numbers, as no oracle can; draw weights before.
 
         Different outputs do not prove it: some of cuDNN's kernels add in the order in which their
         blocks end. The proof is that torch's generators have advanced, or that one of
         `FURTHER_CALLS` differs by more than rounding. Two draws may be close by chance: two uniform
         ones are within 1 % of each other in one of a hundred runs.
         """
+        if self._known is not None:
+            return self._known.stochastic
+        drawn = self.draw_inputs("own", seed_from(self._sha256, self.name, "randomness"))
         with RANDOM:
             seed_torch(2)
             before = generators(self.device)
-            other = tree.flatten(self.answer(skeleton, tensors, 2))[1]
+            other = tree.flatten(self.answer(*drawn, 2))[1]
             moved = differ(before, generators(self.device))
-        one = tree.flatten(self.answer(skeleton, tensors, 1))[1]
+        one = tree.flatten(self.answer(*drawn, 1))[1]
         if not differ(one, other):
-            self.stochastic = False
-            return
-        further = (tree.flatten(self.answer(skeleton, tensors, 1))[1] for _ in range(FURTHER_CALLS))
+            return False
+        further = (tree.flatten(self.answer(*drawn, 1))[1] for _ in range(FURTHER_CALLS))
         calls = itertools.chain([other], further)
-        self.stochastic = moved or not all(all(map(rounded_otherwise, one, call)) for call in calls)
+        return moved or not all(all(map(rounded_otherwise, one, call)) for call in calls)
 
     def _oracle_output(
         self, skeleton: tree.Skeleton, tensors: list[torch.Tensor], seed: int
@@ -247,7 +281,7 @@ class Case:
             return self._call(self._oracle, doubled, seed)
         except Exception as error:  # the reference cannot be copied, or insists on a dtype
             self._oracle, self._has_oracle = None, False
-            if self.needs_oracle and lacks_memory(error):
+            if self._needs_oracle and lacks_memory(error):
                 raise torch.OutOfMemoryError(str(error)) from error
             return None
 

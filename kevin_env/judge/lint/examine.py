@@ -275,8 +275,6 @@ class Examination:
     def _open(self, name: str) -> Case:
         case = Case(self._problem, name, self._bench.device)
         case.draw_weights(seed_from(SECRET, name, "weights"))
-        skeleton, tensors = case.draw_inputs("own", 0)
-        case.find_randomness(skeleton, tensors)
         return case
 
     def _others(self) -> list[Case]:

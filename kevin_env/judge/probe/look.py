@@ -12,7 +12,6 @@ from kevin_env.judge.api import Judgement, Options
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.device import finish
 from kevin_env.judge.inputs.cases import timed_case
-from kevin_env.judge.inputs.reference import Case
 from kevin_env.judge.probe.kernels import KERNELS, read_claim, read_ptx, read_sass
 from kevin_env.judge.probe.outside import Outside, cause_of
 from kevin_env.judge.probe.tools import OUTPUT_LIMIT, find_tool
@@ -99,7 +98,7 @@ class Look:
 
     def _claim(self, run: SubmissionRun) -> dict[str, object]:
         device = self.bench.device
-        run.enter(Case(self.problem, timed_case(self.problem, device), device))
+        run.enter(timed_case(self.problem, self.bench.device))
         drawn = run.draw("own")
         drawn.image.write_to(run.handshake.inbox)
         finish(device)

@@ -12,7 +12,7 @@ import torch
 
 from kevin_env.judge.api import Options
 from kevin_env.judge.bench import Bench
-from kevin_env.judge.inputs.cases import properties_key, timed_case
+from kevin_env.judge.inputs.cases import timed_case
 from kevin_env.judge.inputs.reference import Case, seed_from
 from kevin_env.judge.probe import ncu, ncu_session
 from kevin_env.judge.probe.kernels import shorten
@@ -218,10 +218,8 @@ class Outside:
         target.write_code(self.code)
         with self.bench.lease.shared():
             seed = seed_from(secrets.token_hex(16), case)
-            nature = self.bench.problems.properties.get(
-                properties_key(self.problem, case, self.options.inputs)
-            )
-            admitted = nature.distributions if nature else ()
+            known = self.bench.problems.facts.of(self.problem).of(case)
+            admitted = known.admitted(self.options.inputs) if known else ()
             target.write(Case(self.problem, case, self.bench.device), distribution, seed, admitted)
             torch.cuda.empty_cache()  # what the judge keeps for itself, the program may lack
 
