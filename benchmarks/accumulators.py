@@ -34,7 +34,7 @@ from kevin_env.app.catalogue import named_problems
 from kevin_env.candidate import tree
 from kevin_env.judge.api import PACES
 from kevin_env.judge.compare.check import alike, oracles_of
-from kevin_env.judge.compare.values import compare
+from kevin_env.judge.compare.outputs import wrong as fault_of
 from kevin_env.judge.device import inform
 from kevin_env.judge.inputs.cases import open_cases, plan, usable_distributions
 from kevin_env.judge.inputs.reference import Case, Expected, seed_from
@@ -89,7 +89,9 @@ def wrong(answer: Any, expected: Expected, case: Case) -> str | None:
         zip(references, oracles_of(expected, references), strict=True)
     ):
         plain = lambda i=i: alike(expected.plain, references)[i]  # noqa: E731
-        fault = compare(outputs[i], reference, oracle, case.tolerance, case.precision, plain)
+        double = lambda oracle=oracle: oracle  # noqa: E731
+        tolerance, precision = case.tolerance, case.precision
+        fault = fault_of(reference, outputs[i], tolerance, precision, oracle=double, plain=plain)
         if fault is not None:
             return fault.message
     return None

@@ -8,7 +8,7 @@ import torch
 from arithmetic import Replaced, rounded_operands, running, summed_by
 from rounding import ROUNDINGS
 
-from kevin_env.judge.compare.values import compare
+from kevin_env.judge.compare.outputs import wrong as fault_of
 from kevin_env.judge.inputs import reference
 from kevin_env.judge.inputs.process_state import RANDOM, reference_code
 from kevin_env.judge.inputs.reference import Case, distributions_of, seed_from
@@ -203,7 +203,7 @@ def test_weights_lean_so_that_narrow_ones_show_in_a_long_sum(name: str) -> None:
     with Replaced(rounded_operands(ROUNDINGS[name])):
         narrow = opened.answer(*given, 1)
     wrong = [
-        compare(got, expected.output, expected.oracle, 1.0, "ieee", lambda: expected.plain)
+        fault_of(expected.output, got, oracle=lambda: expected.oracle, plain=lambda: expected.plain)
         for got in (running_sum, narrow)
     ]
     assert wrong[0] is None and wrong[1] is not None and wrong[1].kind == "values"

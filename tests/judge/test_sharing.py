@@ -15,7 +15,7 @@ from leasing import taken
 
 from kevin_env.judge import Options, Submission
 from kevin_env.judge.capacity import GIB
-from kevin_env.judge.compare.tolerance import Tolerance
+from kevin_env.judge.compare.values import Tolerance
 from kevin_env.judge.judge import Judge
 from kevin_env.judge.submission_run import SubmissionRun
 from kevin_env.judge.timing.measure import measure

@@ -15,7 +15,7 @@ from torch.utils._pytree import tree_leaves
 from kevin_env.judge.api import Options
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.compare.accumulator import OneAccumulator
-from kevin_env.judge.compare.chunked import PIECE
+from kevin_env.judge.compare.values import PIECE
 from kevin_env.judge.inputs.facts import FactStore
 from kevin_env.judge.lint.examine import examine
 from kevin_env.judge.lint.influence import _exchanged

@@ -9,7 +9,7 @@ import torch
 from kevin_env.candidate import tree
 from kevin_env.candidate.region import Spec
 from kevin_env.judge.api import Pace
-from kevin_env.judge.compare.chunked import all_finite
+from kevin_env.judge.compare.values import all_finite
 from kevin_env.judge.inputs.reference import Case, distributions_of, seed_from
 from kevin_env.problem import Problem, ProblemError
 

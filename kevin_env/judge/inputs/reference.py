@@ -21,7 +21,7 @@ from kevin_env.candidate import tree
 from kevin_env.candidate.seeding import reseed, seed_torch
 from kevin_env.candidate.weights import Creation
 from kevin_env.judge.compare.accumulator import OneAccumulator
-from kevin_env.judge.compare.chunked import counts_of, is_rounded, pieces, size_of, widened
+from kevin_env.judge.compare.values import counts_of, is_rounded, pieces, size_of, widened
 from kevin_env.judge.inputs.distributions import DISTRIBUTIONS, redraw
 from kevin_env.judge.inputs.process_state import (
     RANDOM,
