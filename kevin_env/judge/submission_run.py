@@ -13,6 +13,7 @@ from kevin_env.judge.api import Limits, Options
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.compare.check import Allowed, check_answer, unwritten
 from kevin_env.judge.device import finish, kept_memory
+from kevin_env.judge.drawing import draw_set
 from kevin_env.judge.handshake.claims import read_paired
 from kevin_env.judge.handshake.handshake import Answer, CpuHandshake, Drawn, Handshake, Player
 from kevin_env.judge.handshake.memory import Image, SharedRegion, image_size, with_regions
@@ -22,7 +23,6 @@ from kevin_env.judge.inputs.cases import (
     model_tensors,
     plan,
 )
-from kevin_env.judge.inputs.drawing import draw_set
 from kevin_env.judge.inputs.facts import KnownCase, of_spec
 from kevin_env.judge.inputs.reference import Case, Expected, seed_from
 from kevin_env.judge.precompile import precompile

@@ -49,6 +49,14 @@ def set_precision(precision: str) -> None:
     torch.backends.cudnn.allow_tf32 = precision == "tf32"
 
 
+def generators(device: torch.device) -> list[torch.Tensor]:
+    """The state of torch's default generators."""
+    return [
+        torch.get_rng_state(),
+        *([torch.cuda.get_rng_state(device)] if device.type == "cuda" else []),
+    ]
+
+
 class reference_code:
     """Converts exceptions of the problem's code into a ProblemError that names the place.
 

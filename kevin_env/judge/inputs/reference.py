@@ -25,6 +25,7 @@ from kevin_env.judge.compare.values import counts_of, is_rounded, pieces, size_o
 from kevin_env.judge.inputs.distributions import DISTRIBUTIONS, redraw
 from kevin_env.judge.inputs.process_state import (
     RANDOM,
+    generators,
     lacks_memory,
     reference_code,
     refusing_changes,
@@ -373,14 +374,6 @@ ROUNDING = 1e-2
 
 An ulp of bfloat16 is 4e-3.
 """
-
-
-def generators(device: torch.device) -> list[torch.Tensor]:
-    """The state of torch's default generators."""
-    return [
-        torch.get_rng_state(),
-        *([torch.cuda.get_rng_state(device)] if device.type == "cuda" else []),
-    ]
 
 
 def differ(these: list[torch.Tensor], those: list[torch.Tensor]) -> bool:
