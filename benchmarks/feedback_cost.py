@@ -23,8 +23,8 @@ from corpus import FOLDER, Entry, read_entry
 
 from kevin_env.judge import Judgement, Options, Submission
 from kevin_env.judge.api import DeviceInfo
-from kevin_env.judge.pool import LocalPool
-from kevin_env.judge.remote import STEADY
+from kevin_env.pools.local import LocalPool
+from kevin_env.pools.remote import STEADY
 from kevin_env.problem import load_problem
 from kevin_env.profile import Profile
 

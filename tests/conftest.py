@@ -16,10 +16,10 @@ import pytest
 from judges import QUICK, SECRET, Lent
 
 from kevin_env.judge.api import gpu_present
-from kevin_env.judge.pool import LocalPool
-from kevin_env.judge.remote import STEADY
 from kevin_env.judge.sandbox.levels import LevelName
 from kevin_env.judge.workers.launcher import ForkServer
+from kevin_env.pools.local import LocalPool
+from kevin_env.pools.remote import STEADY
 
 if TYPE_CHECKING:
     from kevin_env.judge.bench import Bench

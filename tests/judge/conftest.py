@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from judges import QUICK, Lent
@@ -16,24 +15,6 @@ from kevin_env.judge.sandbox.levels import LevelName
 from kevin_env.judge.workers.errors import CandidateError
 from kevin_env.judge.workers.launcher import ForkServer
 from kevin_env.judge.workers.worker import Worker
-
-if TYPE_CHECKING:
-    from serving import Serve
-
-
-@pytest.fixture
-def serve(monkeypatch: pytest.MonkeyPatch) -> "Iterator[Serve]":
-    """See `serving.Serve`."""
-    from serving import served
-
-    for name in ("http_proxy", "HTTP_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-    with ExitStack() as stack:
-
-        def start(*arguments: Any, **more: Any) -> Any:
-            return stack.enter_context(served(*arguments, **more))
-
-        yield start
 
 
 @pytest.fixture(scope="module")

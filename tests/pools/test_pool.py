@@ -21,10 +21,10 @@ from processes import descendants, named, outlived, wait_for, zombies
 
 from kevin_env.judge import JudgeError, Judgement, Options, Submission
 from kevin_env.judge.api import Stage
-from kevin_env.judge.pool import LocalPool
-from kevin_env.judge.remote import Remote
 from kevin_env.judge.sandbox import cgroups
 from kevin_env.outcome import Incorrect, RuntimeFailure
+from kevin_env.pools.local import LocalPool
+from kevin_env.pools.remote import Remote
 from kevin_env.problem import Problem, ProblemError, load_problem
 
 SOFTMAX = load_problem(str(FOLDER / "problems/softmax.py"))
@@ -254,7 +254,7 @@ def test_a_pool_that_is_closed_while_its_judge_starts_does_not_wait_for_it() -> 
 CLIENT = """
 import signal, sys, threading, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # may be ignored
-from kevin_env.judge.pool import LocalPool
+from kevin_env.pools.local import LocalPool
 from judges import QUICK
 from plain_judge import OUTCOME, PROGRAM
 from test_pool import BUSY, CPU, SOFTMAX, TALKATIVE, WRONG, judged
@@ -346,7 +346,7 @@ def test_nothing_is_left_of_a_client_that_ends_or_closes_its_pool(
 
 FORKING_CLIENT = """
 import os, sys
-from kevin_env.judge.pool import LocalPool
+from kevin_env.pools.local import LocalPool
 from judges import QUICK
 from plain_judge import OUTCOME, PROGRAM
 from test_pool import RIGHT, WRONG, judged

@@ -30,10 +30,10 @@ from ray_doubles import Broken, Double, Unlike  # noqa: E402
 
 from kevin_env.judge import JudgeError, Judgement, Options, Submission  # noqa: E402
 from kevin_env.judge.api import Stage  # noqa: E402
-from kevin_env.judge.http_pool import named_pool  # noqa: E402
-from kevin_env.judge.pool import LocalPool  # noqa: E402
 from kevin_env.judge.protocol import RequestPool  # noqa: E402
-from kevin_env.judge.ray_pool import RayPool, RaySettings, join_cluster  # noqa: E402
+from kevin_env.pools.http import named_pool  # noqa: E402
+from kevin_env.pools.local import LocalPool  # noqa: E402
+from kevin_env.pools.ray_pool import RayPool, RaySettings, join_cluster  # noqa: E402
 from kevin_env.problem import Problem, ProblemError, load_problem  # noqa: E402
 
 pytestmark = [pytest.mark.full, pytest.mark.xdist_group("ray")]
@@ -273,7 +273,7 @@ CLIENT = """
 import io, sys, time
 from ray._private.utils import publish_error_to_driver
 from ray._private.worker import global_worker
-from kevin_env.judge.ray_pool import join_cluster
+from kevin_env.pools.ray_pool import join_cluster
 
 class Screen(io.StringIO):
     def fileno(self):  # as that of Textual

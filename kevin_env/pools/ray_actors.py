@@ -19,8 +19,8 @@ from ray.util.metrics import Counter, Gauge, Histogram
 
 from kevin_env.judge.api import DeviceInfo, JudgeError, OnStage
 from kevin_env.judge.capacity import capacity_of, machine_of
-from kevin_env.judge.pool import REST, TRIES, Balance
 from kevin_env.judge.protocol import Answer, Request, RequestPool, answer_of, prepare
+from kevin_env.pools.local import REST, TRIES, Balance
 
 FACTS = 4
 """Extra requests for facts per judge, so that a prompt does not wait for judgements."""

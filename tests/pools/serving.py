@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from kevin_env.integrations.judge_server import Requests, listen, make_app, make_server
-from kevin_env.judge import JudgePool, Options, ScriptedPool, Submission
-from kevin_env.judge.http_pool import HttpPool
+from kevin_env.judge import JudgePool, Options, Submission
 from kevin_env.outcome import Correct, Outcome
+from kevin_env.pools.http import HttpPool
+from kevin_env.pools.scripted import ScriptedPool
 from kevin_env.problem import Problem
 
 PROBLEM = Problem(id="p", name="p", source="x = 1\n")

@@ -214,7 +214,7 @@ def connect(pool: JudgePool | str | None) -> JudgePool:
         return named_pool(pool)
     if isinstance(pool, type) or not isinstance(pool, JudgePool):
         raise ValueError(
-            f"pool is {pool!r}; give a pool such as kevin_env.judge.pool.LocalPool(), the URL of a"
+            f"pool is {pool!r}; give a pool such as kevin_env.pools.local.LocalPool(), the URL of a"
             " judge server, 'ray', or None"
         )
     return pool
@@ -230,13 +230,13 @@ def named_pool(name: str | None) -> RequestPool:
     """
     name = name or os.environ.get(POOL)
     if not name:
-        from kevin_env.judge.pool import LocalPool
+        from kevin_env.pools.local import LocalPool
 
         return LocalPool()
     if name.partition("?")[0] != "ray":
         return HttpPool(name)
     try:
-        from kevin_env.judge.ray_pool import RayPool, RaySettings
+        from kevin_env.pools.ray_pool import RayPool, RaySettings
     except ImportError as error:
         raise ValueError(f"{error}: pip install 'kevin-env[ray]'") from error
     return RayPool(RaySettings.of(name))

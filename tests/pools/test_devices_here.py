@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from kevin_env.judge import JudgeError, Options, Submission, api
 from kevin_env.judge.api import device_names, devices_here, most_gpus
-from kevin_env.judge.pool import LocalPool
+from kevin_env.pools.local import LocalPool
 from kevin_env.problem import Problem
 from kevin_env.settings import Settings
 

@@ -10,12 +10,12 @@ import pytest
 
 from kevin_env.judge import JudgeError, Judgement, Options, Submission
 from kevin_env.judge.api import DeviceInfo, OnStage, Sandbox, Seconds
-from kevin_env.judge.pool import REST, TRIES, Balance, LocalPool
 from kevin_env.judge.protocol import Answer as RequestAnswer
 from kevin_env.judge.protocol import Request
-from kevin_env.judge.remote import JudgeGone, NoJudge, Remote
-from kevin_env.judge.scripted import SCRIPTED_GPU
 from kevin_env.outcome import FormatError
+from kevin_env.pools.local import REST, TRIES, Balance, LocalPool
+from kevin_env.pools.remote import JudgeGone, NoJudge, Remote
+from kevin_env.pools.scripted import SCRIPTED_GPU
 from kevin_env.problem import Problem, ProblemError
 
 PROBLEM = Problem(id="any", source="", name="any", statement="")

@@ -10,10 +10,10 @@ from stub_server import serve as serve_stub
 
 from kevin_env.env import KevinEnv
 from kevin_env.integrations import judge_server
-from kevin_env.judge import JudgeError, ScriptedPool, Submission
-from kevin_env.judge.http_pool import HttpPool, connect
-from kevin_env.judge.scripted import SCRIPTED_CPU
+from kevin_env.judge import JudgeError, Submission
 from kevin_env.outcome import RuntimeFailure
+from kevin_env.pools.http import HttpPool, connect
+from kevin_env.pools.scripted import SCRIPTED_CPU, ScriptedPool
 from kevin_env.problem import ProblemError
 
 WRONG = RuntimeFailure(kind="exception", message="no")
@@ -77,7 +77,7 @@ def test_a_request_that_is_sent_again_starts_nothing_twice(serve: Serve) -> None
 
 
 def test_cancelling_ends_the_judgement(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kevin_env.judge.http_pool.POLL_SECONDS", 0.2)
+    monkeypatch.setattr("kevin_env.pools.http.POLL_SECONDS", 0.2)
     pool = Unending([])
     client, _ = serve(pool)
     future = client.submit(PROBLEM, CODE, OPTIONS)
@@ -90,7 +90,7 @@ def test_a_server_that_has_restarted_gets_its_requests_again(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It answers that it does not know them."""
-    monkeypatch.setattr("kevin_env.judge.http_pool.POLL_SECONDS", 0.2)
+    monkeypatch.setattr("kevin_env.pools.http.POLL_SECONDS", 0.2)
     held = Held()
     client, requests = serve(ScriptedPool(held))
     future = client.submit(PROBLEM, CODE, OPTIONS)

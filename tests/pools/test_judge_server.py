@@ -29,14 +29,15 @@ from starlette.testclient import TestClient
 
 from kevin_env.integrations.judge_server import Requests, connections, make_app
 from kevin_env.integrations.judge_server import requests as queue
-from kevin_env.judge import ScriptedPool, Submission
-from kevin_env.judge.http_pool import HttpPool
+from kevin_env.judge import Submission
+from kevin_env.pools.http import HttpPool
+from kevin_env.pools.scripted import ScriptedPool
 
 SERVER = """
 import resource
 from kevin_env.integrations.judge_server import Requests, listen, make_app, make_server
-from kevin_env.judge import ScriptedPool
-from kevin_env.judge.scripted import SCRIPTED_CPU
+from kevin_env.pools.scripted import ScriptedPool
+from kevin_env.pools.scripted import SCRIPTED_CPU
 
 resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
 others = [open("/dev/null") for _ in range({others})]

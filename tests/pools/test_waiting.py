@@ -17,8 +17,8 @@ from processes import descendants, named
 
 from kevin_env.judge import JudgeError, Options, Submission, waiting
 from kevin_env.judge.lease import Lease
-from kevin_env.judge.pool import LocalPool
-from kevin_env.judge.remote import Remote
+from kevin_env.pools.local import LocalPool
+from kevin_env.pools.remote import Remote
 from kevin_env.problem import Problem
 
 HOLD = """

@@ -30,10 +30,10 @@ from ray.exceptions import RayActorError, RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from kevin_env.judge.api import DeviceInfo, JudgeError, OnStage
-from kevin_env.judge.pool import TRIES, LocalPool
 from kevin_env.judge.protocol import Answer, Request, RequestPool, fail, value_of, wanted
-from kevin_env.judge.ray_actors import Dispatcher, JudgeActor, answer_from
 from kevin_env.outcome import Frozen
+from kevin_env.pools.local import TRIES, LocalPool
+from kevin_env.pools.ray_actors import Dispatcher, JudgeActor, answer_from
 from kevin_env.problem import ProblemError
 
 CALLS = 10_000

@@ -14,8 +14,8 @@ from typing import Any
 
 from kevin_env.candidate.wire import Channel, Closed
 from kevin_env.judge.api import Facts, Judgement, Sandbox, Seconds
-from kevin_env.judge.scripted import SCRIPTED_CPU
 from kevin_env.outcome import FormatError
+from kevin_env.pools.scripted import SCRIPTED_CPU
 
 PROGRAM = (__file__,)
 """For `Remote(program=...)`."""

@@ -16,11 +16,11 @@ from plain_judge import FACTS, OUTCOME, PROGRAM
 from processes import descendants, named
 
 from kevin_env.judge import JudgeError, Options, Submission
-from kevin_env.judge.http_pool import HttpPool
-from kevin_env.judge.pool import LocalPool
 from kevin_env.judge.protocol import RequestPool
-from kevin_env.judge.remote import Remote
 from kevin_env.outcome import Outcome
+from kevin_env.pools.http import HttpPool
+from kevin_env.pools.local import LocalPool
+from kevin_env.pools.remote import Remote
 from kevin_env.problem import Problem
 
 PLAIN = partial(Remote, program=PROGRAM)
@@ -85,7 +85,7 @@ def test_a_child_is_not_given_facts_that_its_parent_awaits_from_a_server() -> No
 
 def test_a_child_is_told_that_ray_does_not_work_in_it() -> None:
     pytest.importorskip("ray")
-    from kevin_env.judge.ray_pool import RayPool
+    from kevin_env.pools.ray_pool import RayPool
 
     with (
         RayPool() as pool,
