@@ -172,7 +172,7 @@ class Server:
     def _perform(
         self, judge: "Judge", request: Request, wanted: "Cancellation"
     ) -> Facts | LintReport | Judgement:
-        from kevin_env.judge.probe.ncu_session import foresee
+        from kevin_env.profile.ncu_session import foresee
 
         wanted.require_wanted()
         problem = Problem.model_validate(request["problem"])

@@ -19,8 +19,8 @@ from kevin_env.judge.compare.chunked import PIECE
 from kevin_env.judge.lint.examine import examine
 from kevin_env.judge.lint.influence import _exchanged
 from kevin_env.judge.lint.report import Limits, LintReport
-from kevin_env.judge.roofline.roofline import Light
 from kevin_env.problem import Problem
+from kevin_env.profile.roofline import Light
 
 SIDE = 512
 UNIT = 4 * SIDE * SIDE

@@ -24,14 +24,14 @@ from kevin_env.judge.lint.answers import (
 from kevin_env.judge.lint.influence import find_inert, input_names
 from kevin_env.judge.lint.report import Check, Cost, Finding, Limits, LintReport
 from kevin_env.judge.lint.target import SECRET, InputSet
-from kevin_env.judge.roofline.ceilings import clocked
-from kevin_env.judge.roofline.roofline import Counting
 from kevin_env.judge.submission_run import SubmissionRun
 from kevin_env.judge.verdict import verdict
 from kevin_env.judge.workers.errors import CandidateError
 from kevin_env.outcome import Outcome
 from kevin_env.parsing import as_submission
 from kevin_env.problem import Problem, ProblemError
+from kevin_env.profile.ceilings import clocked
+from kevin_env.profile.roofline import Counting
 
 AGAIN = 1.0
 """Seconds after which it is raised again."""

@@ -2,16 +2,16 @@
 
 import pytest
 
-from kevin_env.judge.probe import ncu
-from kevin_env.judge.probe.ncu import (
+from kevin_env.outcome import NcuDigest
+from kevin_env.profile import ncu
+from kevin_env.profile.ncu import (
     LAUNCHES,
     digest,
     hot_lines,
     read_raw,
 )
-from kevin_env.judge.probe.ncu_session import read_tables
-from kevin_env.judge.probe.tools import Ran, ScriptedRunner
-from kevin_env.profile import NcuDigest
+from kevin_env.profile.ncu_session import read_tables
+from kevin_env.profile.tools import Ran, ScriptedRunner
 
 BASE = ["ID", "Process ID", "Process Name", "Host Name", "Kernel Name", "Context", "Stream", "Block Size", "Grid Size",
         "Device", "CC"]  # fmt: skip

@@ -12,14 +12,13 @@ from kevin_env.feedback import render_feedback
 from kevin_env.judge import Judgement, Options, Submission
 from kevin_env.judge.api import Sandbox, Seconds
 from kevin_env.judge.bench import ProfilerState
-from kevin_env.judge.probe.kernels import read_claim
-from kevin_env.judge.probe.look import with_profile
-from kevin_env.judge.probe.outside import Outside
 from kevin_env.judge.verdict import flag_name
-from kevin_env.outcome import Correct
+from kevin_env.outcome import Correct, NcuDigest, Profile
 from kevin_env.pools.local import LocalPool
 from kevin_env.pools.scripted import SCRIPTED_GPU
-from kevin_env.profile import NcuDigest, Profile
+from kevin_env.profile.kernels import read_claim
+from kevin_env.profile.look import with_profile
+from kevin_env.profile.outside import Outside
 
 RELU = read_entry(FOLDER / "honest" / "relu_in_place_on_a_copy.py").task
 TORCH = """import torch

@@ -13,12 +13,12 @@ from loaded import MEMORY
 
 from kevin_env.judge.api import Options
 from kevin_env.judge.inputs.reference import Case
-from kevin_env.judge.probe.target import DIFFERENT, Target
-from kevin_env.judge.probe.tools import run
 from kevin_env.judge.sandbox.levels import LevelName
 from kevin_env.judge.workers.launcher import ForkServer
 from kevin_env.judge.workers.worker import Worker
 from kevin_env.problem import load_problem
+from kevin_env.profile.target import DIFFERENT, Target
+from kevin_env.profile.tools import run
 
 pytestmark = pytest.mark.full
 LINEAR = load_problem(str(FOLDER / "problems" / "linear.py"))

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from kevin_env.judge.api import JudgeError, Options
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.lease import Lease
-from kevin_env.judge.probe import ncu
-from kevin_env.judge.probe.ncu import hot_lines
-from kevin_env.judge.probe.target import Target
-from kevin_env.judge.probe.tools import Ran, Runner, find_tool, refusal
 from kevin_env.judge.workers.errors import CandidateError
 from kevin_env.judge.workers.worker import Worker, asleep, ended_on_error
-from kevin_env.profile import NcuDigest
+from kevin_env.outcome import NcuDigest
+from kevin_env.profile import ncu
+from kevin_env.profile.ncu import hot_lines
+from kevin_env.profile.target import Target
+from kevin_env.profile.tools import Ran, Runner, find_tool, refusal
 
 NCU_SECONDS = 30.0
 """For the counted call and the tool's end. One launch takes 2 to 4 s on an H200.

@@ -9,11 +9,11 @@ from corpus import FOLDER
 from processes import descendants, named, wait_for
 
 from kevin_env.judge import Judgement, Options, Submission
-from kevin_env.judge.probe.tools import find_tool
 from kevin_env.judge.verdict import flag_name
+from kevin_env.outcome import CodeFacts, NcuDigest, Profile
 from kevin_env.pools.local import LocalPool
 from kevin_env.problem import load_problem
-from kevin_env.profile import CodeFacts, NcuDigest, Profile
+from kevin_env.profile.tools import find_tool
 
 pytestmark = [pytest.mark.gpu, pytest.mark.full]
 

@@ -20,8 +20,8 @@ from kevin_env.judge.handshake.memory import Image, SharedRegion
 from kevin_env.judge.inputs.cases import construction, model_tensors
 from kevin_env.judge.inputs.distributions import add_outliers, has_outliers
 from kevin_env.judge.inputs.reference import Case
-from kevin_env.judge.probe.tools import OUTPUT_LIMIT, Ran
 from kevin_env.judge.workers.worker import Worker
+from kevin_env.profile.tools import OUTPUT_LIMIT, Ran
 
 LINES = {"NVCC_APPEND_FLAGS": "-lineinfo"}
 """Has nvcc keep line numbers; the machine code stays the same. Triton always keeps them."""

@@ -27,9 +27,9 @@ from kevin_env.candidate import tree
 from kevin_env.judge.handshake.handshake import Drawn
 from kevin_env.judge.inputs.reference import Case
 from kevin_env.judge.lease import Lease
-from kevin_env.judge.roofline.ceilings import CeilingStore
 from kevin_env.outcome import Correct
 from kevin_env.problem import ProblemError
+from kevin_env.profile.ceilings import CeilingStore
 from kevin_env.roofline import Arithmetic, Roofline, Work, roofline_of
 
 SECTOR = 32

@@ -15,14 +15,14 @@ from kevin_env.judge.api import Pace
 from kevin_env.judge.candidates import WarmPool
 from kevin_env.judge.inputs.reference import Case
 from kevin_env.judge.judge import RETRIES, Judge
-from kevin_env.judge.roofline.ceilings import CeilingStore
-from kevin_env.judge.roofline.roofline import SPECIAL, find_work
 from kevin_env.judge.timing.session import UnverifiedAnswers, WrongAnswer
 from kevin_env.judge.verdict import flag_name
 from kevin_env.judge.workers.usage import descendants
 from kevin_env.judge.workers.worker import Worker
 from kevin_env.outcome import Correct, Incorrect
 from kevin_env.problem import Problem, load_problem
+from kevin_env.profile.ceilings import CeilingStore
+from kevin_env.profile.roofline import SPECIAL, find_work
 from kevin_env.roofline import Ceilings, Work
 from kevin_env.score import SCORES
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from kevin_env.judge.probe.kernels import is_library, shorten
-from kevin_env.profile import Bound, HotLine, Metric, NcuDigest, Stall
+from kevin_env.outcome import Bound, HotLine, Metric, NcuDigest, Stall
+from kevin_env.profile.kernels import is_library, shorten
 
 LINES = 2
 _LONGEST_LINE = 200_000

@@ -4,11 +4,10 @@ printed.
 
 import pytest
 
-from kevin_env.judge.probe.outside import TOOLS, cause_of, read_report, run_sanitizer
-from kevin_env.judge.probe.target import DIFFERENT
-from kevin_env.judge.probe.tools import Ran, ScriptedRunner
-from kevin_env.outcome import CompileError, Correct, Incorrect, RuntimeFailure
-from kevin_env.profile import SanitizerDigest
+from kevin_env.outcome import CompileError, Correct, Incorrect, RuntimeFailure, SanitizerDigest
+from kevin_env.profile.outside import TOOLS, cause_of, read_report, run_sanitizer
+from kevin_env.profile.target import DIFFERENT
+from kevin_env.profile.tools import Ran, ScriptedRunner
 
 MEMCHECK = """========= COMPUTE-SANITIZER
 ========= Invalid __global__ read of size 16 bytes

@@ -18,7 +18,7 @@ from typing import Annotated, Any
 from pydantic import Field, ValidationError
 
 from kevin_env.frozen import Frozen
-from kevin_env.profile import CodeFacts, Dimensions, Kernel, KernelProfile, Operator
+from kevin_env.outcome import CodeFacts, Dimensions, Kernel, KernelProfile, Operator
 
 LENGTH = 48
 

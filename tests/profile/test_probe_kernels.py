@@ -4,7 +4,7 @@ nobody printed.
 
 import pytest
 
-from kevin_env.judge.probe.kernels import KERNELS, is_library, read_ptx, read_sass, shorten
+from kevin_env.profile.kernels import KERNELS, is_library, read_ptx, read_sass, shorten
 
 NVCC = """
 Fatbin elf code:

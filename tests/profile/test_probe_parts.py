@@ -21,18 +21,18 @@ from kevin_env.judge import Options
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.inputs.reference import Case
 from kevin_env.judge.lease import Lease
-from kevin_env.judge.probe import ncu, ncu_session
-from kevin_env.judge.probe.look import Look
-from kevin_env.judge.probe.ncu_session import NAME, Part, parts_of, run_parts
-from kevin_env.judge.probe.outside import Outside
-from kevin_env.judge.probe.target import Target
-from kevin_env.judge.probe.tools import Ran
 from kevin_env.judge.workers.errors import Ended, Failed
 from kevin_env.judge.workers.launcher import ForkServer
 from kevin_env.judge.workers.usage import descendants
 from kevin_env.judge.workers.worker import Worker
 from kevin_env.outcome import Correct
 from kevin_env.problem import load_problem
+from kevin_env.profile import ncu, ncu_session
+from kevin_env.profile.look import Look
+from kevin_env.profile.ncu_session import NAME, Part, parts_of, run_parts
+from kevin_env.profile.outside import Outside
+from kevin_env.profile.target import Target
+from kevin_env.profile.tools import Ran
 
 pytestmark = pytest.mark.full
 RELU = load_problem(str(FOLDER / "problems" / "relu.py"))

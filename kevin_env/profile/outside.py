@@ -14,15 +14,22 @@ from kevin_env.judge.api import Options
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.inputs.cases import properties_key, timed_case
 from kevin_env.judge.inputs.reference import Case, seed_from
-from kevin_env.judge.probe import ncu, ncu_session
-from kevin_env.judge.probe.kernels import shorten
-from kevin_env.judge.probe.ncu_session import CALLS, parts_of, read_tables, run_parts
-from kevin_env.judge.probe.target import DIFFERENT, Step, Target
-from kevin_env.judge.probe.tools import TRUSTED, Ran, Runner, ToolName, find_tool, refusal, run
 from kevin_env.judge.workers.errors import CandidateError
-from kevin_env.outcome import Incorrect, Outcome, RuntimeFailure
+from kevin_env.outcome import (
+    Dimensions,
+    Incorrect,
+    NcuDigest,
+    Outcome,
+    RuntimeFailure,
+    SanitizerDigest,
+    SanitizerTool,
+)
 from kevin_env.problem import Problem
-from kevin_env.profile import Dimensions, NcuDigest, SanitizerDigest, SanitizerTool
+from kevin_env.profile import ncu, ncu_session
+from kevin_env.profile.kernels import shorten
+from kevin_env.profile.ncu_session import CALLS, parts_of, read_tables, run_parts
+from kevin_env.profile.target import DIFFERENT, Step, Target
+from kevin_env.profile.tools import TRUSTED, Ran, Runner, ToolName, find_tool, refusal, run
 
 TOOLS: dict[str, tuple[SanitizerTool, ...]] = {
     "illegal_access": ("memcheck",),

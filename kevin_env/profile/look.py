@@ -13,15 +13,14 @@ from kevin_env.judge.bench import Bench
 from kevin_env.judge.device import finish
 from kevin_env.judge.inputs.cases import timed_case
 from kevin_env.judge.inputs.reference import Case
-from kevin_env.judge.probe.kernels import KERNELS, read_claim, read_ptx, read_sass
-from kevin_env.judge.probe.outside import Outside, cause_of
-from kevin_env.judge.probe.tools import OUTPUT_LIMIT, find_tool
 from kevin_env.judge.submission_run import SubmissionRun
 from kevin_env.judge.verdict import flag
 from kevin_env.judge.workers.worker import Worker
-from kevin_env.outcome import Correct, Outcome
+from kevin_env.outcome import CodeFacts, Correct, KernelProfile, Outcome, Profile
 from kevin_env.problem import Problem
-from kevin_env.profile import CodeFacts, KernelProfile, Profile
+from kevin_env.profile.kernels import KERNELS, read_claim, read_ptx, read_sass
+from kevin_env.profile.outside import Outside, cause_of
+from kevin_env.profile.tools import OUTPUT_LIMIT, find_tool
 from kevin_env.rules import Rules
 
 Found = TypeVar("Found")
