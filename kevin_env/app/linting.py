@@ -14,7 +14,7 @@ from rich.table import Table
 from kevin_env.app.errors import JUDGE_FAILED
 from kevin_env.app.screen import counted, progress_of, show, shown
 from kevin_env.judge.api import JudgeError, Options, device_names
-from kevin_env.judge.lint.report import LintReport
+from kevin_env.lint.report import LintReport
 from kevin_env.outcome import printable
 from kevin_env.pools.local import REST
 from kevin_env.problem import Problem

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from kevin_env.judge.roofline import ceilings
 
 from kevin_env.judge.api import DeviceInfo
 from kevin_env.judge.lease import Lease
+from kevin_env.profile import ceilings
 from kevin_env.profile.ceilings import CPU_SETS, CeilingStore
 from kevin_env.roofline import Work
 

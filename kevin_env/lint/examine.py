@@ -15,18 +15,18 @@ from kevin_env.judge.device import event_seconds
 from kevin_env.judge.inputs.cases import open_cases, timed_case
 from kevin_env.judge.inputs.process_state import RANDOM, let_go
 from kevin_env.judge.inputs.reference import Case, seed_from
-from kevin_env.judge.lint.answers import (
+from kevin_env.judge.submission_run import SubmissionRun
+from kevin_env.judge.verdict import verdict
+from kevin_env.judge.workers.errors import CandidateError
+from kevin_env.lint.answers import (
     Survivors,
     accepted_answers,
     accepted_elsewhere,
     outlive_first,
 )
-from kevin_env.judge.lint.influence import find_inert, input_names
-from kevin_env.judge.lint.report import Check, Cost, Finding, Limits, LintReport
-from kevin_env.judge.lint.target import SECRET, InputSet
-from kevin_env.judge.submission_run import SubmissionRun
-from kevin_env.judge.verdict import verdict
-from kevin_env.judge.workers.errors import CandidateError
+from kevin_env.lint.influence import find_inert, input_names
+from kevin_env.lint.report import Check, Cost, Finding, Limits, LintReport
+from kevin_env.lint.target import SECRET, InputSet
 from kevin_env.outcome import Outcome
 from kevin_env.parsing import as_submission
 from kevin_env.problem import Problem, ProblemError

@@ -14,7 +14,7 @@ from kevin_env.judge.api import PACES
 from kevin_env.judge.compare.chunked import is_rounded, mapped, pieces, size_of
 from kevin_env.judge.inputs.cases import plan, usable_distributions
 from kevin_env.judge.inputs.reference import Case, distributions_of, seed_from
-from kevin_env.judge.lint.target import SECRET, InputSet, outputs_of, spread_of_all, wide
+from kevin_env.lint.target import SECRET, InputSet, outputs_of, spread_of_all, wide
 
 Answer = Callable[[], torch.Tensor | None]
 """Computes an answer: of the output's shape and dtype, if an answer is made from it or from an
