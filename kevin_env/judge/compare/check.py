@@ -10,9 +10,7 @@ from kevin_env.judge.compare.outputs import (
     Given,
     Right,
     find_wrong_output,
-    in_float64,
 )
-from kevin_env.judge.compare.outputs import alike as alike
 from kevin_env.judge.compare.unwritten import find_unwritten
 from kevin_env.judge.compare.values import Mismatch
 from kevin_env.judge.handshake.claims import Output
@@ -85,11 +83,6 @@ def unwritten(before: Answer, call: Answer, wrong: Incorrect) -> Incorrect | Non
     return _incorrect(found, wrong.input_set).model_copy(
         update={"output": wrong.output, "passed": wrong.passed}
     )
-
-
-def oracles_of(expected: Expected, references: list[torch.Tensor]) -> list[torch.Tensor | None]:
-    """The oracle's tensors; None for each that is not float64 of the same shape."""
-    return in_float64(expected.oracle, references)
 
 
 def _incorrect(wrong: Mismatch, input_set: str) -> Incorrect:
