@@ -162,8 +162,9 @@ def test_every_kind_that_a_cpu_can_reach_is_judged() -> None:
     assert {
         kind for kind in KINDS - reached if not kind.startswith("correct/")
     } == NOT_ON_A_CPU | OF_A_REPLY
-    assert {"correct", "no gain"} <= reached
-    assert {end for e, _, _ in chosen("cuda") for end in e.endings("cuda")} >= NOT_ON_A_CPU
+    assert "correct" in reached
+    on_cuda = {ending for entry, _, _ in chosen("cuda") for ending in entry.endings("cuda")}
+    assert on_cuda >= NOT_ON_A_CPU | {"no gain"}
 
 
 def test_the_reader_sees_all_but_what_only_a_call_shows() -> None:

@@ -32,6 +32,7 @@ from kevin_env.judge.inputs.reference import Case, Expected, seed_from
 from kevin_env.judge.timing.chain import GpuHandshake
 from kevin_env.judge.verdict import Place
 from kevin_env.judge.workers.errors import Broken, Ended, Failed, TimedOut
+from kevin_env.judge.workers.usage import SLEEPING
 from kevin_env.judge.workers.worker import Patience, Worker
 from kevin_env.outcome import Incorrect, RulesViolation
 from kevin_env.problem import Problem, ProblemError
@@ -231,14 +232,17 @@ class SubmissionRun:
 
         limit = self.limits.first if first else self.limits.call
         seconds = min(limit, max(0.0, whole - self._spent))
+        on_cpu, charged = self.bench.device.type == "cpu", self.worker.charged
+        usual = SLEEPING * self.limits.call if on_cpu else min(seconds, self.limits.call)
         try:
-            return order(Patience(seconds, min(seconds, self.limits.call), pause))
+            return order(Patience(seconds, usual, pause))
         except TimedOut as late:
             if seconds == limit or late.seconds < seconds:
                 raise
             raise TimedOut(whole, "all calls of ModelNew together") from None
         finally:
-            self._spent += time.monotonic() - began - self._paused
+            wall = time.monotonic() - began - self._paused
+            self._spent += self.worker.charged - charged if on_cpu else wall
 
     def check(self, answer: Answer, drawn: Drawn) -> Incorrect | None:
         """Compares an answer with the reference's for the same inputs."""

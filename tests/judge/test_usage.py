@@ -1,7 +1,6 @@
 """What /proc tells of processes' memory: real processes that hold real memory."""
 
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -12,7 +11,6 @@ import pytest
 
 from kevin_env.judge.workers.usage import (
     ancestors,
-    arrivals,
     descendants,
     faults,
     more_memory_than,
@@ -78,21 +76,6 @@ def test_no_name_hides_a_process(name: bytes) -> None:
         assert pid in descendants(os.getpid())
         assert next(ancestors(pid)) == os.getpid()
         assert more_memory_than(0, [pid]) and threads([pid]) == 1
-
-
-def test_a_thread_that_was_given_a_processor_is_told_from_one_that_stood_still() -> None:
-    with running(
-        "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()"
-    ) as pids:
-        os.kill(pids[0], signal.SIGSTOP)
-        os.waitpid(pids[0], os.WUNTRACED)
-        stood = arrivals(pids)
-        time.sleep(0.1)
-        assert len(stood) == 2 and arrivals(pids) == stood
-        os.kill(pids[0], signal.SIGCONT)
-        while arrivals(pids) == stood:
-            time.sleep(0.01)
-    assert arrivals(pids) == {}
 
 
 def test_a_process_that_waits_has_no_page_faults() -> None:
