@@ -11,9 +11,11 @@ import pytest
 
 from kevin_env.judge.workers.usage import (
     ancestors,
+    charged,
     descendants,
     faults,
     more_memory_than,
+    processor_time,
     threads,
 )
 
@@ -76,6 +78,24 @@ def test_no_name_hides_a_process(name: bytes) -> None:
         assert pid in descendants(os.getpid())
         assert next(ancestors(pid)) == os.getpid()
         assert more_memory_than(0, [pid]) and threads([pid]) == 1
+
+
+def test_the_time_of_processes_that_have_ended_counts() -> None:
+    code = """
+import os
+os.system("timeout 9 sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'")
+"""
+    with running(code) as (pid, *below):
+        assert not below and processor_time(pid) > 0.2
+
+
+@pytest.mark.parametrize(
+    ("elapsed", "ran", "charge"), [(0.5, 0.5, 0.5), (0.5, 0.2, 0.2), (0.5, 2.0, 0.5), (5, 0, 0.5)]
+)
+def test_a_limit_is_used_up_by_what_a_submission_ran(
+    elapsed: float, ran: float, charge: float
+) -> None:
+    assert charged(elapsed, ran) == pytest.approx(charge)
 
 
 def test_a_process_that_waits_has_no_page_faults() -> None:

@@ -4,8 +4,10 @@ test.
 
 import os
 import signal
+import subprocess
+import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -158,6 +160,40 @@ def test_a_process_that_only_waits_has_no_longer_than_a_usual_call(submit: Submi
 
     with ThreadPoolExecutor() as threads:
         assert list(threads.map(limit, *zip(*LIMITS, strict=True))) == list(LIMITS.values())
+
+
+@pytest.fixture
+def busy() -> Iterator[None]:
+    """Three times as many busy processes as there are processors."""
+    loops = [
+        subprocess.Popen([sys.executable, "-c", "while True: pass"])
+        for _ in range(3 * (os.cpu_count() or 1))
+    ]
+    yield
+    for each in loops:
+        each.kill()
+        each.wait()
+
+
+def test_on_a_cpu_limits_count_processor_time_whatever_else_runs(
+    submit: Submit, busy: None
+) -> None:
+    """Also that of programs that it starts."""
+
+    def load(worker: Worker, seconds: float) -> None:
+        spin = f"import time\nwhile time.process_time() < {seconds}: pass"
+        code = f"import subprocess, sys\nsubprocess.run([sys.executable, '-Sc', {spin!r}])"
+        worker.ask(
+            "load", Patience(1.5, 99), path=worker.path, code=f"{code}\nclass ModelNew: pass",
+            entry="ModelNew",
+        )  # fmt: skip
+
+    start = time.monotonic()
+    load(submit("").worker, 1.2)
+    assert time.monotonic() - start > 1.5
+    with pytest.raises(TimedOut):
+        load(submit("").worker, 9)
+    assert time.monotonic() - start < 60
 
 
 def test_stopping_itself_times_out_and_it_still_dies(submit: Submit) -> None:
