@@ -3,9 +3,9 @@
     python benchmarks/attacks.py [--device cpu|cuda] [--at-once N] [--json FILE] [NAME...] \\
         [--repeats 1] [--beside 0]
 
-A name is such as `hostile/early_done`, or `honest`; the default is all files for the device. Rows of
-other files are kept. With `--repeats`, a file has to end as expected every time; with `--beside N`,
-that many busy loops run meanwhile. Exits with 1 if a file does not end as expected.
+A name is such as `hostile/early_done`, or `honest`; the default is all files for the device. Rows
+of other files are kept. With `--repeats`, a file has to end as expected every time; with
+`--beside N`, that many busy loops run meanwhile. Exits with 1 if a file does not end as expected.
 """
 
 import argparse
