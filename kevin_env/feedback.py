@@ -100,23 +100,20 @@ def render_task(
         pairs: further references to show with their kernels.
     """
     language = resolve_language(settings.language, facts.device)
-    on_gpu, limits = facts.device.device.startswith("cuda"), facts.limits
-    if language == "triton" and not on_gpu:  # as `Options.limits` with `interpreted`
-        limits = limits.model_copy(update={"call": limits.first})
     return render(
         _template("task.j2", settings.templates),
         statement=_DIFFERS.sub("", problem.statement).strip(),
         source=_reference(problem),
         architecture=_reference(problem, to_model=True).strip(),
         device=facts.device,
-        on_gpu=on_gpu,
+        on_gpu=facts.device.device.startswith("cuda"),
         cases=facts.cases,
         distributions=facts.distributions,
         structured=any(each.structure for case in facts.cases for each in case.inputs),
         tolerance=facts.tolerance,
         precision=facts.precision,
         weights=facts.weights,
-        limits=limits,
+        limits=facts.limits,
         language=language,
         max_turns=settings.max_turns,
         rules=settings.rules,
