@@ -27,11 +27,6 @@ SINGLE_LINKS = 5
 """The same where links are queued one by one, which takes some 20 ms each."""
 NULL_LINKS = 5
 """Least number of links of the null model that are mixed with a chain of the reference."""
-WINDOWS = 3
-"""Calls of each side per turn on a CPU, of which the shortest counts: disturbances only lengthen.
-
-A submission whose calls are long, and much longer than the reference's, is called once.
-"""
 CHAIN_SECONDS = 0.05
 """Longest total duration of the calls in one chain."""
 CROWDED = 0.5e-3
@@ -70,7 +65,7 @@ LONG_ENOUGH = 0.5e-3
 def sets_needed(session: TimingSession) -> int:
     """The least number of input sets that a measurement needs."""
     if session.run.bench.device.type == "cpu":
-        return session.run.bench.pace.pairs[0] * WINDOWS + 1  # and one for its threads
+        return session.run.bench.pace.pairs[0] + 1  # and one for its threads
     return 1 + LINKS
 
 
@@ -331,20 +326,18 @@ def time_on_cpu(session: TimingSession) -> Correct:
     """Times a session by alternating calls of all three. Errors as `measure`."""
     run, began = session.run, time.monotonic()
     players = (session.reference, run.player, session.null)
-    slow = run.seconds > CHAIN_SECONDS and run.much_slower()
-    order = [0, 1, 2] * WINDOWS if not slow else [0, 2] * WINDOWS + [1]
-    turns: list[list[float]] = []
+    pairs, nulls = list[Pair](), list[float]()
     untimed = session.draw.randrange(run.bench.pace.pairs[0])
     while True:
-        if len(turns) == untimed:
+        if len(pairs) == untimed:
             session.call(run.player, session.supply.untimed())
-        windows: list[list[float]] = [[], [], []]
-        for place in session.draw.sample(order, len(order)):
-            windows[place].append(session.call(players[place]).seconds)
-        turns.append([min(each) for each in windows])
-        pairs = [Pair(reference, own) for reference, own, _ in turns]
-        speedup = estimates.speedup_of_calls(pairs, [null for _, _, null in turns])
-        if enough(session, speedup, len(turns), began):
+        seconds = dict[int, float]()
+        for place in session.draw.sample(range(len(players)), len(players)):
+            seconds[place] = session.call(players[place]).seconds
+        pairs.append(Pair(seconds[0], seconds[1]))
+        nulls.append(seconds[2])
+        speedup = estimates.speedup_of_calls(pairs, nulls)
+        if enough(session, speedup, len(pairs), began):
             break
     return outcome_of(speedup).model_copy(update={"threads": busy_threads(session)})
 
