@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from kevin_env.judge.api import Facts, Judgement, OnStage, Options, Submission
 from kevin_env.judge.inputs.facts import find_facts
-from kevin_env.judge.judge import Judge
+from kevin_env.judge.lane.judge import Judge
 from kevin_env.problem import Problem
 
 T = TypeVar("T")

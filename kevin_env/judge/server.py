@@ -49,7 +49,10 @@ def start_judge(device: str, pace: Pace | None, memory: int | None) -> "Judge":
     """
     server = ForkServer(device.partition(":")[0])
     try:
-        from kevin_env.judge.judge import Judge
+        if device == "cpu":
+            from kevin_env.judge.lane.judge import Judge
+        else:
+            from kevin_env.judge.judge import Judge
 
         return Judge(device, server, pace, memory=memory)
     except BaseException:

@@ -10,7 +10,7 @@ from judges import QUICK, Lent
 from loaded import MEMORY, SECONDS, Ran, Submit
 
 from kevin_env.judge.api import Pace
-from kevin_env.judge.judge import Clock, Judge
+from kevin_env.judge.lane.judge import Clock, Judge
 from kevin_env.judge.sandbox.attempts import PROTECTIONS
 from kevin_env.judge.sandbox.levels import LevelName
 from kevin_env.judge.workers.errors import CandidateError

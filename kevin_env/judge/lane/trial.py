@@ -1,0 +1,314 @@
+"""One submission to one problem: what it is asked to do in the lane, and whether it is right."""
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from functools import partial
+from typing import Any, TypeVar
+
+from kevin_env.judge.api import Options
+from kevin_env.judge.compare.check import check_answer, unwritten
+from kevin_env.judge.handshake.claims import read_paired
+from kevin_env.judge.handshake.handshake import Answer, CpuHandshake, Drawn, Handshake
+from kevin_env.judge.handshake.memory import Image, SharedRegion, image_size, with_regions
+from kevin_env.judge.inputs.cases import construction, model_tensors, plan, properties_key
+from kevin_env.judge.inputs.drawing import draw_set
+from kevin_env.judge.inputs.reference import Case, seed_from
+from kevin_env.judge.lane.bench import Bench
+from kevin_env.judge.verdict import Place, verdict
+from kevin_env.judge.workers.errors import Broken, CandidateError, TimedOut
+from kevin_env.judge.workers.worker import Patience, Worker, asleep
+from kevin_env.outcome import Incorrect, Outcome
+from kevin_env.problem import Problem, ProblemError
+from kevin_env.rules.recorded import Record, recording, violation
+
+T = TypeVar("T")
+
+ALL_CALLS = 10
+"""All orders together, except building, may take this multiple of what a first call may take."""
+SLOW = 10
+"""A submission is much slower if its calls take this multiple of the reference's time."""
+LEAST_SETS, LEAST_EACH = 5, 2
+"""Input sets over all cases, and of each case, that a much slower submission is called on."""
+SCREENING_SECONDS = 2.0
+"""Seconds of calls in a case before a much slower submission is called on fewer sets."""
+VALUES = ("values", "not_finite")
+"""Kinds of wrong answers that differ in the values of tensors."""
+
+
+class Rejected(Exception):
+    """The submission failed.
+
+    Args:
+        outcome: How.
+        killed: Whether its process was killed by something that is not the judge.
+    """
+
+    def __init__(self, outcome: Outcome, killed: bool = False) -> None:
+        super().__init__(outcome.message)
+        self.outcome = outcome
+        self.killed = killed
+
+
+class Trial:
+    """One submission, one problem, one secret. Every method may raise `Rejected`.
+
+    Args:
+        bench: Of the device.
+        problem: The problem.
+        options: How it is judged.
+        secret: What its inputs and weights are drawn from.
+        worker: A candidate that has run nothing.
+
+    Attributes:
+        case: The case that was entered last.
+        seconds: Duration of the shortest call of the case on inputs as timed ones; infinite before
+            the first.
+    """
+
+    def __init__(
+        self, bench: Bench, problem: Problem, options: Options, secret: str, worker: Worker
+    ) -> None:
+        self.bench = bench
+        self.problem = problem
+        self.options = options
+        self.secret = secret
+        self.worker = worker
+        self.case: Case
+        self.seconds = math.inf
+        self._handshakes = list[Handshake]()
+        self._draws = self._checked = 0
+        self._spent = self._paused = self._entered = 0.0
+        self._called = False
+        self._record: Record | None = None
+        self._paired: tuple[tuple[str, str], ...] = ()
+        self._passed: dict[str, None] = {}
+
+    def build(self, code: str) -> None:
+        """Imports the submission; compilers run here. Needs no lane."""
+        limit = Patience(self.options.build_timeout, self.options.build_timeout)
+        order = {"code": code, "entry": "ModelNew", "headers": self.options.headers}
+        with self._asked(Place()):
+            self.worker.ask("load", limit, path=self.worker.path, **order)
+
+    def admit(self, cases: Sequence[Case]) -> None:
+        """Maps memory that is large enough for every case."""
+        found = [
+            self.bench.problems.properties_of(case, self.problem, self.options.inputs)
+            for case in cases
+        ]
+        self._least_sets = max(LEAST_EACH, math.ceil(LEAST_SETS / len(cases)))
+        self._only = len(cases) == 1
+        self._handshake = self.open_handshake(
+            max(each.inputs for each in found), max(image_size(each.outputs) for each in found)
+        )
+        self.limits = self.options.limits(found[-1].seconds)
+        with self._asked(Place("construct")):
+            admit = partial(self._handshake.admit, self.worker, trusted=False)
+            self.player = self._limited(admit, first=True)
+
+    def enter(self, case: Case) -> None:
+        """Constructs the submission in a case with the reference's weights."""
+        self.case = case
+        found = self.bench.problems.properties_of(case, self.problem, self.options.inputs)
+        self.properties = found
+        self._allowed = self.bench.problems.tolerances[
+            properties_key(self.problem, case.name, self.options.inputs)
+        ]
+        case.draw_weights(seed_from(self.secret, case.name, "weights"))
+        self.limits = self.options.limits(found.seconds)
+        self._handshake.begin_case(self.outbox_bytes)
+        self.player = self.player.in_next_case()
+        self._record, self._called, self.seconds = None, False, math.inf
+        self._checked, self._entered = 0, self._spent
+        recorded = recording(self.options.rules) if self.options.rules != "open" else None
+        with self._asked(Place("construct", passed=self._passed_but())):
+            answer = self._limited(lambda limit: self.construct(self.worker, limit, recorded), True)
+            self._paired = read_paired(answer)
+
+    def planned(self, timed: bool) -> list[str]:
+        """The distributions that the submission is called on in this case, in a secret order."""
+        found, pace = self.properties.distributions, self.bench.pace
+        planned = plan(found, timed, self.secret, self.case.name, pace, self._only)
+        if len(planned) == 1 and self.options.rules != "open":
+            planned *= 2  # it may behave differently while it is recorded
+        return planned
+
+    @property
+    def outbox_bytes(self) -> int:
+        """Bytes of an image of a right answer in the case."""
+        return image_size(self.properties.outputs)
+
+    @property
+    def much_slower(self) -> bool:
+        """Whether even the shortest call was much slower than the reference's."""
+        return SLOW * self.properties.seconds < self.seconds < math.inf
+
+    @property
+    def seen_enough(self) -> bool:
+        """Whether a much slower submission has been called often enough in this case."""
+        long = self._spent - self._entered > SCREENING_SECONDS
+        return self._checked >= self._least_sets and long and self.much_slower
+
+    def check(self, distribution: str) -> None:
+        """Calls the submission once on fresh inputs, and compares its answer."""
+        drawn = self.draw(distribution)
+        answer = self.call(drawn)
+        if distribution == "own":
+            self.seconds = min(self.seconds, answer.seconds - self._paused)
+        self._checked += 1
+        wrong = self.wrong_with(answer, drawn)
+        if wrong is not None and wrong.kind in VALUES:
+            wrong = self._classified(answer, wrong, drawn).model_copy(
+                update={"paired": self._paired}
+            )
+        if wrong is not None:
+            raise Rejected(wrong)
+
+    def check_rules(self) -> None:
+        """Rejects what the first call in the case did against the rules."""
+        if self.options.rules == "open":
+            return
+        with self._asked(Place("call", passed=self._passed_but())):
+            if self._record is None:
+                raise Broken("it did not say what its call did")
+        largest = self.properties.largest
+        found = violation(self._record, self.options.rules, self.options.glue, largest)
+        if found is not None:
+            raise Rejected(found.model_copy(update={"case": self.case.name}))
+
+    def call(self, drawn: Drawn, alone: bool = False) -> Answer:
+        """Calls the submission once.
+
+        Args:
+            drawn: The inputs.
+            alone: Whether others have to wait even if the call takes long, as if it is timed.
+        """
+        if drawn.image.end > self._handshake.inbox.size:
+            text = "get_inputs draws inputs of other sizes than before"
+            raise ProblemError(f"{self.problem.id}: {text}")
+        first, self._called = not self._called, True
+        place = Place("call", drawn.input_set, self._passed_but(drawn.input_set))
+        with self._asked(place):
+            answer = self._limited(
+                lambda limit: self._handshake.call(self.player, drawn, limit), first, alone
+            )
+        if first:
+            self._record = answer.claim.record
+        return answer
+
+    def wrong_with(self, answer: Answer, drawn: Drawn) -> Incorrect | None:
+        """Compares an answer with the reference's for the same inputs; None if it is right."""
+        expected = self.case.expect(drawn.skeleton, drawn.image.tensors, drawn.seed)
+        with self._asked(Place("call", drawn.input_set, self._passed_but(drawn.input_set))):
+            wrong = check_answer(answer, expected, self.case, drawn.input_set, self._allowed)
+        if wrong is not None:
+            return wrong.model_copy(update={"passed": self._passed_but(drawn.input_set)})
+        self._passed[drawn.input_set] = None
+        return None
+
+    def draw(self, distribution: str) -> Drawn:
+        """A fresh input set of the case, in private memory."""
+        self._draws += 1
+        drawn = draw_set(
+            self.case, distribution, self.properties.distributions, self.secret, self._draws
+        )
+        name = f"{self.case.name}/{distribution}"
+        return Drawn(drawn.skeleton, drawn.image, drawn.seed, name, self.case.stochastic)
+
+    def construct(
+        self, worker: Worker, limit: float | Patience, record: dict[str, Any] | None = None,
+        compiled: bool = False,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Constructs a model in the case, with the reference's weights; errors as `Worker.ask`.
+
+        Args:
+            worker: A process that has loaded its class.
+            limit: As of `Worker.ask`.
+            record: Arguments of a recorder of its next call.
+            compiled: Whether it is compiled by torch.
+        """
+        tensors = [tensor.to(self.bench.device) for tensor in model_tensors(self.case)]
+        image = Image(tensors, self.bench.device)
+        seed = seed_from(self.secret, self.case.name, "weights")
+        order = construction(self.case, image.specs, seed, compiled)
+        with closing(SharedRegion(image.end, self.bench.device)) as region:
+            image.write_to(region)
+            worker.share("weights", region, limit)
+            return worker.ask("construct", limit, **order, record=record)
+
+    def open_handshake(self, inbox: int, outbox: int) -> Handshake:
+        """A handshake with room for these bytes of inputs and outputs; closed with the trial."""
+        device, l2 = self.bench.device, self.bench.info.l2
+        make = partial(CpuHandshake, device, l2=l2, answer_bytes=outbox)
+        self._handshakes.append(with_regions([inbox, outbox], device, make))
+        return self._handshakes[-1]
+
+    def close(self) -> None:
+        """Frees its memory; the process is left alone."""
+        while self._handshakes:
+            self._handshakes.pop().close()
+
+    @contextmanager
+    def _asked(self, place: Place) -> Iterator[None]:
+        """Inside, the submission has been asked for something. Ends it if it fails.
+
+        This is the one place where the failure of a process becomes a verdict. It ends before
+        others get the device: a kernel that hangs ends only with its process.
+
+        Args:
+            place: What it was asked for.
+        """
+        try:
+            yield
+        except CandidateError as error:
+            line = self.worker.fault_line
+            outcome = verdict(error, place, str(self.worker.folder), line)
+            shot = self.worker.shot
+            self.worker.close()
+            raise Rejected(outcome, shot) from error
+
+    def _limited(
+        self, order: Callable[[Patience], T], first: bool = False, alone: bool = False
+    ) -> T:
+        """Gives an order with its limit: no longer than is left for all orders together."""
+        whole, began, self._paused = ALL_CALLS * self.limits.first, time.monotonic(), 0.0
+        limit = self.limits.first if first else self.limits.call
+        seconds = min(limit, max(0.0, whole - self._spent))
+        pause = (lambda: None) if alone else self._give_way
+        try:
+            return order(Patience(seconds, min(seconds, self.limits.call), pause))
+        except TimedOut as late:
+            if seconds == limit or late.seconds < seconds:
+                raise
+            raise TimedOut(whole, "all calls of ModelNew together") from None
+        finally:
+            self._spent += time.monotonic() - began - self._paused
+
+    def _give_way(self) -> None:
+        """Lets others that wait have the lane first, in a call that takes long."""
+        start = time.monotonic()
+        with asleep(self.worker), self.bench.lane.left():
+            pass
+        self._paused += time.monotonic() - start
+
+    def _classified(self, answer: Answer, wrong: Incorrect, drawn: Drawn) -> Incorrect:
+        """Why values are wrong: written late, nondeterministic or uninitialized."""
+        if answer.changed_since():
+            text = "the call was reported finished while its output was still being written"
+            return wrong.model_copy(update={"kind": "early_done", "message": text})
+        try:  # only after a wrong answer, as a submission could recognize this call
+            with self._asked(Place("call", drawn.input_set)):
+                self._limited(partial(self.worker.ask, "poison"))
+            second = self.call(drawn)
+        except Rejected:  # such as a kernel that reads an uninitialized index
+            return wrong
+        again = self.wrong_with(second, drawn)
+        if again is not None:
+            return unwritten(answer, second, again) or wrong
+        text = f"{wrong.message}; a second call on the same inputs was correct"
+        return wrong.model_copy(update={"kind": "nondeterministic", "message": text})
+
+    def _passed_but(self, input_set: str | None = None) -> tuple[str, ...]:
+        return tuple(each for each in self._passed if each != input_set)
