@@ -24,6 +24,7 @@ check: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright -p .
 	$(BIN)/lint-imports
+	$(BIN)/python .ci/budgets.py
 
 # Tests that share resources are grouped in one process.
 PYTEST := $(BIN)/pytest --numprocesses 2 --dist loadgroup --durations 10

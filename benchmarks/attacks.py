@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from corpus import Entry, judged, read_corpus
 
 from kevin_env.judge import JudgeError
-from kevin_env.judge.pool import LocalPool
+from kevin_env.pools.local import LocalPool
 
 UNIT = "as expected"
 FOLDERS = {"hostile": "attacks", "honest": "honest kernels"}

@@ -23,7 +23,7 @@ from kernels import KERNELS, Judged, Times, judged_in_turn, time_by_ncu, times_i
 from resultfile import Results, device_name, plain_row
 
 from kevin_env.judge import Options
-from kevin_env.judge.pool import LocalPool
+from kevin_env.pools.local import LocalPool
 
 ALLOWED = 0.01
 """Relative to the tool's time."""

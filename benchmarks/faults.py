@@ -28,8 +28,8 @@ from rich.progress import Progress, track
 
 from kevin_env.episode import Episode
 from kevin_env.judge import JudgeError, Options, Submission
-from kevin_env.judge.pool import LocalPool
 from kevin_env.judge.workers.usage import children
+from kevin_env.pools.local import LocalPool
 from kevin_env.problem import Problem
 from kevin_env.record import Trajectory
 from kevin_env.recorder import Recorder, read_trajectories

@@ -23,10 +23,10 @@ from corpus import FOLDER, Entry, read_entry
 
 from kevin_env.judge import Judgement, Options, Submission
 from kevin_env.judge.api import DeviceInfo
-from kevin_env.judge.pool import LocalPool
-from kevin_env.judge.remote import STEADY
+from kevin_env.outcome import Profile
+from kevin_env.pools.local import LocalPool
+from kevin_env.pools.remote import STEADY
 from kevin_env.problem import load_problem
-from kevin_env.profile import Profile
 
 SUBMISSIONS = {"cpu": ("softmax_online",), "cuda": ("matmul_triton", "relu_vector_loads")}
 WRONG = "illegal_access"
@@ -101,8 +101,8 @@ def standing_rows(device: str, info: DeviceInfo, rounds: int) -> Iterator[Row]:
     from kevin_env.judge.inputs.cases import timed_case
     from kevin_env.judge.inputs.reference import Case
     from kevin_env.judge.lease import Lease
-    from kevin_env.judge.roofline.ceilings import CeilingStore
-    from kevin_env.judge.roofline.roofline import find_work
+    from kevin_env.profile.ceilings import CeilingStore
+    from kevin_env.profile.roofline import find_work
     from kevin_env.roofline import Arithmetic, Work
 
     place = resolve(device)

@@ -30,7 +30,7 @@ from warm_start import Sizes, WarmStart
 
 from kevin_env.integrations.run_log import RunLogger
 from kevin_env.integrations.trl import TurnRollouts, turn_return
-from kevin_env.judge.http_pool import HttpPool
+from kevin_env.pools.http import HttpPool
 from kevin_env.problem import Problem, parse_problem
 from kevin_env.recorder import Recorder
 from kevin_env.settings import Settings

@@ -19,8 +19,8 @@ from resultfile import Results, device_name, median_row, plain_row
 from throughput import KINDS, PROBLEMS, mixed, run, warm_up, wrong
 
 from kevin_env.judge import Options, Submission
-from kevin_env.judge.pool import LocalPool
 from kevin_env.parsing import as_submission
+from kevin_env.pools.local import LocalPool
 
 COUNTS, REPEATS = {"cpu": 4, "cuda": 10}, {"cpu": 1, "cuda": 2}
 CALLS = {"in the first call": 1, "in a later call": 2}

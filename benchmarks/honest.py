@@ -16,8 +16,8 @@ from corpus import read_entry as read_entry
 
 from kevin_env.extract import guess_language
 from kevin_env.judge import Options, Submission
-from kevin_env.judge.pool import LocalPool
 from kevin_env.parsing import as_submission
+from kevin_env.pools.local import LocalPool
 from kevin_env.problem import Problem, data_folder
 
 RUNS_ON = {"cpu": ("cpp", "triton"), "cuda": ("cuda", "triton")}

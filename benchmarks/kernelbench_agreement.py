@@ -27,7 +27,7 @@ from kevin_env.app.rejudge.comparison import (
 from kevin_env.app.rejudge.run import Terms, read_run, rejudge
 from kevin_env.app.screen import make_console
 from kevin_env.judge import Options
-from kevin_env.judge.pool import LocalPool
+from kevin_env.pools.local import LocalPool
 
 
 def rows_of(report: Report) -> Iterator[Row]:

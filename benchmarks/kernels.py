@@ -20,8 +20,8 @@ from pathlib import Path
 from by_hand import ONE_CALL, read_value, run
 
 from kevin_env.judge import JudgeError, Options, Submission
-from kevin_env.judge.pool import LocalPool
 from kevin_env.outcome import Correct
+from kevin_env.pools.local import LocalPool
 from kevin_env.problem import Problem
 
 INSIDE = Path(__file__).resolve().with_name("inside.py")

@@ -10,8 +10,8 @@ from machine import device_memory, processes_of_judge, proportional_size
 from resultfile import Row, median_row, plain_row
 
 from kevin_env.episode import Episode
-from kevin_env.judge.scripted import ScriptedPool
 from kevin_env.outcome import Correct
+from kevin_env.pools.scripted import ScriptedPool
 from kevin_env.problem import Problem, load_problem
 from kevin_env.recorder import Recorder
 from kevin_env.settings import Settings

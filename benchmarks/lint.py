@@ -27,7 +27,7 @@ from kevin_env.app.catalogue import named_problems
 from kevin_env.app.linting import Linted, lint
 from kevin_env.app.screen import make_console
 from kevin_env.judge.api import DeviceInfo, Options, device_names
-from kevin_env.judge.pool import LocalPool
+from kevin_env.pools.local import LocalPool
 from kevin_env.problem import Problem
 
 FAILED = "judge failed"

@@ -22,8 +22,8 @@ from rich.progress import Progress, track
 
 from kevin_env.judge import Options, Submission
 from kevin_env.judge.device import inform
-from kevin_env.judge.pool import LocalPool
 from kevin_env.outcome import Outcome
+from kevin_env.pools.local import LocalPool
 from kevin_env.problem import Problem, load_problem
 
 TESTS = Path(__file__).resolve().parent.parent / "tests"

@@ -38,7 +38,7 @@ from corpus import DEVICES, Entry, judged, read_corpus
 from kevin_env.judge.api import DeviceInfo, JudgeError
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.device import inform
-from kevin_env.judge.pool import LocalPool
+from kevin_env.pools.local import LocalPool
 
 GAIN = 1.5
 OURS = "kevin-env"

@@ -18,10 +18,10 @@ from resultfile import Results, Row, device_name, plain_row
 from kevin_env.context import count_characters
 from kevin_env.feedback import render_feedback
 from kevin_env.judge import JudgeError, Judgement, Options, Submission
-from kevin_env.judge.pool import LocalPool
-from kevin_env.judge.probe.tools import find_tool
+from kevin_env.outcome import NcuDigest
+from kevin_env.pools.local import LocalPool
 from kevin_env.problem import load_problem
-from kevin_env.profile import NcuDigest
+from kevin_env.profile.tools import find_tool
 
 FOLDER = Path(__file__).resolve().parents[1] / "tests" / "submissions"
 NAMES = ("memory_naive", "memory_good", "compute_naive", "compute_good", "spilling")

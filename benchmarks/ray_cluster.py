@@ -34,10 +34,10 @@ from rich.progress import track
 
 from kevin_env.judge import Judgement, Options, Submission
 from kevin_env.judge.api import DeviceInfo, OnStage, Pace, Sandbox, Seconds
-from kevin_env.judge.pool import LocalPool
 from kevin_env.judge.protocol import Request, RequestPool
-from kevin_env.judge.ray_pool import RayPool, RaySettings
 from kevin_env.outcome import Correct
+from kevin_env.pools.local import LocalPool
+from kevin_env.pools.ray_pool import RayPool, RaySettings
 
 FOLDER = Path(__file__).resolve().parent
 CPU = Options(device="cpu")

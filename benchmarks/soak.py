@@ -39,11 +39,11 @@ from faults import HEAD, KNOWN, alive
 from resultfile import Results, Row, plain_row
 
 from kevin_env.judge import JudgeError, Judgement, Options, Submission
-from kevin_env.judge.http_pool import HttpPool
-from kevin_env.judge.pool import LocalPool
 from kevin_env.judge.sandbox import cgroups
 from kevin_env.judge.workers.launcher import PREFIX
 from kevin_env.judge.workers.usage import children, descendants
+from kevin_env.pools.http import HttpPool
+from kevin_env.pools.local import LocalPool
 
 RIGHT = KNOWN["correct"]
 CASES = {

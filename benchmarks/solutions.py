@@ -20,8 +20,8 @@ from rich.progress import Progress
 from kevin_env.app.screen import make_console, show
 from kevin_env.extract import guess_language
 from kevin_env.judge import JudgeError, Judgement, Options, Submission
-from kevin_env.judge.pool import LocalPool
 from kevin_env.outcome import Correct
+from kevin_env.pools.local import LocalPool
 from kevin_env.problem import data_folder, load_problem
 from kevin_env.render import speedup_text
 

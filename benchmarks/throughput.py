@@ -27,8 +27,8 @@ from resultfile import Results, Row, device_name, median_row, plain_row
 from kevin_env.extract import Extracted, extract
 from kevin_env.judge import JudgeError, Options, Submission
 from kevin_env.judge.api import Seconds
-from kevin_env.judge.pool import LocalPool
 from kevin_env.parsing import as_submission
+from kevin_env.pools.local import LocalPool
 from kevin_env.turn import Verdict, begin_verdict
 
 KINDS = {"cpu": "cpp", "cuda": "triton"}

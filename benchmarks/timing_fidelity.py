@@ -35,8 +35,8 @@ from resultfile import Results, device_name, plain_row
 
 from kevin_env.judge import JudgeError, Options, Submission
 from kevin_env.judge.api import PACES
-from kevin_env.judge.pool import LocalPool
 from kevin_env.parsing import as_submission
+from kevin_env.pools.local import LocalPool
 
 ON_GPU = (
     "cuda relu 4 MB", "linear 128x1024, weights 4 MB", "triton layer norm 64 MB, weights 32 KB",

@@ -57,7 +57,7 @@ from resultfile import Results, device_name, median_row, plain_row
 from turns import Turns, row_name
 
 from kevin_env.judge import Options, Submission
-from kevin_env.judge.pool import LocalPool
+from kevin_env.pools.local import LocalPool
 from kevin_env.problem import load_problem
 
 KINDS = {"cpu": ("cpp", "triton", "torch"), "cuda": ("triton", "cuda", "torch")}

@@ -9,7 +9,7 @@ from honest import Entry, Fresh, freshened, is_built_only, kind_of, warm
 from resultfile import Results, median_row
 
 from kevin_env.judge import Judgement, Options, Submission
-from kevin_env.judge.pool import LocalPool
+from kevin_env.pools.local import LocalPool
 from kevin_env.problem import Problem
 
 STAGES = ("queue", "build", "load", "verify", "time")

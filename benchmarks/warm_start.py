@@ -16,7 +16,7 @@ from resultfile import Results, plain_row
 
 from kevin_env.episode import Episode
 from kevin_env.judge.api import Facts, JudgePool, Options
-from kevin_env.judge.scripted import ScriptedPool
+from kevin_env.pools.scripted import ScriptedPool
 from kevin_env.problem import Problem, data_folder
 from kevin_env.settings import Settings
 

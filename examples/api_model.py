@@ -12,9 +12,9 @@ import sys
 from pathlib import Path
 
 from kevin_env.episode import Episode
-from kevin_env.judge.pool import LocalPool
 from kevin_env.outcome import printable
 from kevin_env.policies import OpenAIPolicy, PolicyError
+from kevin_env.pools.local import LocalPool
 from kevin_env.problem import load_problem
 from kevin_env.recorder import Recorder
 from kevin_env.settings import Settings

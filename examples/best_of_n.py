@@ -11,8 +11,8 @@ import argparse
 from concurrent.futures import ThreadPoolExecutor
 
 from kevin_env.episode import Episode
-from kevin_env.judge.pool import LocalPool
 from kevin_env.policies import OpenAIPolicy, Policy, for_sample
+from kevin_env.pools.local import LocalPool
 from kevin_env.problem import load_problem
 from kevin_env.settings import Settings
 

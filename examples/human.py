@@ -9,8 +9,8 @@ episode.
 import sys
 
 from kevin_env.episode import Episode
-from kevin_env.judge.pool import LocalPool
 from kevin_env.policies import HumanPolicy, Quit
+from kevin_env.pools.local import LocalPool
 from kevin_env.problem import load_problem
 from kevin_env.settings import Settings
 

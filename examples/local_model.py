@@ -11,8 +11,8 @@ import tempfile
 from pathlib import Path
 
 from kevin_env.episode import Episode
-from kevin_env.judge.pool import LocalPool
 from kevin_env.policies import TransformersPolicy
+from kevin_env.pools.local import LocalPool
 from kevin_env.problem import load_problem
 from kevin_env.settings import Settings
 

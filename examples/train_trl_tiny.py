@@ -16,7 +16,7 @@ from typing import Any
 
 from kevin_env.integrations.trl import TurnRollouts, turn_return
 from kevin_env.judge.api import gpu_present
-from kevin_env.judge.pool import LocalPool
+from kevin_env.pools.local import LocalPool
 from kevin_env.recorder import Recorder
 from kevin_env.settings import Settings
 

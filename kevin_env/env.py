@@ -22,7 +22,7 @@ from gymnasium.vector.utils.shared_memory import create_shared_memory
 
 from kevin_env.episode import Episode
 from kevin_env.judge.api import JudgePool
-from kevin_env.judge.http_pool import connect
+from kevin_env.pools.http import connect
 from kevin_env.record import Turn
 from kevin_env.selection import ProblemChoice, ProblemSource, draw_problem, problem_source
 from kevin_env.settings import Settings

@@ -15,13 +15,13 @@ from kevin_env.outcome import (
     Correct,
     Incorrect,
     Outcome,
+    Profile,
     RulesViolation,
     RuntimeFailure,
     held_roofline,
 )
 from kevin_env.parsing import assigned, tree_of
 from kevin_env.problem import Problem, data_folder
-from kevin_env.profile import Profile
 from kevin_env.retrieval.operations import Pair
 from kevin_env.score import CORRECT_SHARE, Score, WeightedSum, resolve_score
 from kevin_env.settings import Settings, Templates

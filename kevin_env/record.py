@@ -8,10 +8,9 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, ConfigDict, Field, computed_field
 
 from kevin_env.judge.api import DeviceInfo, Seconds, Submission
-from kevin_env.outcome import Category, Frozen, Outcome, interval_of, speedup_of
+from kevin_env.outcome import Category, Frozen, Outcome, Profile, interval_of, speedup_of
 from kevin_env.parsing import meaning_of
 from kevin_env.problem import Problem, ProblemError, load_problem
-from kevin_env.profile import Profile
 from kevin_env.score import at_bound
 
 SCHEMA = "kevin-trajectory/1"

@@ -15,8 +15,7 @@ from pydantic import (
 
 from kevin_env.history import resolve_context
 from kevin_env.judge.api import DEVICES, MOST_BUILD_SECONDS, MOST_CALL_SECONDS, Options
-from kevin_env.outcome import Correct, Frozen, Outcome, speedup_of
-from kevin_env.profile import ProfileKind
+from kevin_env.outcome import Correct, Frozen, Outcome, ProfileKind, speedup_of
 from kevin_env.rules import Rules
 from kevin_env.score import (
     SCORES,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from kevin_env.env import KevinEnv
 from kevin_env.judge.api import JudgePool
-from kevin_env.judge.http_pool import connect
+from kevin_env.pools.http import connect
 from kevin_env.record import Turn
 from kevin_env.selection import ProblemChoice, ProblemSource, problem_source
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from kevin_env.extract import fenced
 from kevin_env.judge.api import InputFacts
-from kevin_env.outcome import Difference, Pattern, Span, printable
-from kevin_env.profile import (
+from kevin_env.outcome import (
     CodeFacts,
+    Difference,
     Dimensions,
     HotLine,
     Kernel,
@@ -16,8 +16,11 @@ from kevin_env.profile import (
     Metric,
     NcuDigest,
     Operator,
+    Pattern,
     Profile,
     SanitizerDigest,
+    Span,
+    printable,
 )
 
 MESSAGE_LIMIT = 300

@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING
 import pytest
 from judges import QUICK, SECRET, Lent
 
-from kevin_env.judge.api import gpu_present
-from kevin_env.judge.pool import LocalPool
-from kevin_env.judge.remote import STEADY
+from kevin_env.judge.api import Pace, gpu_present
 from kevin_env.judge.sandbox.levels import LevelName
 from kevin_env.judge.workers.launcher import ForkServer
+from kevin_env.pools.local import LocalPool
+from kevin_env.pools.remote import STEADY
 
 if TYPE_CHECKING:
     from kevin_env.judge.bench import Bench
+    from kevin_env.judge.lane.judge import Clock, Judge
 
 
 @pytest.fixture(scope="session")
@@ -107,6 +108,21 @@ def a_bench(servers: Callable[[LevelName], ForkServer]) -> "Iterator[Callable[[]
 def bench(a_bench: "Callable[[], Bench]") -> "Bench":
     """One for all tests of a module, which change nothing of it."""
     return a_bench()
+
+
+@pytest.fixture(scope="module")
+def a_judge(servers: Callable[[LevelName], ForkServer]) -> "Iterator[Callable[..., Judge]]":
+    """Starts a quick judge of this CPU in this process; arguments as of `Judge`."""
+    from kevin_env.judge.lane.judge import Judge
+
+    with ExitStack() as started:
+
+        def start(pace: Pace = QUICK, clock: "Clock | None" = None) -> "Judge":
+            judge = Judge("cpu", Lent(servers("root")), pace, clock)
+            started.callback(judge.close)
+            return judge
+
+        yield start
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -18,9 +18,9 @@ from kevin_env.app.evaluate.config import parse_config, read_values
 from kevin_env.app.evaluate.folder import RunFolder
 from kevin_env.app.evaluate.players import Player, make_player
 from kevin_env.app.evaluate.session import Ended, evaluate, resolve
-from kevin_env.judge import ScriptedPool, Submission
-from kevin_env.judge.scripted import SCRIPTED_CPU, Answer
+from kevin_env.judge import Submission
 from kevin_env.outcome import CompileError
+from kevin_env.pools.scripted import SCRIPTED_CPU, Answer, ScriptedPool
 from kevin_env.problem import Problem
 from kevin_env.record import Trajectory
 from kevin_env.recorder import read_trajectories

@@ -21,8 +21,8 @@ from kevin_env.app.screen import make_console
 from kevin_env.app.tui.play import PlayApp
 from kevin_env.app.tui.samples import SamplesApp
 from kevin_env.episode import Episode
-from kevin_env.judge import ScriptedPool
 from kevin_env.policies import PolicyError
+from kevin_env.pools.scripted import ScriptedPool
 from kevin_env.record import Message, Reply
 from kevin_env.recorder import Recorder
 from kevin_env.settings import Settings

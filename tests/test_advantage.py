@@ -13,7 +13,7 @@ from kevin_env.advantage import (
     samples_of,
     training_samples,
 )
-from kevin_env.judge.scripted import SCRIPTED_CPU
+from kevin_env.pools.scripted import SCRIPTED_CPU
 from kevin_env.record import Message, ProblemRef, StopReason, Trajectory
 from kevin_env.score import discounted_returns
 

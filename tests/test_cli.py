@@ -28,11 +28,11 @@ from kevin_env.app.judging import judge, print_result, read_requests
 from kevin_env.app.linting import exit_code, lint, show_lint
 from kevin_env.cli import app
 from kevin_env.episode import Episode
-from kevin_env.judge import JudgeError, Judgement, Options, ScriptedPool
+from kevin_env.judge import JudgeError, Judgement, Options
 from kevin_env.judge.api import Sandbox, Seconds
-from kevin_env.judge.lint.report import Cost, Finding, LintReport
-from kevin_env.judge.scripted import SCRIPTED_GPU
+from kevin_env.lint.report import Cost, Finding, LintReport
 from kevin_env.outcome import CompileError
+from kevin_env.pools.scripted import SCRIPTED_GPU, ScriptedPool
 from kevin_env.problem import Problem, ProblemError
 from kevin_env.record import Reply
 from kevin_env.recorder import Recorder

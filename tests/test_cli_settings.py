@@ -17,7 +17,7 @@ from kevin_env.cli import app
 from kevin_env.cli import play as cli_play
 from kevin_env.cli.options import EPISODE
 from kevin_env.env import KevinEnv
-from kevin_env.judge import ScriptedPool
+from kevin_env.pools.scripted import ScriptedPool
 from kevin_env.recorder import read_trajectories
 from kevin_env.settings import Settings
 

@@ -4,9 +4,9 @@ from test_feedback import FACTS
 
 from kevin_env.context import build_messages, count_characters, load_counter
 from kevin_env.history import top_w
-from kevin_env.judge import ScriptedPool, Submission
+from kevin_env.judge import Submission
 from kevin_env.judge.api import Options
-from kevin_env.judge.scripted import SCRIPTED_GPU
+from kevin_env.pools.scripted import SCRIPTED_GPU, ScriptedPool
 from kevin_env.problem import Problem, load_problem
 from kevin_env.record import Turn
 from kevin_env.score import Component, WeightedSum

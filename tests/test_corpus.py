@@ -22,9 +22,9 @@ from processes import descendants, outlived, wait_for
 from kevin_env.extract import extract_file
 from kevin_env.judge import JudgePool, Options, Submission
 from kevin_env.judge.api import Pace
-from kevin_env.judge.pool import LocalPool
 from kevin_env.judge.verdict import flag_name
 from kevin_env.outcome import Correct, FormatError
+from kevin_env.pools.local import LocalPool
 from kevin_env.rules import check_rules
 
 HASTY = Pace(pairs=(1, 1), seconds=0.0, warm_ups=1)

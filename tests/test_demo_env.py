@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 import kevin_env  # noqa: F401  (registers Kevin-v0)
 from kevin_env.cli import app
-from kevin_env.judge.pool import LocalPool
 from kevin_env.outcome import Correct, Incorrect, speedup_of
+from kevin_env.pools.local import LocalPool
 from kevin_env.problem import load_problem
 from kevin_env.recorder import Recorder
 from kevin_env.score import at_bound

@@ -11,7 +11,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from kevin_env.cli import app
-from kevin_env.judge.pool import LocalPool
+from kevin_env.pools.local import LocalPool
 
 ROOT = Path(__file__).parent.parent
 EPISODE = "examples/demo.h200.jsonl"

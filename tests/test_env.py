@@ -15,9 +15,10 @@ from gymnasium.vector import AutoresetMode
 import kevin_env  # noqa: F401  (registers Kevin-v0)
 from kevin_env.curriculum import Curriculum
 from kevin_env.env import KevinEnv
-from kevin_env.judge import JudgeError, Options, ScriptedPool
+from kevin_env.judge import JudgeError, Options
 from kevin_env.judge.api import Facts
 from kevin_env.outcome import CompileError
+from kevin_env.pools.scripted import ScriptedPool
 from kevin_env.problem import Problem, ProblemError, list_problems
 from kevin_env.selection import find_problems
 

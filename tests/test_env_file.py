@@ -17,8 +17,9 @@ from typer.testing import CliRunner, Result
 from kevin_env.app import arguments
 from kevin_env.app.env_file import load_env_file
 from kevin_env.cli import app
-from kevin_env.judge import JudgeError, Options, ScriptedPool, Submission
-from kevin_env.judge.pool import LocalPool
+from kevin_env.judge import JudgeError, Options, Submission
+from kevin_env.pools.local import LocalPool
+from kevin_env.pools.scripted import ScriptedPool
 from kevin_env.problem import parse_problem
 
 KEY = "sk-from-the-file-0123456789"

@@ -4,9 +4,8 @@ import pytest
 from episodes import REPLY, WRONG, another, correct, problem_file
 
 from kevin_env.episode import Episode, EpisodeError
-from kevin_env.judge import ScriptedPool
-from kevin_env.judge.scripted import SCRIPTED_GPU
 from kevin_env.outcome import Correct
+from kevin_env.pools.scripted import SCRIPTED_GPU, ScriptedPool
 from kevin_env.record import Reply, Trajectory
 from kevin_env.recorder import Recorder, partial_path, read_trajectories
 from kevin_env.settings import Settings

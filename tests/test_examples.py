@@ -18,8 +18,8 @@ from typer.testing import CliRunner
 
 from kevin_env.app.evaluate.config import read_config
 from kevin_env.cli import app
-from kevin_env.judge import ScriptedPool
 from kevin_env.outcome import CompileError, Outcome
+from kevin_env.pools.scripted import ScriptedPool
 from kevin_env.record import Trajectory
 from kevin_env.recorder import read_trajectories
 

@@ -16,7 +16,6 @@ from kevin_env.feedback import (
 )
 from kevin_env.judge import Options, Submission
 from kevin_env.judge.api import CaseFacts, DeviceInfo, Facts, InputFacts
-from kevin_env.judge.pool import LocalPool
 from kevin_env.outcome import (
     OUTCOME_TYPES,
     CompileError,
@@ -31,6 +30,7 @@ from kevin_env.outcome import (
     Span,
     Threads,
 )
+from kevin_env.pools.local import LocalPool
 from kevin_env.problem import Problem, data_folder
 from kevin_env.roofline import Ceilings, Work, roofline_of
 from kevin_env.settings import Settings

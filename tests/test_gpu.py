@@ -12,9 +12,9 @@ from corpus import FOLDER, read_entry
 
 from kevin_env.judge import JudgeError, Judgement, Options, Submission
 from kevin_env.judge.judge import Judge
-from kevin_env.judge.pool import LocalPool
 from kevin_env.outcome import CompileError, Correct, Incorrect, Outcome
 from kevin_env.parsing import as_submission
+from kevin_env.pools.local import LocalPool
 from kevin_env.problem import Problem, ProblemError, load_problem
 
 pytestmark = pytest.mark.gpu

@@ -22,9 +22,9 @@ from kevin_env.app.screen import make_console, show
 from kevin_env.cli import app
 from kevin_env.episode import Episode
 from kevin_env.feedback import render_feedback
-from kevin_env.judge import ScriptedPool
 from kevin_env.outcome import CompileError, RulesViolation
 from kevin_env.policies import ScriptedPolicy
+from kevin_env.pools.scripted import ScriptedPool
 from kevin_env.record import ProblemRef, Reply
 from kevin_env.settings import Settings
 from kevin_env.wording import inline, quoted

@@ -18,11 +18,11 @@ from kevin_env.app.screen import make_console
 from kevin_env.cli import app
 from kevin_env.episode import Episode
 from kevin_env.extract import Extracted, extract
-from kevin_env.judge import DeviceInfo, JudgeError, ScriptedPool
-from kevin_env.judge.scripted import SCRIPTED_CPU, SCRIPTED_GPU
+from kevin_env.judge import DeviceInfo, JudgeError
 from kevin_env.outcome import CompileError, Correct, RuntimeFailure
 from kevin_env.policies import ContextOverflow, Quit, Refused, ScriptedPolicy
 from kevin_env.policies.base import Listener
+from kevin_env.pools.scripted import SCRIPTED_CPU, SCRIPTED_GPU, ScriptedPool
 from kevin_env.recorder import Recorder, partial_path
 from kevin_env.rules import check_rules
 from kevin_env.settings import Settings

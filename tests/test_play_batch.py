@@ -20,8 +20,8 @@ from kevin_env.app.play.opening import last_episodes, open_episode
 from kevin_env.app.play.session import Session
 from kevin_env.app.replay.pieces import clock
 from kevin_env.episode import Episode
-from kevin_env.judge import ScriptedPool
 from kevin_env.policies import Policy, Refused, ScriptedPolicy
+from kevin_env.pools.scripted import ScriptedPool
 from kevin_env.problem import Problem
 from kevin_env.record import Trajectory
 from kevin_env.recorder import Recorder

@@ -25,10 +25,10 @@ from kevin_env.app.play.live import (
 from kevin_env.app.play.session import Session
 from kevin_env.episode import Episode, EpisodeError
 from kevin_env.extract import Extracted, extract
-from kevin_env.judge import JudgeError, Options, ScriptedPool
+from kevin_env.judge import JudgeError, Options
 from kevin_env.judge.api import Facts
-from kevin_env.judge.scripted import Script
 from kevin_env.policies import Policy, Refused, ScriptedPolicy
+from kevin_env.pools.scripted import Script, ScriptedPool
 from kevin_env.problem import Problem, ProblemError
 from kevin_env.record import Reply, Trajectory
 from kevin_env.recorder import Recorder, partial_path

@@ -19,8 +19,8 @@ from episodes import problem_file
 from tiny_model import make_tiny_model
 
 from kevin_env.episode import Episode
-from kevin_env.judge import ScriptedPool
 from kevin_env.policies import OpenAIPolicy, PolicyError, for_sample
+from kevin_env.pools.scripted import ScriptedPool
 from kevin_env.record import Message
 from kevin_env.settings import Settings
 

@@ -16,7 +16,8 @@ from kevin_env.app.kernelbench_run import read_samples
 from kevin_env.app.rejudge.comparison import REPORT, Report
 from kevin_env.app.rejudge.run import RECORD, Terms, read_run, rejudge
 from kevin_env.cli import app
-from kevin_env.judge import JudgeError, Options, ScriptedPool
+from kevin_env.judge import JudgeError, Options
+from kevin_env.pools.scripted import ScriptedPool
 from kevin_env.problem import ProblemError
 
 CPP = """import torch

@@ -8,9 +8,8 @@ import pytest
 from episodes import REPLY, SOURCE, correct, every_outcome
 
 from kevin_env.episode import Episode
-from kevin_env.judge import ScriptedPool
-from kevin_env.judge.scripted import SCRIPTED_GPU
 from kevin_env.outcome import HACK_KINDS, Category, Correct, Outcome, is_hack
+from kevin_env.pools.scripted import SCRIPTED_GPU, ScriptedPool
 from kevin_env.problem import Problem
 from kevin_env.record import Reply, Turn, Usage
 from kevin_env.roofline import Ceilings, Roofline, Work, roofline_of

@@ -32,7 +32,8 @@ from kevin_env.app.play.live import (
 )
 from kevin_env.app.tui.play import PlayApp
 from kevin_env.app.tui.samples import SamplesApp
-from kevin_env.judge import JudgeError, ScriptedPool
+from kevin_env.judge import JudgeError
+from kevin_env.pools.scripted import ScriptedPool
 from kevin_env.record import Message
 
 KERNEL_2 = another(2).split("```python\n")[1].split("```")[0].replace("torch\n", "torch  # 2\n", 1)

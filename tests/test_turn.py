@@ -3,8 +3,9 @@ import threading
 import pytest
 from episodes import REPLY, SOURCE, WRONG, correct
 
-from kevin_env.judge import JudgeError, Options, ScriptedPool, Submission
+from kevin_env.judge import JudgeError, Options, Submission
 from kevin_env.outcome import Correct
+from kevin_env.pools.scripted import ScriptedPool
 from kevin_env.problem import Problem, ProblemError
 from kevin_env.record import Message, Reply
 from kevin_env.settings import Settings

@@ -16,23 +16,26 @@ from kevin_env.app.replay.panes import pane_lines
 from kevin_env.app.replay.pieces import Look
 from kevin_env.episode import Episode
 from kevin_env.feedback import PROFILE_TOKENS, render_feedback
-from kevin_env.judge import Judgement, ScriptedPool
+from kevin_env.judge import Judgement
 from kevin_env.judge.api import Sandbox, Seconds
-from kevin_env.judge.scripted import SCRIPTED_GPU
-from kevin_env.outcome import Correct, Outcome, RuntimeFailure, Threads
-from kevin_env.problem import Problem
-from kevin_env.profile import (
+from kevin_env.outcome import (
     CodeFacts,
+    Correct,
     HotLine,
     Kernel,
     KernelProfile,
     Metric,
     NcuDigest,
     Operator,
+    Outcome,
     Profile,
+    RuntimeFailure,
     SanitizerDigest,
     Stall,
+    Threads,
 )
+from kevin_env.pools.scripted import SCRIPTED_GPU, ScriptedPool
+from kevin_env.problem import Problem
 from kevin_env.record import Trajectory
 from kevin_env.roofline import Roofline
 from kevin_env.settings import Settings

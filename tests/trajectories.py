@@ -6,8 +6,8 @@ from episodes import correct
 from hostile_texts import EVIL
 
 from kevin_env.judge.api import Seconds, Submission
-from kevin_env.judge.scripted import SCRIPTED_CPU
 from kevin_env.outcome import CompileError, FormatError
+from kevin_env.pools.scripted import SCRIPTED_CPU
 from kevin_env.record import Message, ProblemRef, Trajectory, Turn, Usage
 
 

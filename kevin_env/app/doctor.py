@@ -13,9 +13,9 @@ from rich.console import Console
 from rich.text import Text
 
 from kevin_env.judge.api import JudgeError, Judgement, JudgePool, Options, Submission
-from kevin_env.judge.probe.tools import ToolName, find_tool
 from kevin_env.outcome import Frozen, Printable
 from kevin_env.problem import Problem, ProblemError, data_folder
+from kevin_env.profile.tools import ToolName, find_tool
 
 _PROBE = Problem(
     id="doctor",

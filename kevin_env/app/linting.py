@@ -14,9 +14,9 @@ from rich.table import Table
 from kevin_env.app.errors import JUDGE_FAILED
 from kevin_env.app.screen import counted, progress_of, show, shown
 from kevin_env.judge.api import JudgeError, Options, device_names
-from kevin_env.judge.lint.report import LintReport
-from kevin_env.judge.pool import REST
+from kevin_env.lint.report import LintReport
 from kevin_env.outcome import printable
+from kevin_env.pools.local import REST
 from kevin_env.problem import Problem
 
 UNFIT = 1
@@ -24,7 +24,7 @@ UNFIT = 1
 
 
 class Linter(Protocol):
-    """Lints problems, as `kevin_env.judge.pool.LocalPool` does."""
+    """Lints problems, as `kevin_env.pools.local.LocalPool` does."""
 
     def lint(self, problem: Problem, options: Options) -> Future[LintReport]:
         """Starts to lint a problem."""

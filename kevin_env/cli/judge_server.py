@@ -43,9 +43,9 @@ def judge_server(
     """
     from kevin_env.app.arguments import read_settings
     from kevin_env.app.errors import BadInput
-    from kevin_env.judge.http_pool import TOKEN
-    from kevin_env.judge.pool import LocalPool
-    from kevin_env.judge.remote import Remote
+    from kevin_env.pools.http import TOKEN
+    from kevin_env.pools.local import LocalPool
+    from kevin_env.pools.remote import Remote
 
     try:
         from kevin_env.integrations import judge_server as served

@@ -80,7 +80,7 @@ def lint_problems(
     from kevin_env.app.linting import exit_code, lint, show_lint
     from kevin_env.app.screen import make_console
     from kevin_env.judge.api import Options
-    from kevin_env.judge.pool import LocalPool
+    from kevin_env.pools.local import LocalPool
 
     chosen = read_settings(**settings)
     named = named_problems(names or [], level)

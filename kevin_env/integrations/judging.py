@@ -10,7 +10,7 @@ from typing import ParamSpec, TypeVar
 from kevin_env.context import TokenCounter
 from kevin_env.episode import Episode
 from kevin_env.judge.api import JudgeError, JudgePool
-from kevin_env.judge.http_pool import connect
+from kevin_env.pools.http import connect
 from kevin_env.record import Reply, Turn
 
 

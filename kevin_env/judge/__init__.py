@@ -2,7 +2,7 @@
 
 `docs/threat-model.md` describes the processes, what each trusts, and how errors are attributed.
 Importing this package takes no torch: the client talks to judge processes through
-`kevin_env.judge.pool`.
+`kevin_env.pools`.
 """
 
 from kevin_env.judge.api import (
@@ -15,7 +15,6 @@ from kevin_env.judge.api import (
     Options,
     Submission,
 )
-from kevin_env.judge.scripted import ScriptedPool
 
 __all__ = [
     "Describer",
@@ -25,6 +24,5 @@ __all__ = [
     "JudgePool",
     "Judgement",
     "Options",
-    "ScriptedPool",
     "Submission",
 ]

@@ -9,9 +9,8 @@ from typing import Literal, Protocol, runtime_checkable
 
 from pydantic import Field, JsonValue
 
-from kevin_env.outcome import Frozen, Outcome, Printable
+from kevin_env.outcome import Frozen, Outcome, Printable, Profile, ProfileKind
 from kevin_env.problem import Problem
-from kevin_env.profile import Profile, ProfileKind
 from kevin_env.rules import Rules
 
 Stage = Literal["queue", "build", "load", "verify", "time", "profile"]

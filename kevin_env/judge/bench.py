@@ -16,14 +16,14 @@ from kevin_env.judge.compare.check import Allowed
 from kevin_env.judge.device import free_memory, gpus_of_host, identity
 from kevin_env.judge.inputs.cases import CaseProperties, ShapeSpecs, largest_call
 from kevin_env.judge.lease import Lease
-from kevin_env.judge.roofline.ceilings import CeilingStore
-from kevin_env.judge.roofline.roofline import Rooflines
 from kevin_env.judge.timing.calibration import stream_seconds
 from kevin_env.judge.workers.baselines import Baselines
 from kevin_env.judge.workers.errors import CandidateError
 from kevin_env.judge.workers.launcher import ForkServer
 from kevin_env.judge.workers.worker import Worker
 from kevin_env.problem import Problem
+from kevin_env.profile.ceilings import CeilingStore
+from kevin_env.profile.roofline import Rooflines
 
 MEMORY_SHARE = 0.6
 """Share of the host memory that is free when the judge starts, for one candidate."""

@@ -24,7 +24,6 @@ from kevin_env.judge.crowding import (
 from kevin_env.judge.device import StallWatch, inform, resolve
 from kevin_env.judge.job import Cancellation, Job, Stopwatch
 from kevin_env.judge.lease import Gathering
-from kevin_env.judge.probe.look import Look, with_profile
 from kevin_env.judge.submission_run import SubmissionRun
 from kevin_env.judge.timing.measure import measure, sets_needed
 from kevin_env.judge.timing.session import (
@@ -47,6 +46,7 @@ from kevin_env.judge.workers.launcher import ForkServer
 from kevin_env.judge.workers.worker import Worker, asleep
 from kevin_env.outcome import Correct, Incorrect, Outcome, RulesViolation
 from kevin_env.problem import Problem
+from kevin_env.profile.look import Look, with_profile
 
 Clock = Callable[[SubmissionRun, UnverifiedAnswers, Stopwatch], Correct]
 """Times a screened submission and adds its answers to those to be compared. Errors as `measure`."""

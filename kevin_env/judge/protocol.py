@@ -29,7 +29,7 @@ from kevin_env.judge.api import (
     device_names,
 )
 from kevin_env.judge.environment import redacted
-from kevin_env.judge.lint.report import LintReport
+from kevin_env.lint.report import LintReport
 from kevin_env.problem import Problem, ProblemError
 from kevin_env.shortage import described
 

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 from kevin_env.candidate.wire import Channel, Closed, TooLong
 from kevin_env.judge.api import Facts, JudgeError, Judgement, Options, Pace, Submission
-from kevin_env.judge.lint.report import Limits, LintReport
 from kevin_env.judge.protocol import Request, answer_of
 from kevin_env.judge.sandbox.system import have_descriptors
 from kevin_env.judge.workers.launcher import ForkServer
+from kevin_env.lint.report import Limits, LintReport
 from kevin_env.problem import Problem
 from kevin_env.shortage import described
 
@@ -175,7 +175,7 @@ class Server:
     def _perform(
         self, judge: "Judge", request: Request, wanted: "Cancellation"
     ) -> Facts | LintReport | Judgement:
-        from kevin_env.judge.probe.ncu_session import foresee
+        from kevin_env.profile.ncu_session import foresee
 
         wanted.require_wanted()
         problem = Problem.model_validate(request["problem"])
@@ -187,7 +187,7 @@ class Server:
             with judge.bench.lease.shared():
                 return find_facts(problem, judge.device, judge.info, options)
         if request["do"] == "lint":
-            from kevin_env.judge.lint.examine import examine
+            from kevin_env.lint.examine import examine
 
             limits = Limits.model_validate(request["limits"])
             return examine(judge.bench, problem, options, limits)

@@ -21,7 +21,7 @@ from kevin_env.app.evaluate.config import read_config
 from kevin_env.app.evaluate.folder import RunFolder
 from kevin_env.app.evaluate.search import Shape
 from kevin_env.cli import app
-from kevin_env.judge import ScriptedPool
+from kevin_env.pools.scripted import ScriptedPool
 from kevin_env.record import ProblemRef
 
 KEY = "sk-test-0123456789"

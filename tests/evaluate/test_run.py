@@ -210,7 +210,7 @@ def test_a_judge_that_fails_is_asked_again_then_left_to_a_later_run(tmp_path: Pa
 def test_a_judge_that_is_gone_at_the_start_leaves_nothing_behind(
     tmp_path: Path, monkeypatch
 ) -> None:
-    from kevin_env.judge import ScriptedPool
+    from kevin_env.pools.scripted import ScriptedPool
 
     def gone(self, problem, options):
         raise JudgeError("no device")
@@ -242,7 +242,7 @@ def test_a_person_who_leaves_ends_the_run(tmp_path: Path) -> None:
 def test_a_reference_that_fails_fails_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from kevin_env.judge import ScriptedPool
+    from kevin_env.pools.scripted import ScriptedPool
 
     describe, asked = ScriptedPool.describe, []
 

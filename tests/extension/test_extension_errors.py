@@ -16,8 +16,8 @@ from kevin_env.extension import build, final
 from kevin_env.extension.declarations import cut
 from kevin_env.extension.final import final_errors
 from kevin_env.judge import Options, Submission
-from kevin_env.judge.pool import LocalPool
 from kevin_env.outcome import CompileError
+from kevin_env.pools.local import LocalPool
 from kevin_env.problem import Problem
 
 TRAPS = extension_traps.sources()

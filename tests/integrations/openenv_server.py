@@ -14,8 +14,9 @@ from websockets.sync.client import ClientConnection, connect
 from kevin_env.integrations.judge_server import listen
 from kevin_env.integrations.openenv.server.app import make_app, make_server
 from kevin_env.integrations.openenv.server.sessions import ServerLimits
-from kevin_env.judge import Judgement, Options, ScriptedPool, Submission
+from kevin_env.judge import Judgement, Options, Submission
 from kevin_env.judge.api import JudgePool, OnStage
+from kevin_env.pools.scripted import ScriptedPool
 from kevin_env.problem import Problem
 
 

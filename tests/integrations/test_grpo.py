@@ -13,7 +13,7 @@ pytest.importorskip("trl", reason="TRL is not installed: pip install 'kevin-env[
 
 from kevin_env.extract import extract
 from kevin_env.judge import Options
-from kevin_env.judge.pool import LocalPool
+from kevin_env.pools.local import LocalPool
 from kevin_env.problem import parse_problem
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"

@@ -28,7 +28,7 @@ from responses_api_agents.gymnasium_agent.app import (
 )
 from tiny_model import EXAMPLES, load_example
 
-from kevin_env.judge import ScriptedPool
+from kevin_env.pools.scripted import ScriptedPool
 
 CONFIG: Any = OmegaConf.load(EXAMPLES / "nemo_gym.yaml")
 PLACE = {"host": "", "port": 0, "name": "kevin"}

@@ -26,8 +26,9 @@ from tiny_model import load_example
 from kevin_env.integrations.openenv import KernelAction, KernelEnv, kernrl_env
 from kevin_env.integrations.openenv.server.sessions import ServerLimits
 from kevin_env.integrations.openenv.server.tasks import ResetRequest, Tasks
-from kevin_env.judge import JudgeError, ScriptedPool
+from kevin_env.judge import JudgeError
 from kevin_env.outcome import CompileError
+from kevin_env.pools.scripted import ScriptedPool
 from kevin_env.problem import list_problems
 from kevin_env.score import discounted_returns
 from kevin_env.selection import find_problems, split

@@ -16,7 +16,7 @@ from openenv_server import serving
 
 from kevin_env.integrations import openenv as folder
 from kevin_env.integrations.openenv.server.environment import NAME
-from kevin_env.judge import ScriptedPool
+from kevin_env.pools.scripted import ScriptedPool
 
 SPACE = f"someone/{NAME}"
 CLIENT = """

@@ -24,7 +24,7 @@ from kevin_env.integrations.openenv import KernelAction, KernelEnv
 from kevin_env.integrations.openenv.server.environment import KernelEnvironment
 from kevin_env.integrations.openenv.server.sessions import ServerLimits
 from kevin_env.integrations.openenv.server.tasks import Tasks
-from kevin_env.judge import ScriptedPool
+from kevin_env.pools.scripted import ScriptedPool
 from kevin_env.problem import list_problems
 from kevin_env.settings import Settings
 

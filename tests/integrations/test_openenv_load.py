@@ -13,7 +13,7 @@ from episodes import another, correct
 from openenv_server import serving
 
 from kevin_env.integrations.openenv import KernelAction, KernelEnv, KernelObservation
-from kevin_env.judge import ScriptedPool
+from kevin_env.pools.scripted import ScriptedPool
 from kevin_env.problem import problem_paths
 
 SESSIONS, TURNS = 32, 4

@@ -19,7 +19,7 @@ from openenv_server import Endless, fits, serving, socket_to, until
 
 from kevin_env.integrations.openenv import KernelAction
 from kevin_env.integrations.openenv.server.sessions import ServerLimits
-from kevin_env.judge import ScriptedPool
+from kevin_env.pools.scripted import ScriptedPool
 
 TOOLS = {"list_problems", "get_problem", "submit_kernel"}
 

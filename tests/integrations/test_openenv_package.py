@@ -34,7 +34,7 @@ from typer.testing import CliRunner
 from kevin_env.cli import app
 from kevin_env.integrations.openenv.server.environment import DESCRIPTION, NAME, reward_range
 from kevin_env.integrations.openenv.server.sessions import ServerLimits
-from kevin_env.judge import ScriptedPool
+from kevin_env.pools.scripted import ScriptedPool
 from kevin_env.rules import check_rules
 from kevin_env.settings import Settings
 

@@ -15,7 +15,8 @@ from skyrl_gym.metrics import aggregate_for_environment  # noqa: E402
 from tiny_models import reply  # noqa: E402
 
 from kevin_env.episode import EpisodeError  # noqa: E402
-from kevin_env.judge import JudgeError, ScriptedPool  # noqa: E402
+from kevin_env.judge import JudgeError  # noqa: E402
+from kevin_env.pools.scripted import ScriptedPool  # noqa: E402
 from kevin_env.problem import ProblemError  # noqa: E402
 from kevin_env.settings import Settings  # noqa: E402
 

@@ -27,7 +27,7 @@ from tiny_model import load_example
 from tiny_models import make_byte_tokenizer, reply
 
 from kevin_env.app.dataset import export_problems
-from kevin_env.judge import ScriptedPool
+from kevin_env.pools.scripted import ScriptedPool
 
 CHATML = (
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"

@@ -39,7 +39,8 @@ from tiny_models import make_byte_tokenizer, reply
 from kevin_env.advantage import advantages, training_samples
 from kevin_env.curriculum import Curriculum
 from kevin_env.integrations.tinker import KernelDatasetBuilder, KernelGroup, PerTurnReturns
-from kevin_env.judge import JudgeError, ScriptedPool
+from kevin_env.judge import JudgeError
+from kevin_env.pools.scripted import ScriptedPool
 from kevin_env.problem import parse_problem
 from kevin_env.recorder import Recorder
 from kevin_env.settings import Settings

@@ -22,8 +22,9 @@ from tiny_models import CHAT, END, make_byte_tokenizer, make_model, make_tokeniz
 from kevin_env.advantage import Baseline, advantages, training_samples  # noqa: E402
 from kevin_env.curriculum import Curriculum  # noqa: E402
 from kevin_env.integrations.trl import KernelEnvironment, TurnRollouts, turn_return  # noqa: E402
-from kevin_env.judge import JudgeError, ScriptedPool  # noqa: E402
+from kevin_env.judge import JudgeError  # noqa: E402
 from kevin_env.outcome import Outcome  # noqa: E402
+from kevin_env.pools.scripted import ScriptedPool  # noqa: E402
 from kevin_env.problem import parse_problem  # noqa: E402
 from kevin_env.recorder import Recorder  # noqa: E402
 from kevin_env.settings import Settings  # noqa: E402

@@ -37,8 +37,9 @@ from kevin_env.integrations.verifiers import (  # noqa: E402
     KernelTask,
     KernelTasksetConfig,
 )
-from kevin_env.judge import JudgeError, ScriptedPool  # noqa: E402
+from kevin_env.judge import JudgeError  # noqa: E402
 from kevin_env.judge.api import JudgePool  # noqa: E402
+from kevin_env.pools.scripted import ScriptedPool  # noqa: E402
 from kevin_env.record import Trajectory  # noqa: E402
 from kevin_env.recorder import read_trajectories  # noqa: E402
 from kevin_env.settings import Settings  # noqa: E402

@@ -25,7 +25,7 @@ from verl.utils.config import omega_conf_to_dataclass, validate_config  # noqa: 
 from verl.utils.dataset.rl_dataset import RLHFDataset  # noqa: E402
 
 from kevin_env.app.dataset import export_problems  # noqa: E402
-from kevin_env.judge import ScriptedPool  # noqa: E402
+from kevin_env.pools.scripted import ScriptedPool  # noqa: E402
 
 CHATML = (
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"

@@ -2,51 +2,16 @@
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
 
 import pytest
-from judges import QUICK, Lent
 from loaded import MEMORY, SECONDS, Ran, Submit
 
-from kevin_env.judge.api import Pace
-from kevin_env.judge.lane.judge import Clock, Judge
+from kevin_env.judge.lane.judge import Judge
 from kevin_env.judge.sandbox.attempts import PROTECTIONS
 from kevin_env.judge.sandbox.levels import LevelName
 from kevin_env.judge.workers.errors import CandidateError
 from kevin_env.judge.workers.launcher import ForkServer
 from kevin_env.judge.workers.worker import Worker
-
-if TYPE_CHECKING:
-    from serving import Serve
-
-
-@pytest.fixture
-def serve(monkeypatch: pytest.MonkeyPatch) -> "Iterator[Serve]":
-    """See `serving.Serve`."""
-    from serving import served
-
-    for name in ("http_proxy", "HTTP_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-    with ExitStack() as stack:
-
-        def start(*arguments: Any, **more: Any) -> Any:
-            return stack.enter_context(served(*arguments, **more))
-
-        yield start
-
-
-@pytest.fixture(scope="module")
-def a_judge(servers: Callable[[LevelName], ForkServer]) -> Iterator[Callable[..., Judge]]:
-    """Starts a quick judge of this CPU in this process; arguments as of `Judge`."""
-    with ExitStack() as started:
-
-        def start(pace: Pace = QUICK, clock: Clock | None = None) -> Judge:
-            judge = Judge("cpu", Lent(servers("root")), pace, clock)
-            started.callback(judge.close)
-            return judge
-
-        yield start
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import pytest
 import kevin_env
 from kevin_env.judge.api import Options, Submission
 from kevin_env.judge.environment import redacted, without_secrets
-from kevin_env.judge.pool import LocalPool
+from kevin_env.pools.local import LocalPool
 from kevin_env.problem import Problem, ProblemError
 
 KEYS = {

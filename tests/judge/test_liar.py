@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kevin_env.judge import Judgement, Options, Submission
-from kevin_env.judge.pool import LocalPool
+from kevin_env.pools.local import LocalPool
 from kevin_env.problem import Problem, load_problem
 
 PROBLEM = """

@@ -14,9 +14,9 @@ from corpus import FOLDER
 from kevin_env.candidate.wire import Channel, Closed
 from kevin_env.judge import JudgeError, Judgement, Options, Submission
 from kevin_env.judge.api import Sandbox, Seconds
-from kevin_env.judge.scripted import SCRIPTED_CPU
 from kevin_env.judge.server import THREADS, Server
 from kevin_env.outcome import FormatError
+from kevin_env.pools.scripted import SCRIPTED_CPU
 from kevin_env.problem import Problem, ProblemError, load_problem
 
 SOFTMAX = load_problem(str(FOLDER / "problems/softmax.py"))

@@ -10,9 +10,9 @@ from kevin_env.judge.compare.values import compare
 from kevin_env.judge.inputs.cases import plan
 from kevin_env.judge.inputs.distributions import DISTRIBUTIONS
 from kevin_env.judge.inputs.reference import Case
-from kevin_env.judge.lint.report import Limits, LintReport
-from kevin_env.judge.lint.target import InputSet, Target
-from kevin_env.judge.pool import LocalPool
+from kevin_env.lint.report import Limits, LintReport
+from kevin_env.lint.target import InputSet, Target
+from kevin_env.pools.local import LocalPool
 from kevin_env.problem import Problem
 
 GENEROUS = Limits(cpu_seconds=20)

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from kevin_env.judge.compare.chunked import PIECE
-from kevin_env.judge.lint.answers import Answer, trivial_answers
-from kevin_env.judge.lint.target import spread_of_all, wide
+from kevin_env.lint.answers import Answer, trivial_answers
+from kevin_env.lint.target import spread_of_all, wide
 
 
 def answers(expected: torch.Tensor, *inputs: torch.Tensor) -> dict[str, Answer]:

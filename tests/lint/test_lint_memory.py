@@ -16,11 +16,11 @@ from kevin_env.judge.api import Options
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.compare.accumulator import OneAccumulator
 from kevin_env.judge.compare.chunked import PIECE
-from kevin_env.judge.lint.examine import examine
-from kevin_env.judge.lint.influence import _exchanged
-from kevin_env.judge.lint.report import Limits, LintReport
-from kevin_env.judge.roofline.roofline import Light
+from kevin_env.lint.examine import examine
+from kevin_env.lint.influence import _exchanged
+from kevin_env.lint.report import Limits, LintReport
 from kevin_env.problem import Problem
+from kevin_env.profile.roofline import Light
 
 SIDE = 512
 UNIT = 4 * SIDE * SIDE
@@ -104,7 +104,7 @@ def test_a_lint_holds_little_more_than_the_reference_and_its_oracle(
     """Input and output, the same in float64, and once more an input: also where answers are left
     for further sets.
     """
-    monkeypatch.setattr("kevin_env.judge.lint.examine.screen", lambda *_: None)
+    monkeypatch.setattr("kevin_env.lint.examine.screen", lambda *_: None)
     held = Held()
     report = lint(bench, held, body)
     assert report.ok and report.accepted_as_shipped == left

@@ -3,8 +3,8 @@
 import pytest
 
 from kevin_env.judge.api import Options
-from kevin_env.judge.lint.report import Limits
-from kevin_env.judge.pool import LocalPool
+from kevin_env.lint.report import Limits
+from kevin_env.pools.local import LocalPool
 from kevin_env.problem import Problem, list_problems
 
 GENEROUS = Limits(cpu_seconds=2)

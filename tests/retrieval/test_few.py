@@ -8,8 +8,8 @@ import pytest
 
 from kevin_env.judge import Options, Submission
 from kevin_env.judge.bench import Bench
-from kevin_env.judge.lint.examine import screen
-from kevin_env.judge.pool import LocalPool
+from kevin_env.lint.examine import screen
+from kevin_env.pools.local import LocalPool
 from kevin_env.problem import data_folder, list_problems, parse_problem
 from kevin_env.retrieval.operations import near_copies, operations
 from kevin_env.rules import check_rules

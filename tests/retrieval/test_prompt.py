@@ -14,9 +14,8 @@ from pairs import COPIES, TASK, module, pair, problem, saved
 
 from kevin_env.context import build_messages, count_characters
 from kevin_env.episode import Episode
-from kevin_env.judge import ScriptedPool
 from kevin_env.judge.api import Options
-from kevin_env.judge.scripted import SCRIPTED_GPU
+from kevin_env.pools.scripted import SCRIPTED_GPU, ScriptedPool
 from kevin_env.problem import Problem, data_folder
 from kevin_env.settings import Settings
 
@@ -149,7 +148,7 @@ sys.path.insert(0, {tests!r})
 from episodes import SOURCE
 from kevin_env.context import build_messages
 from kevin_env.episode import Episode
-from kevin_env.judge import ScriptedPool
+from kevin_env.pools.scripted import ScriptedPool
 from kevin_env.problem import Problem
 from kevin_env.settings import Settings
 problem, pool = Problem(id="double", source=SOURCE, name="double"), ScriptedPool([])

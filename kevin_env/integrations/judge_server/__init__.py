@@ -1,6 +1,6 @@
 """A judge pool served over HTTP, so that training and judging run on different machines.
 
-`kevin_env.judge.http_pool.HttpPool` is its client. Any client can run code on this machine, since a
+`kevin_env.pools.http.HttpPool` is its client. Any client can run code on this machine, since a
 problem's reference is not sandboxed: without a token it listens on the loopback interface only. It
 has no TLS; use a proxy for that. Needs the extra `openenv`.
 

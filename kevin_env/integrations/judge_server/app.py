@@ -21,7 +21,7 @@ from kevin_env.candidate.wire import LIMIT
 from kevin_env.integrations.judge_server.connections import is_loopback
 from kevin_env.integrations.judge_server.requests import Requests
 from kevin_env.judge.api import DeviceInfo, JudgeError, JudgePool
-from kevin_env.judge.http_pool import CLIENT, POLL_SECONDS, RETRY_SECONDS, VERSION
+from kevin_env.pools.http import CLIENT, POLL_SECONDS, RETRY_SECONDS, VERSION
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
 OPEN = ("/healthz", "/metrics")

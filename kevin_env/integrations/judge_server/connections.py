@@ -12,8 +12,8 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from kevin_env.judge.http_pool import TOKEN
 from kevin_env.judge.sandbox.system import have_descriptors
+from kevin_env.pools.http import TOKEN
 
 REQUEST_SECONDS = 30.0
 """A request has to arrive completely in this time; a connection may be idle for as long at most."""

@@ -13,8 +13,8 @@ from kevin_env.judge.inputs.reference import Case, seed_from
 from kevin_env.judge.lane.baselines import Baselines
 from kevin_env.judge.lane.lane import Lane
 from kevin_env.judge.lane.warm import WarmPool
-from kevin_env.judge.roofline.ceilings import CeilingStore
-from kevin_env.judge.roofline.roofline import Rooflines
+from kevin_env.profile.ceilings import CeilingStore
+from kevin_env.profile.roofline import Rooflines
 from kevin_env.judge.workers.launcher import ForkServer
 from kevin_env.problem import Problem
 

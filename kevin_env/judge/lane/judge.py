@@ -15,7 +15,7 @@ from kevin_env.judge.job import Cancellation, Job, Stopwatch
 from kevin_env.judge.lane.bench import Bench
 from kevin_env.judge.lane.clock import TIMED, time_on_cpu
 from kevin_env.judge.lane.trial import Rejected, Trial
-from kevin_env.judge.probe.look import Look, with_profile
+from kevin_env.profile.look import Look, with_profile
 from kevin_env.judge.verdict import roofline_flags, without_paths
 from kevin_env.judge.workers.baselines import OwnProcessKilled
 from kevin_env.judge.workers.launcher import ForkServer
@@ -48,14 +48,14 @@ class Judge:
         device: str,
         server: ForkServer | None = None,
         pace: Pace | None = None,
-        clock: Clock = time_on_cpu,
+        clock: Clock | None = None,
         memory: int | None = None,
     ) -> None:
         self.device = resolve(device)
         self.info = inform(self.device)
         self.bench = Bench(self.device, self.info, server, pace, memory)
         self._slots = threading.Semaphore(self.bench.capacity.slots)
-        self._clock = clock
+        self._clock = clock or time_on_cpu
 
     def judge(
         self, problem: Problem, submission: Submission, options: Options, on_stage: OnStage,

@@ -113,6 +113,6 @@ def __getattr__(name: str) -> Any:
     """The `app` of `openenv.yaml` for uvicorn, made on demand with its own judges."""
     if name != "app":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from kevin_env.judge.http_pool import connect
+    from kevin_env.pools.http import connect
 
     return make_app(connect(None))

@@ -1,1 +1,0 @@
-"""The roofline of a problem: its work, and the ceilings of the device."""

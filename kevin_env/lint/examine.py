@@ -1,0 +1,335 @@
+"""The lint of one problem, in the judge process of its device."""
+
+import ctypes
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from kevin_env.judge.api import Options
+from kevin_env.judge.bench import Bench
+from kevin_env.judge.compare.tolerance import FEW
+from kevin_env.judge.device import event_seconds
+from kevin_env.judge.inputs.cases import open_cases, timed_case
+from kevin_env.judge.inputs.process_state import RANDOM, let_go
+from kevin_env.judge.inputs.reference import Case, seed_from
+from kevin_env.judge.submission_run import SubmissionRun
+from kevin_env.judge.verdict import verdict
+from kevin_env.judge.workers.errors import CandidateError
+from kevin_env.lint.answers import (
+    Survivors,
+    accepted_answers,
+    accepted_elsewhere,
+    outlive_first,
+)
+from kevin_env.lint.influence import find_inert, input_names
+from kevin_env.lint.report import Check, Cost, Finding, Limits, LintReport
+from kevin_env.lint.target import SECRET, InputSet
+from kevin_env.outcome import Outcome
+from kevin_env.parsing import as_submission
+from kevin_env.problem import Problem, ProblemError
+from kevin_env.profile.ceilings import clocked
+from kevin_env.profile.roofline import Counting
+
+AGAIN = 1.0
+"""Seconds after which it is raised again."""
+
+
+class TooSlow(BaseException):
+    """The time is over. Not an `Exception`: a problem's own exceptions are its failures."""
+
+
+class Deadline:
+    """Raises `TooSlow` in the thread inside, once the time is over and Python runs there.
+
+    It is raised again every second: a bare `except` may have caught the first one. Inside, the
+    thread must not wait for locks that others hold: it would get the lock and the error at once,
+    and keep it.
+
+    Args:
+        seconds: The time; a single call into torch is not interrupted.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._left = threading.Event()
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> None:
+        threading.Thread(target=self._watch, args=(threading.get_ident(),), daemon=True).start()
+
+    def __exit__(self, *error: Any) -> None:
+        with self._lock:
+            self._left.set()
+
+    def _watch(self, thread: int) -> None:
+        seconds = self._seconds
+        while not self._left.wait(seconds):
+            with self._lock:
+                if not self._left.is_set():
+                    raised = ctypes.py_object(TooSlow)
+                    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)
+            seconds = AGAIN
+
+
+def screen(bench: Bench, problem: Problem, code: str, options: Options) -> Outcome | None:
+    """What is wrong with a submission on all input sets of a verdict; None if it is accepted.
+
+    Nothing is timed.
+
+    Raises:
+        ProblemError: if the reference fails in the judge.
+        JudgeError: if the judge fails.
+    """
+    worker = bench.candidates.take()
+    run = SubmissionRun(bench, problem, options, SECRET, worker)
+    try:
+        run.build(code)
+        with bench.lease.shared():
+            return next(filter(None, run.screening()), None)
+    except CandidateError as error:
+        return verdict(error, run.place, str(worker.folder), worker.fault_line)
+    finally:
+        run.end()
+
+
+CALLS = 5
+GPU_CALLS = 20
+
+
+def measure(case: Case, drawn: InputSet, peak: int) -> Cost:
+    """Counts and times the reference on an input set; `peak` bytes were held while it was drawn."""
+    call = case.runner(drawn.skeleton, [tensor.clone() for tensor in drawn.tensors])
+    with Counting(case.precision) as counted:
+        call()
+    with case.process_state:
+        if case.device.type == "cuda":
+            seconds = event_seconds(call, GPU_CALLS)
+        else:  # the shortest: what disturbs on a CPU only ever lengthens
+            seconds = min(clocked(call) for _ in range(CALLS))
+    weights = list(case.model.state_dict().values())
+    return Cost(
+        seconds=seconds,
+        peak_bytes=peak,
+        flops=sum(counted.products.values()),
+        elements=counted.elements,
+        moved_bytes=_bytes([*drawn.tensors, *weights, *drawn.outputs]),
+    )
+
+
+def draw_watched(case: Case) -> tuple[InputSet, int]:
+    """The first input set, and the bytes held at once for it: on a CPU those of its inputs.
+
+    Raises:
+        ProblemError: when the reference fails.
+    """
+    if case.device.type != "cuda":
+        drawn = InputSet.draw(case, "own", 0)
+        return drawn, _bytes(drawn.tensors)
+    torch.cuda.reset_peak_memory_stats(case.device)
+    drawn = InputSet.draw(case, "own", 0)
+    return drawn, torch.cuda.max_memory_allocated(case.device)
+
+
+def _bytes(tensors: list[torch.Tensor]) -> int:
+    return sum(t.numel() * t.element_size() for t in tensors)
+
+
+LEAST_VARYING = 0.05
+"""The share of an output's elements that must be further from its median than the tolerance."""
+
+
+def examine(bench: Bench, problem: Problem, options: Options, limits: Limits) -> LintReport:
+    """Everything that is wrong with a problem; what its own code raises is a finding too.
+
+    Raises:
+        JudgeError: when the judge fails.
+    """
+    start = time.monotonic()
+    examination = Examination(bench, problem, options, limits)
+    with bench.lease.shared():
+        examination.take(examination.look_at_timed_case)
+        if examination.cost is not None:
+            examination.take(examination.look_at_influence)
+        _give_back(bench.device)
+    if examination.runs:
+        examination.take(examination.judge_reference)
+        with bench.lease.shared():
+            _give_back(bench.device)
+    return examination.report(time.monotonic() - start)
+
+
+class Examination:
+    """The steps of a lint, and what they found so far.
+
+    Attributes:
+        cost: Known once the timed case has been run.
+        runs: False once the reference itself has failed before that.
+    """
+
+    def __init__(self, bench: Bench, problem: Problem, options: Options, limits: Limits) -> None:
+        self.cost: Cost | None = None
+        self.runs = True
+        self._bench, self._problem, self._options, self._limits = bench, problem, options, limits
+        self._findings: list[Finding] = []
+        self._reference = "failed"
+        self._varied = self._shipped = Survivors()
+        self._doing = ""
+
+    def take(self, step: Callable[[], None]) -> None:
+        """Takes a step. An error of the problem's own code is a finding.
+
+        Not a generator: since Python 3.12 a context manager that raises another error leaves the
+        first, and all that its frames hold, in a cycle until the next collection.
+        """
+        try:
+            step()
+        except TooSlow:
+            let_go()
+            self.runs, self._reference = False, "not judged"
+            limit = f"more than {self._limits.first_seconds:.0f} s"
+            self._add(
+                "time", f"an input set and the first calls take {limit}; nothing else was looked at"
+            )
+        except ProblemError as error:
+            self.runs, self._reference = self.cost is not None, "failed"
+            self._add("reference", str(error))
+        except torch.OutOfMemoryError:
+            self._reference = "not judged"  # until it is, which is the last step
+            self._add(
+                "memory", f"the device has no room for {self._doing}; that was not done to its end"
+            )
+
+    def look_at_timed_case(self) -> None:
+        """What its outputs are like, what it costs and which trivial answers it accepts."""
+        self._doing = "running the reference and its float64 oracle"
+        with RANDOM, Deadline(self._limits.first_seconds):  # to wait for others is not its own time
+            case = self._open(timed_case(self._problem, self._bench.device))
+            first, peak = draw_watched(case)
+        if not first.finite:
+            raise ProblemError("the reference's output is not finite on its own inputs")
+        self._look_at_inputs(case, first)
+        self._look_at_outputs(case, first)
+        self.cost = measure(case, first, peak)
+        self._look_at_cost(self.cost)
+        self._doing = "trying trivial answers"
+        start = outlive_first(case, first)
+        del first  # before others are drawn
+        self._varied, self._shipped = accepted_answers(case, start)
+        del case
+        self._look_elsewhere()
+
+    def _look_elsewhere(self) -> None:
+        """Which of the trivial answers that are left the other cases accept as well."""
+        others = [] if self._varied.none_left and self._shipped.none_left else self._others()
+        self._varied = accepted_elsewhere(others, self._varied, further=True)
+        self._shipped = accepted_elsewhere(others, self._shipped, further=False)
+        for name in (self._shipped if self._options.inputs == "shipped" else self._varied).names:
+            self._add("answers", f"a verdict accepts {name}")
+
+    def look_at_influence(self) -> None:
+        """Finds inputs and weights that change nothing, on the CPU if there is a case `cpu`.
+
+        There an invalid index is an error; on a GPU it would end the process.
+        """
+        self._doing = "changing inputs and weights one by one"
+        device = torch.device("cpu") if "cpu" in self._problem.cases else self._bench.device
+        inert: set[str] | None = None
+        for case in open_cases(self._problem, device):
+            case.draw_weights(seed_from(SECRET, case.name, "weights"))
+            names = find_inert(case)
+            inert = names if inert is None else inert & names
+            if not inert:
+                return
+        for name in sorted(inert or ()):
+            self._add(
+                "inputs", f"{name} does not matter: changed alone, it leaves every output as it is"
+            )
+
+    def judge_reference(self) -> None:
+        """Whether the real judge accepts the reference as a submission."""
+        self._doing = "judging the reference as its own submission"
+        code = as_submission(self._problem.source)
+        outcome = screen(self._bench, self._problem, code, self._options)
+        self._reference = "accepted" if outcome is None else f"{outcome.category}/{outcome.kind}"
+        if outcome is not None:
+            where = getattr(outcome, "input_set", None)
+            text = f"as its own submission: {self._reference}: {outcome.message}"
+            self._add("reference", f"{text} ({where})" if where else text)
+
+    def report(self, took: float) -> LintReport:
+        """The report so far."""
+        return LintReport(
+            problem=self._problem.id,
+            device=self._bench.info.device,
+            findings=tuple(self._findings),
+            reference=self._reference,
+            accepted=self._varied.names,
+            accepted_as_shipped=self._shipped.names,
+            cost=self.cost,
+            took=took,
+        )
+
+    def _open(self, name: str) -> Case:
+        case = Case(self._problem, name, self._bench.device)
+        case.draw_weights(seed_from(SECRET, name, "weights"))
+        skeleton, tensors = case.draw_inputs("own", 0)
+        case.find_randomness(skeleton, tensors)
+        return case
+
+    def _others(self) -> list[Case]:
+        """The cases that are not timed, without weights yet."""
+        return list(open_cases(self._problem, self._bench.device))[:-1]
+
+    def _look_at_inputs(self, case: Case, first: InputSet) -> None:
+        if not first.tensors:
+            self._add(
+                "inputs", "get_inputs gives no tensor: nothing can be drawn anew for each call"
+            )
+        for name, tensor in zip(input_names(case, first), first.tensors, strict=True):
+            if not tensor.numel():
+                self._add("inputs", f"{name} has no elements: its shape is {list(tensor.shape)}")
+
+    def _look_at_outputs(self, case: Case, first: InputSet) -> None:
+        again = first.again(case)
+        if not first.targets:
+            self._add("outputs", "no output has elements: every answer of that shape is right")
+        for target in first.targets:
+            where = f"output {target.path}" if target.path else "the output"
+            if not target.accepts(again[target.index]):
+                self._add("outputs", f"{where} differs when the reference is run again")
+            elif target.reference.numel() >= FEW and (share := target.varying()) < LEAST_VARYING:
+                self._add(
+                    "outputs",
+                    f"{where} is nearly constant: {share:.1%} of it differ from its median",
+                )
+
+    def _look_at_cost(self, cost: Cost) -> None:
+        limits, gpu = self._limits, self._bench.device.type == "cuda"
+        most = limits.cuda_bytes if gpu else limits.cpu_bytes
+        if cost.peak_bytes > most:
+            what = "it holds up to" if gpu else "its inputs take"
+            self._add(
+                "memory", f"{what} {cost.peak_bytes / 1e6:.0f} MB; the limit is {most / 1e6:.0f} MB"
+            )
+        if gpu and cost.seconds < limits.cuda_seconds:
+            self._add(
+                "time",
+                f"a call takes {cost.seconds * 1e6:.0f} us, "
+                f"less than {limits.cuda_seconds * 1e6:.0f} us",
+            )
+        if not gpu and cost.seconds > limits.cpu_seconds:
+            self._add(
+                "time", f"a call takes {cost.seconds:.2f} s, more than {limits.cpu_seconds:.2f} s"
+            )
+
+    def _add(self, check: Check, message: str) -> None:
+        self._findings.append(Finding(check=check, message=message))
+
+
+def _give_back(device: torch.device) -> None:
+    """Memory that is held no more and that torch keeps for later: candidates need it."""
+    if device.type == "cuda":
+        torch.cuda.empty_cache()

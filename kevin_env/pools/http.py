@@ -1,0 +1,257 @@
+"""A judge pool on another machine, over HTTP. Imports no torch.
+
+The server is `kevin_env.integrations.judge_server`; `kevin-env judge-server` starts it. A request
+has an ID that the client chooses, so that sending it again after a broken connection starts
+nothing twice: each submission has at most one verdict.
+"""
+
+import json
+import logging
+import os
+import threading
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+import uuid
+from collections.abc import Mapping
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Any
+
+from kevin_env.candidate.wire import LIMIT
+from kevin_env.judge.api import DeviceInfo, JudgeError, JudgePool, OnStage
+from kevin_env.judge.protocol import Request, RequestPool, value_of
+
+TOKEN = "KEVIN_ENV_JUDGE_TOKEN"
+"""The environment variable with the token of the server."""
+POOL = "KEVIN_ENV_POOL"
+"""The environment variable with the name of the pool to use in place of this machine's devices."""
+CLIENT = "Kevin-Client"
+"""The header with the ID of a client; the server takes turns between clients."""
+VERSION = "v1"
+"""Of the protocol; the first part of every path."""
+POLL_SECONDS = 20.0
+"""How long the server may hold a poll until there is news."""
+PATIENCE = 300.0
+"""Seconds for which a server may be unreachable, such as while it restarts."""
+RETRY_SECONDS, MOST_RETRY_SECONDS = 1.0, 60.0
+"""Until a request is sent again; the server may ask for more, up to a limit."""
+TRIES = 4
+"""A request fails once the server has lost it this many times, for example by restarts."""
+_BUSY, _GONE, _RETRIED = 429, 404, (502, 503, 504)
+
+_LOG = logging.getLogger(__name__)
+
+
+class HttpPool(RequestPool):
+    """The judges of a judge server. Safe to use from many threads.
+
+    Requests wait while the server has no room for them, and for at most `patience` seconds while
+    it cannot be reached.
+
+    Args:
+        url: such as `http://judges:8001`.
+        token: of the server; by default the value of `KEVIN_ENV_JUDGE_TOKEN`.
+        patience: seconds without an answer after which a request fails.
+
+    Raises:
+        ValueError: if that is no URL of a server.
+    """
+
+    def __init__(self, url: str, token: str | None = None, patience: float = PATIENCE) -> None:
+        parts = urllib.parse.urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query:
+            raise ValueError(f"pool is {url!r}; give a URL such as http://127.0.0.1:8001, or ray")
+        super().__init__()
+        self.url = url.rstrip("/")
+        self._token = os.environ.get(TOKEN, "") if token is None else token
+        self._client = uuid.uuid4().hex
+        self._patience = patience
+        self._open = set[Future[Any]]()
+        self._unreachable = False
+        """Whether the last attempt got no answer; the first of several such attempts is logged."""
+        self._closed = threading.Event()
+        self._opener = urllib.request.build_opener(_NoRedirect)
+
+    def _after_fork(self) -> None:
+        super()._after_fork()
+        self._open = set[Future[Any]]()
+        closed, self._closed = self._closed.is_set(), threading.Event()
+        if closed:
+            self._closed.set()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """In another process it is a client of the same server."""
+        return HttpPool, (self.url, self._token, self._patience)
+
+    def device(self, name: str = "auto") -> DeviceInfo:
+        """What the server knows about a device.
+
+        Raises:
+            JudgeError: if it has none of that name, or cannot be reached.
+        """
+        _, answer = self._ask("GET", f"device?{urllib.parse.urlencode({'name': name})}")
+        if "judge_error" in answer:
+            raise JudgeError(answer["judge_error"])
+        return DeviceInfo.model_validate(answer["device"])
+
+    def close(self) -> None:
+        """Fails what is still open; the server and its other clients go on."""
+        self._closed.set()
+        for future in tuple(self._open):
+            self._fail(future, JudgeError("the pool is closed"))
+
+    def _send(self, request: Request, future: Future[Any], on_stage: OnStage | None) -> None:
+        self._open.add(future)
+        future.add_done_callback(self._open.discard)
+        self._settle_later(future, lambda: self._value(request, future, on_stage))
+
+    def _value(self, request: Request, future: Future[Any], on_stage: OnStage | None) -> Any:
+        """Sends a request until it is answered; None if it was cancelled."""
+        path = f"requests/{request['id']}"
+        for _ in range(TRIES):
+            self._start(path, request, future)
+            seen, status, answer = 0, 200, dict[str, Any]()
+            while status == 200 and not answer.get("done"):
+                for stage in answer.get("stages", ()):
+                    seen += 1
+                    if on_stage is not None:
+                        with suppress(Exception):  # a failing display must not affect the verdict
+                            on_stage(stage)
+                if future.cancelled():
+                    self._drop(path)
+                    return None
+                status, answer = self._ask("GET", f"{path}?wait={POLL_SECONDS:g}&seen={seen}")
+            if status == 200:
+                self._drop(path)
+                return value_of(answer)
+        raise JudgeError(f"{self.url} forgot a request {TRIES} times: it seems to be restarting")
+
+    def _start(self, path: str, request: Request, future: Future[Any]) -> None:
+        """Sends a request until the server accepts it."""
+        while not future.cancelled():
+            status, answer = self._ask("PUT", path, request)
+            if status != _BUSY:
+                return
+            self._closed.wait(answer["retry_after"])
+
+    def _drop(self, path: str) -> None:
+        """Lets the server forget a request, and cancel it if it is still in progress."""
+        with suppress(OSError, JudgeError):
+            self._once("DELETE", path, None)
+
+    def _ask(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None
+    ) -> tuple[int, dict[str, Any]]:
+        """One request, again while the server cannot be reached: status and answer.
+
+        Raises:
+            JudgeError: if it stays so, if the server refuses the request, or the pool is closed.
+        """
+        end = time.monotonic() + self._patience
+        while True:
+            if self._closed.is_set():
+                raise JudgeError("the pool is closed")
+            try:
+                answer = self._once(method, path, body)
+                self._unreachable = False
+                return answer
+            except OSError as error:  # URLError, time-outs, broken connections
+                text = f"no judge server answers at {self.url}: {getattr(error, 'reason', error)}"
+                if time.monotonic() > end:
+                    raise JudgeError(text) from error
+                if not self._unreachable:
+                    _LOG.warning("%s; trying again for %g s", text, self._patience)
+                self._unreachable = True
+                self._closed.wait(RETRY_SECONDS)
+
+    def _once(
+        self, method: str, path: str, body: Mapping[str, Any] | None
+    ) -> tuple[int, dict[str, Any]]:
+        """Raises `OSError` if the server cannot be reached, `JudgeError` if it refuses."""
+        headers = {"Content-Type": "application/json", CLIENT: self._client}
+        if self._token:
+            headers["Authorization"] = f"Bearer {self._token}"
+        data = None if body is None else json.dumps(body).encode()
+        if data is not None and len(data) > LIMIT:
+            raise JudgeError(f"too long to be judged: {len(data)} bytes, at most {LIMIT} are sent")
+        request = urllib.request.Request(
+            f"{self.url}/{VERSION}/{path}", data=data, headers=headers, method=method
+        )
+        try:
+            with self._opener.open(request, timeout=2 * POLL_SECONDS) as answer:
+                return answer.status, json.load(answer)
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, self._refused(error)
+
+    def _refused(self, error: urllib.error.HTTPError) -> dict[str, Any]:
+        """The answer of a server that is full or has forgotten a request; others raise."""
+        if error.code in _RETRIED:
+            raise ConnectionError(f"HTTP status {error.code}")
+        if error.code == _BUSY:
+            return {"retry_after": _seconds(error.headers.get("Retry-After"))}
+        try:
+            answer = json.load(error)
+        except ValueError:
+            answer = {}
+        if error.code == _GONE and answer.get("forgotten"):
+            return answer
+        if error.code in (401, 403):
+            raise JudgeError(f"{self.url} refuses the token: set {TOKEN} to the server's")
+        detail = str(answer.get("detail", error.reason))[:500]
+        raise JudgeError(f"{self.url} refuses the request ({error.code}): {detail}")
+
+
+def connect(pool: JudgePool | str | None) -> JudgePool:
+    """A pool as it is, or that of a name, see `named_pool`.
+
+    Raises:
+        ValueError: if it is none of these.
+    """
+    if pool is None or isinstance(pool, str):
+        return named_pool(pool)
+    if isinstance(pool, type) or not isinstance(pool, JudgePool):
+        raise ValueError(
+            f"pool is {pool!r}; give a pool such as kevin_env.pools.local.LocalPool(), the URL of a"
+            " judge server, 'ray', or None"
+        )
+    return pool
+
+
+def named_pool(name: str | None) -> RequestPool:
+    """The judge server of a URL, or for `ray`, also with settings, the judges of a Ray cluster.
+
+    None stands for the pool that `KEVIN_ENV_POOL` names, or the judges of this machine.
+
+    Raises:
+        ValueError: if there is no such pool.
+    """
+    name = name or os.environ.get(POOL)
+    if not name:
+        from kevin_env.pools.local import LocalPool
+
+        return LocalPool()
+    if name.partition("?")[0] != "ray":
+        return HttpPool(name)
+    try:
+        from kevin_env.pools.ray_pool import RayPool, RaySettings
+    except ImportError as error:
+        raise ValueError(f"{error}: pip install 'kevin-env[ray]'") from error
+    return RayPool(RaySettings.of(name))
+
+
+def _seconds(retry_after: str | None) -> float:
+    """The seconds of a header `Retry-After`; a date is not read."""
+    try:
+        return min(max(RETRY_SECONDS, float(retry_after or 0)), MOST_RETRY_SECONDS)
+    except ValueError:
+        return RETRY_SECONDS
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Another host would get the token."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None

@@ -1,0 +1,299 @@
+"""Names of kernels, their machine code, and the claims of a candidate's profiler.
+
+A library's kernels are known by their names, which a submission cannot change. It can name its own
+kernels as a library does, but only loses by it. So a kernel not known as a library's is the
+submission's. A copy of a library's machine code under another name would pass; such a kernel is
+timed like any other.
+
+Machine code is SASS as cuobjdump prints it, or Triton's PTX where there is no cuobjdump.
+"""
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from pydantic import Field, ValidationError
+
+from kevin_env.frozen import Frozen
+from kevin_env.outcome import CodeFacts, Dimensions, Kernel, KernelProfile, Operator
+
+LENGTH = 48
+
+_LIBRARIES = re.compile(
+    r"^(?:Mem(?:cpy|set)\b|memcpy|memset)"  # what profilers call copies and fills
+    # PyTorch and its parts
+    r"|\b(?:at|at_cuda_detail|c10|torch|thrust|cub)::|\bpytorch_flash|\bfmha_cutlass"
+    r"|^triton_(?:poi|red|per|tem|for|unk)_fused"  # Inductor
+    r"|\bcublas|\bcudnn|\bcusparse|\bcufft|\bcusolver|\bnvjet_|\bgemv2[TN]_|\bgemvNSP|\bgemmk1_|\bgemmSN_"
+    r"|\bcutlass_\d\d_|\bcutlass__\d|sm\d+_xmma|\b(?:volta|turing|ampere|maxwell|hopper|blackwell)_[a-z0-9_]*(?:gemm|cudnn)"
+    r"|\b(?:vector|regular)_fft|\bimplicit_convolve|\bsplitKreduce_kernel|\bncclDevKernel|\bncclKernel"
+)
+_MANGLED = re.compile(r"_ZN?K?(?P<rest>.*)", re.DOTALL)
+_LONGEST = 4096
+
+
+def is_library(name: str) -> bool:
+    """Whether a kernel is PyTorch's, Inductor's or the vendor's; also a copy or a fill."""
+    return bool(_LIBRARIES.search(name[:_LONGEST]))
+
+
+def shorten(name: str) -> str:
+    """A kernel's demangled name on one line, without return type and arguments."""
+    name = " ".join(name[:_LONGEST].replace("`", "'").split())
+    mangled = _MANGLED.fullmatch(name)
+    if mangled:
+        name = "::".join(_identifiers(mangled["rest"])) or name
+    else:
+        name = _without_brackets(name).removeprefix("void ").strip() or name
+    return name if len(name) <= LENGTH else f"{name[: LENGTH - 3]}..."
+
+
+def _identifiers(rest: str) -> list[str]:
+    """The parts of a qualified name in the Itanium ABI's mangling.
+
+    Each has its length before it.
+    """
+    parts: list[str] = []
+    while (match := re.match(r"(\d{1,4})(?=[A-Za-z_])", rest)) is not None:
+        length = int(match[1])
+        rest = rest[match.end() :]
+        if length == 0 or length > len(rest):
+            break
+        parts.append("(anonymous)" if rest.startswith("_GLOBAL__N") else rest[:length])
+        rest = rest[length:]
+    return parts
+
+
+def _without_brackets(name: str) -> str:
+    """`f` of `void a::f<b<int>, 3>(float *, c)`; namespaces in parentheses stay."""
+    kept: list[str] = []
+    depth = 0
+    for character in name.replace("(anonymous namespace)", "{anonymous}"):
+        if character in "<(":
+            depth += 1
+        elif character in ">)":
+            depth = max(0, depth - 1)
+        elif depth == 0:
+            kept.append(character)
+    return "".join(kept).replace("{anonymous}", "(anonymous)")
+
+
+KERNELS = 8
+_LONGEST_LINE = 2000
+_FUNCTION = re.compile(r"^\s*Function\s*:?\s*(?P<name>[^\s:]{1,1000})(?::\s*$|\s*$)")
+_RESOURCES = re.compile(
+    r"^\s*REG:(?P<registers>\d{1,9}) STACK:(?P<stack>\d{1,9}) "
+    r"SHARED:(?P<shared>\d{1,9}) LOCAL:(?P<local>\d{1,9})\b"
+)
+_INSTRUCTION = re.compile(
+    r"^\s*/\*[0-9a-f]{1,8}\*/\s+(?:@!?U?P[T\d]\w{0,3}\s+)?(?P<name>[A-Z][A-Z0-9_.]{1,80})\b"
+)
+_PTX_ENTRY = re.compile(r"^\s*(?:\.visible\s+)?\.entry\s+(?P<name>[\w$]{1,1000})")
+_PTX = re.compile(r"^\s*(?:@!?%p\d{1,9}\s+)?(?P<name>[a-z][a-z0-9_.:]{1,120})\b")
+
+_GLOBAL_LOADS = ("LDG", "LDGSTS", "LD")
+_GLOBAL_STORES = ("STG", "ST")
+_LOCAL = ("LDL", "STL")
+_TENSOR = re.compile(r"(?:H|I|B|D|Q|O)(?:MMA|GMMA)|UTC\w{0,4}MMA|UTC[A-Z]MMA")
+_BULK = ("UTMALDG", "UTMASTG", "UBLKCP")
+_PTX_TENSOR = re.compile(r"w?mma(?:\.|_)|wgmma|tcgen05\.mma")
+
+
+@dataclass
+class _Seen:
+    """What was found of one kernel so far."""
+
+    loads: set[int] = field(default_factory=set)
+    stores: set[int] = field(default_factory=set)
+    tensor: set[str] = field(default_factory=set)
+    local: int = 0
+    bulk: bool = False
+    resources: dict[str, int] = field(default_factory=dict)
+
+    def facts(self, name: str) -> CodeFacts:
+        known = self.resources
+        return CodeFacts(
+            kernel=shorten(name),
+            registers=known.get("registers"),
+            local_memory=known["stack"] + known["local"] if known else None,
+            shared_memory=known.get("shared"),
+            load_bytes=tuple(sorted(self.loads)),
+            store_bytes=tuple(sorted(self.stores)),
+            tensor_cores=tuple(sorted(self.tensor))[:4],
+            local_accesses=self.local,
+            bulk_copies=self.bulk,
+        )
+
+
+def read_sass(text: str) -> tuple[CodeFacts, ...]:
+    """Facts of each kernel in the output of `cuobjdump -sass -res-usage`, in order.
+
+    Library kernels are left out.
+    """
+    return _read(text, _FUNCTION, _see)
+
+
+def read_ptx(text: str) -> tuple[CodeFacts, ...]:
+    """Facts of each kernel in a PTX file.
+
+    Registers and spills are not known before it is assembled.
+    """
+    return _read(text, _PTX_ENTRY, _see_ptx)
+
+
+def _read(
+    text: str, begin: re.Pattern[str], see: Callable[[_Seen, str], None]
+) -> tuple[CodeFacts, ...]:
+    """Facts of each kernel in a text in which one begins where `begin` matches."""
+    seen = defaultdict[str, _Seen](_Seen)
+    at: _Seen | None = None
+    for line in text.splitlines():
+        line = line[:_LONGEST_LINE]
+        if (kernel := begin.match(line)) is not None:
+            at = seen[kernel["name"]]
+        elif at is not None:
+            see(at, line)
+    return tuple(
+        entry.facts(name) for name, entry in seen.items() if not is_library(shorten(name))
+    )[:KERNELS]
+
+
+def _see(at: _Seen, line: str) -> None:
+    if (resources := _RESOURCES.match(line)) is not None:
+        at.resources = {name: int(value) for name, value in resources.groupdict().items()}
+    if (instruction := _INSTRUCTION.match(line)) is None:
+        return
+    name, *modifiers = instruction["name"].split(".")
+    if name in _GLOBAL_LOADS:
+        at.loads.add(_bytes(modifiers))
+    elif name in _GLOBAL_STORES:
+        at.stores.add(_bytes(modifiers))
+    elif name in _LOCAL:
+        at.local += 1
+    elif _TENSOR.fullmatch(name):
+        at.tensor.add(name)
+    elif name in _BULK:
+        at.bulk = True
+
+
+def _bytes(modifiers: list[str]) -> int:
+    """How many bytes an instruction moves for a thread: four unless it says otherwise."""
+    for modifier in modifiers:
+        if modifier in ("64", "128", "256"):
+            return int(modifier) // 8
+        if modifier in ("U8", "S8"):
+            return 1
+        if modifier in ("U16", "S16"):
+            return 2
+    return 4
+
+
+def _see_ptx(at: _Seen, line: str) -> None:
+    if (instruction := _PTX.match(line)) is None:
+        return
+    name = instruction["name"]
+    parts = name.split(".")
+    if parts[:2] in (["ld", "global"], ["st", "global"]):
+        wide = next((int(part[1:]) for part in parts if part in ("v2", "v4", "v8")), 1)
+        bits = int(re.sub(r"\D", "", parts[-1])[:4] or 32)
+        (at.loads if parts[0] == "ld" else at.stores).add(wide * bits // 8)
+    elif parts[:2] == ["cp", "async"]:
+        at.bulk = at.bulk or "bulk" in parts
+    elif parts[:2] in (["ld", "local"], ["st", "local"]):
+        at.local += 1
+    elif _PTX_TENSOR.match(name):
+        at.tensor.add(parts[0])
+
+
+OPERATORS = 8
+"""How many are kept, by their time."""
+
+_Seconds = Annotated[float, Field(ge=0, le=3600.0)]
+_Count = Annotated[int, Field(ge=0, le=1 << 40)]
+_Launch = tuple[
+    str, float, _Seconds, Dimensions | None, Dimensions | None, _Count | None, _Count | None
+]
+
+
+class _Claim(Frozen):
+    """What `kevin_env.candidate.profiling.profile_calls` gives."""
+
+    calls: int = Field(ge=1, le=1000)
+    seconds: _Seconds
+    cores: Annotated[float, Field(ge=0, le=1e5)] | None
+    host: _Seconds
+    operators: list[tuple[str, _Count, _Seconds | None]] = Field(max_length=1000)
+    launches: list[_Launch] = Field(max_length=10_000)
+
+
+def read_claim(claim: dict[str, Any], code: tuple[CodeFacts, ...] = ()) -> KernelProfile | None:
+    """The profile that a candidate claims; None if it is malformed.
+
+    Args:
+        claim: Its answer to the order `profile`.
+        code: What is known of its kernels' machine code; it tells what local memory they use.
+    """
+    try:
+        read = _Claim.model_validate(claim)
+    except ValidationError:
+        return None
+    outside = (
+        max(0.0, 1 - read.host / read.seconds) if read.seconds and read.cores is not None else None
+    )
+    return KernelProfile(
+        seconds=read.seconds / read.calls,
+        kernels=tuple(_kernels(read, code)[:KERNELS]),
+        operators=tuple(_operators(read)[:OPERATORS]),
+        coverage=_coverage(read.launches) if read.launches else outside,
+        idle=_idle(read),
+        cores=read.cores,
+    )
+
+
+def _kernels(read: _Claim, code: tuple[CodeFacts, ...]) -> list[Kernel]:
+    local = {facts.kernel: facts.local_memory for facts in code}
+    launches = defaultdict[tuple[str, bool], list[_Launch]](list)
+    for launch in read.launches:
+        launches[shorten(launch[0]), not is_library(launch[0])].append(launch)
+    kernels = [
+        Kernel(
+            name=name, own=own, launches=math.ceil(len(group) / read.calls),
+            seconds=sum(launch[2] for launch in group) / read.calls, grid=group[0][3],
+            block=group[0][4], registers=group[0][5], shared_memory=group[0][6],
+            local_memory=local.get(name) if own else None,
+        )
+        for (name, own), group in launches.items()
+    ]  # fmt: skip
+    return sorted(kernels, key=lambda kernel: -kernel.seconds)
+
+
+def _operators(read: _Claim) -> list[Operator]:
+    operators = [
+        Operator(
+            name=shorten(name),
+            calls=calls,
+            seconds=None if seconds is None else seconds / read.calls,
+        )
+        for name, calls, seconds in read.operators
+    ]
+    return sorted(operators, key=lambda operator: -(operator.seconds or 0.0))
+
+
+def _coverage(launches: list[_Launch]) -> float | None:
+    """Share of the device's time in kernels that are no library's."""
+    total = sum(launch[2] for launch in launches)
+    own = sum(launch[2] for launch in launches if not is_library(launch[0]))
+    return min(1.0, own / total) if total > 0 else None
+
+
+def _idle(read: _Claim) -> float | None:
+    """Time in which nothing ran, from the first launch to the end of the last, of one call."""
+    if not read.launches:
+        return None
+    first = min(launch[1] for launch in read.launches)
+    last = max(launch[1] + launch[2] for launch in read.launches)
+    idle = (last - first - sum(launch[2] for launch in read.launches)) / read.calls
+    return max(0.0, idle) if math.isfinite(idle) else None

@@ -1,0 +1,170 @@
+"""What is examined after a verdict, if requested. Failures here never change the verdict."""
+
+import secrets
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import torch
+
+from kevin_env.judge.api import Judgement, Options
+from kevin_env.judge.bench import Bench
+from kevin_env.judge.device import finish
+from kevin_env.judge.inputs.cases import timed_case
+from kevin_env.judge.inputs.reference import Case
+from kevin_env.judge.submission_run import SubmissionRun
+from kevin_env.judge.verdict import flag
+from kevin_env.judge.workers.worker import Worker
+from kevin_env.outcome import CodeFacts, Correct, KernelProfile, Outcome, Profile
+from kevin_env.problem import Problem
+from kevin_env.profile.kernels import KERNELS, read_claim, read_ptx, read_sass
+from kevin_env.profile.outside import Outside, cause_of
+from kevin_env.profile.tools import OUTPUT_LIMIT, find_tool
+from kevin_env.rules import Rules
+
+Found = TypeVar("Found")
+PROFILE_SECONDS = 60.0
+FILES = 4
+"""Files whose machine code is read."""
+DISASSEMBLY_SECONDS = 3.0
+TOO_LONG = 2.0
+"""Factor on its timed duration above which a profiled call must be a different call."""
+LAUNCH_ERROR = 20e-6
+LOW_COVERAGE = 0.05
+"""Share of a call's time below which a submission's own kernels did next to nothing."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """Examines one submission in fresh candidates."""
+
+    bench: Bench
+    problem: Problem
+    code: str
+    options: Options
+    notes: list[str] = field(default_factory=list[str])
+
+    def at(self, outcome: Outcome) -> Profile | None:
+        """What was requested for this outcome; None if nothing was, or it does not apply."""
+        profile = self.options.profile if isinstance(outcome, Correct) else "none"
+        cause = cause_of(outcome) if self.options.sanitize else None
+        cause = None if cause == "values" and self.bench.device.type == "cpu" else cause
+        if profile == "none" and cause is None:
+            return None
+        notes: list[str] = []
+        outside = Outside(self.bench, self.problem, self.code, self.options, notes)
+        with ThreadPoolExecutor(1) as beside:  # each uses its own candidate
+            counted = beside.submit(self._tried, outside.ncu, notes) if profile == "ncu" else None
+            if counted and self.bench.capacity.sessions == 1:  # no room for both at once
+                wait((counted,))
+            kernels, code = (
+                self._tried(self._inside, self.notes) if profile != "none" else None
+            ) or (None, ())
+            ncu = counted.result() if counted else None
+        sanitizer = self._tried(lambda: outside.sanitizer(outcome), notes) if cause else None
+        every = (*self.notes, *notes)
+        result = Profile(kernels=kernels, ncu=ncu, sanitizer=sanitizer, code=code, notes=every)
+        return None if result == Profile() else result
+
+    def _tried(self, part: Callable[[], Found], notes: list[str]) -> Found | None:
+        """The result of one part, in any thread; None, and a note, if it fails."""
+        try:
+            if self.bench.device.type == "cuda":
+                torch.cuda.set_device(self.bench.device)
+            return part()
+        except Exception as error:  # boundary: what is read here is the submission's
+            text = " ".join(str(error).split())[:200]
+            notes.append(f"the submission could not be looked into: {text}")
+            return None
+
+    def _inside(self) -> tuple[KernelProfile | None, tuple[CodeFacts, ...]]:
+        """What the submission's process claims of a call, and its machine code."""
+        worker = self.bench.candidates.take()
+        run = SubmissionRun(self.bench, self.problem, self.options, secrets.token_hex(16), worker)
+        try:
+            run.load(
+                self.code
+            )  # what is compiled is what the profiled calls use, and of no other case
+            with self.bench.lease.shared():
+                claim = self._claim(run)
+            code = self._machine_code(worker) if self.bench.device.type == "cuda" else ()
+        finally:
+            run.end()
+        profile = read_claim(claim, code)
+        if profile is None:
+            self.notes.append("the submission's process sent no readable profile")
+        return profile, code
+
+    def _claim(self, run: SubmissionRun) -> dict[str, object]:
+        device = self.bench.device
+        run.enter(Case(self.problem, timed_case(self.problem, device), device))
+        drawn = run.draw("own")
+        drawn.image.write_to(run.handshake.inbox)
+        finish(device)
+        seconds, worker = run.limits.first, run.worker
+        worker.ask(
+            "stage", seconds, inputs=drawn.skeleton, specs=drawn.image.specs, seed=drawn.seed
+        )
+        return worker.ask("profile", max(seconds, PROFILE_SECONDS))
+
+    def _machine_code(self, worker: Worker) -> tuple[CodeFacts, ...]:
+        """Claims from files in the candidate's folder.
+
+        The disassembler runs inside the sandbox.
+        """
+        files = worker.ask("artefacts", self.options.limits().first, folder=str(worker.folder)).get(
+            "files"
+        )
+        paths = [path for path in files if isinstance(path, str)] if isinstance(files, list) else []
+        tool = find_tool("cuobjdump")
+        if tool is None:
+            self.notes.append("cuobjdump is not installed here, so no machine code could be read")
+        every: list[CodeFacts] = []
+        for path in [path for path in paths if path.endswith(".ptx") == (tool is None)][:FILES]:
+            every += self._facts(worker, tool, path)
+        return tuple({facts.kernel: facts for facts in every}.values())[:KERNELS]
+
+    def _facts(self, worker: Worker, tool: str | None, path: str) -> tuple[CodeFacts, ...]:
+        if tool is None:
+            text = worker.ask("read", DISASSEMBLY_SECONDS, path=path, limit=OUTPUT_LIMIT).get(
+                "text"
+            )
+            return read_ptx(text if isinstance(text, str) else "")
+        ran = worker.ask(
+            "run", 2 * DISASSEMBLY_SECONDS, command=[tool, "-sass", "-res-usage", path],
+            seconds=DISASSEMBLY_SECONDS, environment={}, limit=OUTPUT_LIMIT,
+        )  # fmt: skip
+        text = ran.get("output")
+        return read_sass(text if isinstance(text, str) else "")
+
+
+def with_profile(judgement: Judgement, profile: Profile | None, rules: Rules) -> Judgement:
+    """Adds a profile to a judgement. A correct outcome's coverage is measured from outside.
+
+    If the profiled call is not the timed one, this gives a flag and no coverage. So does, under the
+    rules `kernel`, a call whose time is nearly all in kernels of others, although torch and
+    vendors' libraries were recorded not to compute.
+    """
+    judgement = judgement.model_copy(update={"profile": profile})
+    outcome, ncu = judgement.outcome, profile.ncu if profile else None
+    if profile is None or not isinstance(outcome, Correct):
+        return judgement
+    coverage = profile.kernels.coverage if profile.kernels else None
+    if ncu is not None and outcome.submission_seconds is not None:
+        if ncu.seconds > TOO_LONG * outcome.submission_seconds + LAUNCH_ERROR:
+            text = f"on the device a profiled call took {ncu.seconds * 1e6:.3g} us"
+            text += ", more than a timed one in all"
+            return judgement.model_copy(
+                update={"flags": (*judgement.flags, flag("profile_differs", text))}
+            )
+        coverage = ncu.coverage
+        judgement = judgement.model_copy(
+            update={"outcome": outcome.model_copy(update={"coverage": coverage})}
+        )
+    if rules != "kernel" or coverage is None or coverage >= LOW_COVERAGE:
+        return judgement
+    text = f"its own kernels took {coverage:.1%} of the time, though no torch was recorded"
+    return judgement.model_copy(
+        update={"flags": (*judgement.flags, flag("record_contradicted", text))}
+    )
