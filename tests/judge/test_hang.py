@@ -4,7 +4,6 @@ itself.
 
 import re
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -61,12 +60,6 @@ def test_only_the_first_call_in_a_case_may_take_longer_than_the_limit(judge: Jud
     assert stages.count("build") == 1
 
 
-def test_a_hang_is_judged_once_also_beside_others(judge: Judge) -> None:
-    with judge.bench.lease.in_use():
-        judgement, stages = judged(judge, "time.sleep(99)", call_timeout=0.7)
-    assert judgement.outcome.kind == "timeout" and stages.count("build") == 1
-
-
 def test_seconds_without_a_processor_do_not_count() -> None:
     before, busy, waiting = Ran(1.0, 1.0), Ran(1.5, 1.0), Ran(1.1, 1.4)
     assert starved(0.5, before, busy) == 0
@@ -76,17 +69,6 @@ def test_seconds_without_a_processor_do_not_count() -> None:
         "threads that take turns keep a processor busy"
     )
     assert starved(0.5, before, Ran(0.0, 0.0)) == 0, "a compiler has ended"
-
-
-def test_a_much_slower_submission_is_called_once_for_each_time(
-    a_judge: Callable[..., Judge],
-) -> None:
-    judge = a_judge(Pace(pairs=(2, 2), seconds=99.0, sets=9))
-    judgement, _ = judged(judge, "print('called', flush=True); time.sleep(0.6)")
-    outcome = judgement.outcome
-    assert outcome.category == "correct" and outcome.speedup is not None and outcome.speedup < 0.1
-    # at most five input sets of each of two cases, two pairs, and one call for its threads
-    assert judgement.log.count("called") <= 2 * 5 + 2 + 1
 
 
 @pytest.mark.parametrize("timed", [True, False])

@@ -83,7 +83,7 @@ def test_one_is_in_the_lane_at_a_time_in_order_of_arrival(name: str) -> None:
     lane, visitors = Lane(name), list[Visitor]()
     for count in range(1, 5):
         visitors.append(Visitor(lane))
-        while len(lane._queue) < count:
+        while len(lane.line) < count - 1:
             pass
     for number, visitor in enumerate(visitors):
         assert visitor.entered.wait(SECONDS)
@@ -95,14 +95,14 @@ def test_who_leaves_comes_back_after_those_that_wait(name: str) -> None:
     lane = Lane(name)
     with lane.entered():
         other = Visitor(lane)
-        while len(lane._queue) < 2:
+        while not len(lane.line):
             pass
         assert not other.entered.is_set()
         other.released.set()
         with lane.left():
             pass
         assert other.entered.is_set()
-        assert not other.thread.is_alive() or len(lane._queue) == 1
+        assert not len(lane.line)
 
 
 def test_an_error_inside_leaves_the_lane(name: str) -> None:
@@ -141,4 +141,4 @@ def test_a_busy_process_keeps_no_other_waiting_for_more_than_a_few_stays(
 def test_the_holder_is_named(name: str, start: Start) -> None:
     holder = start(HOLD)
     assert line_of(holder) == "held\n"
-    assert f"held by process {holder.pid}: {sys.executable}" in holder_of(Lane(name)._device)
+    assert f"held by process {holder.pid}: {sys.executable}" in holder_of(Lane(name).file)

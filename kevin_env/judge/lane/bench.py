@@ -11,12 +11,12 @@ from kevin_env.judge.device import identity
 from kevin_env.judge.inputs.cases import CaseProperties, find_properties, properties_key
 from kevin_env.judge.inputs.reference import Case, seed_from
 from kevin_env.judge.lane.baselines import Baselines
-from kevin_env.judge.lane.lane import Lane
+from kevin_env.judge.lane.lane import Lane, Line
 from kevin_env.judge.lane.warm import WarmPool
-from kevin_env.profile.ceilings import CeilingStore
-from kevin_env.profile.roofline import Rooflines
 from kevin_env.judge.workers.launcher import ForkServer
 from kevin_env.problem import Problem
+from kevin_env.profile.ceilings import CeilingStore
+from kevin_env.profile.roofline import Rooflines
 
 MEMORY_SHARE = 0.6
 """Share of the host memory that is free when the judge starts, for one candidate."""
@@ -63,6 +63,7 @@ class Bench:
     Attributes:
         memory: Bytes of host memory that a candidate may use. It is the same for all, so that a
             verdict does not depend on what else runs on the machine.
+        slots: For submissions that are judged at once, compilers included.
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class Bench:
         planned = max(SUBMISSION / MEMORY_SHARE, host_memory()) if memory is None else memory
         self.memory = int(planned * MEMORY_SHARE)
         self.capacity = capacity_of(machine_of(1, None, memory))
+        self.slots = Line(self.capacity.slots)
         self.lane = self.lease = Lane(identity(device))
         self.problems = Problems(self.lane, CeilingStore(device, info, self.lane))
         self.candidates = WarmPool(info, self.memory, self.capacity.spares, server=server)

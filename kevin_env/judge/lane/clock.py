@@ -3,12 +3,12 @@
 import random
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from kevin_env.judge.api import JudgeError, Pace
-from kevin_env.judge.handshake.handshake import Drawn, Handshake, Player
+from kevin_env.judge.handshake.handshake import Answer, Drawn, Handshake, Player
 from kevin_env.judge.inputs.source import source_of
 from kevin_env.judge.lane.trial import Rejected, Trial
 from kevin_env.judge.timing import estimates
@@ -64,13 +64,18 @@ def _timed_beside(trial: Trial, sides: "_Baselines") -> Correct:
     with _stopped([trial.worker, sides.reference.worker, sides.null.worker]):
         while True:
             if len(turns) == untimed:  # hidden among timed ones, which therefore all look alike
-                _timed(trial, trial.draw(draw.choice(others)))
+                _compare(
+                    trial, [(drawn := trial.draw(draw.choice(others)), trial.call(drawn, True))]
+                )
             seconds: dict[str, list[float]] = {"reference": [], "null": [], "own": []}
+            sets, answers = [trial.draw(TIMED) for name in order if name == "own"], []
             for name in draw.sample(order, len(order)):
                 if name == "own":
-                    seconds[name].append(_timed(trial, trial.draw(TIMED)))
+                    answers.append((drawn := sets.pop(), trial.call(drawn, timed=True)))
+                    seconds[name].append(answers[-1][1].seconds)
                 else:
                     seconds[name].append(sides.timed(name))
+            _compare(trial, answers)
             turns.append({name: min(each) for name, each in seconds.items()})
             nulls = [turn["null"] for turn in turns]
             overhead, least = statistics.median(nulls), estimates.resolution_of(nulls)
@@ -113,15 +118,11 @@ def _enough(speedup: Speedup, pairs: int, seconds: float, pace: Pace, trial: Tri
     return precise or (pairs >= min(least, estimates.LEAST) and late)
 
 
-def _timed(trial: Trial, drawn: Drawn) -> float:
-    """Seconds of one call of the submission, whose answer is compared at once."""
-    trial.worker.settle()
-    with awake(trial.worker):
-        answer = trial.call(drawn, alone=True)
-    wrong = trial.wrong_with(answer, drawn)
-    if wrong is not None:
-        raise Rejected(wrong)
-    return answer.seconds
+def _compare(trial: Trial, calls: Sequence[tuple[Drawn, Answer]]) -> None:
+    """Compares the answers to timed calls."""
+    for drawn, answer in calls:
+        if (wrong := trial.wrong_with(answer, drawn)) is not None:
+            raise Rejected(wrong)
 
 
 @dataclass

@@ -2,7 +2,6 @@
 
 import hashlib
 import secrets
-import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
@@ -15,13 +14,13 @@ from kevin_env.judge.job import Cancellation, Job, Stopwatch
 from kevin_env.judge.lane.bench import Bench
 from kevin_env.judge.lane.clock import TIMED, time_on_cpu
 from kevin_env.judge.lane.trial import Rejected, Trial
-from kevin_env.profile.look import Look, with_profile
 from kevin_env.judge.verdict import roofline_flags, without_paths
 from kevin_env.judge.workers.baselines import OwnProcessKilled
 from kevin_env.judge.workers.launcher import ForkServer
 from kevin_env.judge.workers.worker import asleep
 from kevin_env.outcome import Correct
 from kevin_env.problem import Problem
+from kevin_env.profile.look import Look, with_profile
 
 Clock = Callable[[Trial], Correct]
 """Times a submission that is right on every input set. Raises what `time_on_cpu` does."""
@@ -54,7 +53,6 @@ class Judge:
         self.device = resolve(device)
         self.info = inform(self.device)
         self.bench = Bench(self.device, self.info, server, pace, memory)
-        self._slots = threading.Semaphore(self.bench.capacity.slots)
         self._clock = clock or time_on_cpu
 
     def judge(
@@ -69,7 +67,10 @@ class Judge:
         """
         watch, secret = Stopwatch(on_stage), options.secret or secrets.token_hex(16)
         job = Job(problem, submission, options, watch, cancellation or Cancellation())
-        with watch.waiting_for(self._slots):
+        with ExitStack() as slot:
+            with watch("queue"):
+                self.bench.slots.take()
+            slot.callback(self.bench.slots.give_back)
             try:
                 judgement = self._judged(job, secret)
             except (_Killed, OwnProcessKilled):

@@ -17,11 +17,54 @@ from pathlib import Path
 from kevin_env.judge.waiting import waiting
 
 
+class Line:
+    """Some places that are taken in order of arrival. Thread-safe, not reentrant.
+
+    Args:
+        places: How many there are.
+    """
+
+    def __init__(self, places: int) -> None:
+        self._free = places
+        self._waiting = deque[threading.Event]()
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        """How many wait."""
+        return len(self._waiting)
+
+    def take(self) -> None:
+        """Waits for a place."""
+        turn = threading.Event()
+        with self._lock:
+            if self._free:
+                self._free -= 1
+                return
+            self._waiting.append(turn)
+        try:
+            turn.wait()
+        except BaseException:
+            with self._lock:
+                if not turn.is_set():
+                    self._waiting.remove(turn)
+                    raise
+            self.give_back()
+            raise
+
+    def give_back(self) -> None:
+        """Gives a place to the first that waits."""
+        with self._lock:
+            if self._waiting:
+                self._waiting.popleft().set()
+            else:
+                self._free += 1
+
+
 class Lane:
     """The lane of one device. Thread-safe, not reentrant.
 
-    Only the first in the queue of a process waits for the file lock, and only once the one before
-    it has released it. Another process that waits already gets it first.
+    Only the first in the line of a process waits for the file lock, and only once the one before it
+    has released it. Another process that waits already gets it first.
 
     Args:
         device: A name that all processes agree on, such as a GPU's UUID; `cpu` for the processor.
@@ -30,9 +73,8 @@ class Lane:
     def __init__(self, device: str) -> None:
         folder = Path(tempfile.gettempdir()) / f"kevin-env-{os.getuid()}"
         folder.mkdir(mode=0o700, exist_ok=True)
-        self._device = folder / f"{device}.lane"
-        self._queue = deque[threading.Event]()
-        self._lock = threading.Lock()
+        self.file = folder / f"{device}.lane"
+        self.line = Line(1)
         self._held = -1
 
     @contextmanager
@@ -57,33 +99,19 @@ class Lane:
     """What the lease of judges that share a GPU offers."""
 
     def _enter(self) -> None:
-        turn = threading.Event()
-        with self._lock:
-            self._queue.append(turn)
-            if self._queue[0] is turn:
-                turn.set()
+        self.line.take()
         try:
-            turn.wait()
-            with waiting(f"the device lock {self._device}", self._holder):
-                self._held = _locked(self._device)
+            with waiting(f"the device lock {self.file}", lambda: holder_of(self.file)):
+                self._held = _locked(self.file)
         except BaseException:
-            self._pass_on(turn)
+            self.line.give_back()
             raise
 
     def _leave(self) -> None:
         held, self._held = self._held, -1
         if held >= 0:  # otherwise it could not be entered again
             os.close(held)
-            self._pass_on(self._queue[0])
-
-    def _pass_on(self, turn: threading.Event) -> None:
-        with self._lock:
-            self._queue.remove(turn)
-            if self._queue:
-                self._queue[0].set()
-
-    def _holder(self) -> str:
-        return holder_of(self._device)
+            self.line.give_back()
 
 
 def holder_of(file: Path) -> str:

@@ -18,7 +18,7 @@ from kevin_env.judge.inputs.reference import Case, seed_from
 from kevin_env.judge.lane.bench import Bench
 from kevin_env.judge.verdict import Place, verdict
 from kevin_env.judge.workers.errors import Broken, CandidateError, TimedOut
-from kevin_env.judge.workers.worker import Patience, Worker, asleep
+from kevin_env.judge.workers.worker import Patience, Worker, asleep, awake
 from kevin_env.outcome import Incorrect, Outcome
 from kevin_env.problem import Problem, ProblemError
 from kevin_env.rules.recorded import Record, recording, violation
@@ -178,22 +178,25 @@ class Trial:
         if found is not None:
             raise Rejected(found.model_copy(update={"case": self.case.name}))
 
-    def call(self, drawn: Drawn, alone: bool = False) -> Answer:
+    def call(self, drawn: Drawn, timed: bool = False) -> Answer:
         """Calls the submission once.
 
         Args:
             drawn: The inputs.
-            alone: Whether others have to wait even if the call takes long, as if it is timed.
+            timed: Whether the call is timed. Then it is stopped before and after, and others have
+                to wait even if it takes long.
         """
         if drawn.image.end > self._handshake.inbox.size:
             text = "get_inputs draws inputs of other sizes than before"
             raise ProblemError(f"{self.problem.id}: {text}")
         first, self._called = not self._called, True
-        place = Place("call", drawn.input_set, self._passed_but(drawn.input_set))
-        with self._asked(place):
-            answer = self._limited(
-                lambda limit: self._handshake.call(self.player, drawn, limit), first, alone
-            )
+        with self._asked(Place("call", drawn.input_set, self._passed_but(drawn.input_set))):
+            call = partial(self._handshake.call, self.player, drawn)
+            if timed:
+                self.worker.settle()
+                with awake(self.worker):
+                    return self._limited(call, pause=lambda: None)
+            answer = self._limited(call, first)
         if first:
             self._record = answer.claim.record
         return answer
@@ -270,15 +273,18 @@ class Trial:
             raise Rejected(outcome, shot) from error
 
     def _limited(
-        self, order: Callable[[Patience], T], first: bool = False, alone: bool = False
+        self,
+        order: Callable[[Patience], T],
+        first: bool = False,
+        pause: Callable[[], None] | None = None,
     ) -> T:
         """Gives an order with its limit: no longer than is left for all orders together."""
         whole, began, self._paused = ALL_CALLS * self.limits.first, time.monotonic(), 0.0
         limit = self.limits.first if first else self.limits.call
         seconds = min(limit, max(0.0, whole - self._spent))
-        pause = (lambda: None) if alone else self._give_way
+        patience = Patience(seconds, min(seconds, self.limits.call), pause or self._give_way)
         try:
-            return order(Patience(seconds, min(seconds, self.limits.call), pause))
+            return order(patience)
         except TimedOut as late:
             if seconds == limit or late.seconds < seconds:
                 raise
@@ -287,10 +293,11 @@ class Trial:
             self._spent += time.monotonic() - began - self._paused
 
     def _give_way(self) -> None:
-        """Lets others that wait have the lane first, in a call that takes long."""
+        """Lets others that wait be judged first, in a call that takes long."""
         start = time.monotonic()
         with asleep(self.worker), self.bench.lane.left():
-            pass
+            self.bench.slots.give_back()
+            self.bench.slots.take()
         self._paused += time.monotonic() - start
 
     def _classified(self, answer: Answer, wrong: Incorrect, drawn: Drawn) -> Incorrect:
