@@ -22,7 +22,7 @@ from kevin_env.pools.local import LocalPool
 from kevin_env.pools.remote import STEADY
 
 if TYPE_CHECKING:
-    from kevin_env.judge.bench import Bench
+    from kevin_env.judge.lane.bench import Bench
     from kevin_env.judge.lane.judge import Clock, Judge
 
 
@@ -90,8 +90,8 @@ def a_bench(servers: Callable[[LevelName], ForkServer]) -> "Iterator[Callable[[]
     """
     import torch
 
-    from kevin_env.judge.bench import Bench
     from kevin_env.judge.device import inform
+    from kevin_env.judge.lane.bench import Bench
 
     with ExitStack() as started:
 

@@ -13,9 +13,9 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._pytree import tree_leaves
 
 from kevin_env.judge.api import Options
-from kevin_env.judge.bench import Bench
 from kevin_env.judge.compare.accumulator import OneAccumulator
 from kevin_env.judge.compare.chunked import PIECE
+from kevin_env.judge.lane.bench import Bench
 from kevin_env.lint.examine import examine
 from kevin_env.lint.influence import _exchanged
 from kevin_env.lint.report import Limits, LintReport

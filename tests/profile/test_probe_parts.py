@@ -18,8 +18,8 @@ from loaded import MEMORY
 from test_probe_ncu import SOFTMAX, SOURCE, raw
 
 from kevin_env.judge import Options
-from kevin_env.judge.bench import Bench
 from kevin_env.judge.inputs.reference import Case
+from kevin_env.judge.lane.bench import Bench
 from kevin_env.judge.lease import Lease
 from kevin_env.judge.workers.errors import Ended, Failed
 from kevin_env.judge.workers.launcher import ForkServer

@@ -7,8 +7,8 @@ judge's. Only the submission in the lane uses them, so there is nothing to lend 
 from collections import OrderedDict
 from collections.abc import Callable
 
+from kevin_env.judge.api import JudgeError
 from kevin_env.judge.workers.baselines import BASELINE_SECONDS, as_judge_error
-from kevin_env.judge.workers.errors import CandidateError
 from kevin_env.judge.workers.worker import Worker
 
 
@@ -43,23 +43,20 @@ class Baselines:
         self.end(key)
         while len(self._kept) >= self._most:
             self.end(next(iter(self._kept)))
-        worker = self._kept[key] = self._start()
-        with as_judge_error():
-            worker.ask("load", BASELINE_SECONDS, path=worker.path, code=code, entry=entry)
+        worker = self._start()
+        try:
+            with as_judge_error():
+                worker.ask("load", BASELINE_SECONDS, path=worker.path, code=code, entry=entry)
+        except JudgeError:
+            worker.close()
+            raise
+        self._kept[key] = worker
         return worker
 
     def end(self, key: str) -> None:
         """Ends one that failed, or is used no longer."""
         if (worker := self._kept.pop(key, None)) is not None:
             worker.close()
-
-    def rest(self) -> None:
-        """Makes them drop their models and memory, which takes a millisecond each."""
-        for key, worker in list(self._kept.items()):
-            try:
-                worker.ask("rest", BASELINE_SECONDS)
-            except CandidateError:
-                self.end(key)
 
     def close(self) -> None:
         """Ends all of them."""
