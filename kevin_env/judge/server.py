@@ -173,12 +173,9 @@ class Server:
         self, judge: "Judge", request: Request, wanted: "Cancellation"
     ) -> Facts | LintReport | Judgement:
         """The value of a request. Errors as of `Judge`."""
-        from kevin_env.profile.ncu_session import foresee
-
         wanted.require_wanted()
         problem = Problem.model_validate(request["problem"])
         options = Options.model_validate(request["options"])
-        foresee(judge.bench, options)
         if request["do"] == "describe":
             from kevin_env.judge.inputs.facts import find_facts
 
