@@ -21,7 +21,7 @@ from kevin_env.judge.api import Facts, JudgeError, Judgement, Options, Pace, Sub
 from kevin_env.judge.protocol import Request, answer_of
 from kevin_env.judge.sandbox.system import have_descriptors
 from kevin_env.judge.workers.launcher import ForkServer
-from kevin_env.lint.report import Limits, LintReport
+from kevin_env.lint.report import LintReport
 from kevin_env.problem import Problem
 from kevin_env.shortage import described
 
@@ -145,7 +145,7 @@ class Server:
     def _answer(self, judge: "Judge", request: Request) -> None:
         alone, number = request["alone"], request["id"]
         with self._taking_place(alone):
-            answer = answer_of(lambda: self._perform(judge, request, self._wanted[number]))
+            answer = answer_of(lambda: self.perform(judge, request, self._wanted[number]))
             trouble = judge.trouble()
             if trouble and not alone:  # any request in progress may be the cause
                 self._hang_up(trouble)
@@ -172,25 +172,18 @@ class Server:
                 held.enter_context(self._places)
             yield
 
-    def _perform(
+    def perform(
         self, judge: "Judge", request: Request, wanted: "Cancellation"
     ) -> Facts | LintReport | Judgement:
-        from kevin_env.profile.ncu_session import foresee
-
+        """The value of a request. Errors as of `Judge`."""
         wanted.require_wanted()
         problem = Problem.model_validate(request["problem"])
         options = Options.model_validate(request["options"])
-        foresee(judge.bench, options)
         if request["do"] == "describe":
             from kevin_env.judge.inputs.facts import find_facts
 
             with judge.bench.lease.shared():
                 return find_facts(problem, judge.device, judge.info, options)
-        if request["do"] == "lint":
-            from kevin_env.lint.examine import examine
-
-            limits = Limits.model_validate(request["limits"])
-            return examine(judge.bench, problem, options, limits)
         return judge.judge(
             problem,
             Submission.model_validate(request["submission"]),
@@ -204,11 +197,11 @@ class Server:
             self._channel.send(message)
 
 
-def main() -> None:
+def main(kind: type[Server] = Server) -> None:
     """Serves the socket whose descriptor is the first argument."""
     for number in (signal.SIGINT, signal.SIGHUP):  # for the client: this process ends with it
         signal.signal(number, signal.SIG_IGN)
-    server = Server(Channel(socket.socket(fileno=int(sys.argv[1]))))
+    server = kind(Channel(socket.socket(fileno=int(sys.argv[1]))))
     signal.signal(signal.SIGTERM, lambda *_: server.end())
     sys.setswitchinterval(SWITCH_SECONDS)
     have_descriptors()

@@ -1,10 +1,9 @@
-"""The lint of one problem, in the judge process of its device."""
+"""The lint of one problem, in the lint process of its device."""
 
-import ctypes
-import threading
+import signal
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import torch
 
@@ -13,7 +12,6 @@ from kevin_env.judge.bench import Bench
 from kevin_env.judge.compare.tolerance import FEW
 from kevin_env.judge.device import event_seconds
 from kevin_env.judge.inputs.cases import open_cases, timed_case
-from kevin_env.judge.inputs.process_state import RANDOM, let_go
 from kevin_env.judge.inputs.reference import Case, seed_from
 from kevin_env.judge.submission_run import SubmissionRun
 from kevin_env.judge.verdict import verdict
@@ -33,45 +31,18 @@ from kevin_env.problem import Problem, ProblemError
 from kevin_env.profile.ceilings import clocked
 from kevin_env.profile.roofline import Counting
 
-AGAIN = 1.0
-"""Seconds after which it is raised again."""
 
+@contextmanager
+def ended_after(seconds: float) -> Iterator[None]:
+    """The kernel ends this process by SIGALRM if what happens inside takes longer.
 
-class TooSlow(BaseException):
-    """The time is over. Not an `Exception`: a problem's own exceptions are its failures."""
-
-
-class Deadline:
-    """Raises `TooSlow` in the thread inside, once the time is over and Python runs there.
-
-    It is raised again every second: a bare `except` may have caught the first one. Inside, the
-    thread must not wait for locks that others hold: it would get the lock and the error at once,
-    and keep it.
-
-    Args:
-        seconds: The time; a single call into torch is not interrupted.
+    Nothing that the problem's code does, or a library that it calls, can hold that up.
     """
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._left = threading.Event()
-        self._lock = threading.Lock()
-
-    def __enter__(self) -> None:
-        threading.Thread(target=self._watch, args=(threading.get_ident(),), daemon=True).start()
-
-    def __exit__(self, *error: Any) -> None:
-        with self._lock:
-            self._left.set()
-
-    def _watch(self, thread: int) -> None:
-        seconds = self._seconds
-        while not self._left.wait(seconds):
-            with self._lock:
-                if not self._left.is_set():
-                    raised = ctypes.py_object(TooSlow)
-                    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)
-            seconds = AGAIN
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def screen(bench: Bench, problem: Problem, code: str, options: Options) -> Outcome | None:
@@ -144,6 +115,8 @@ LEAST_VARYING = 0.05
 def examine(bench: Bench, problem: Problem, options: Options, limits: Limits) -> LintReport:
     """Everything that is wrong with a problem; what its own code raises is a finding too.
 
+    It ends the process if the problem's first calls take too long (`Limits.first_seconds`).
+
     Raises:
         JudgeError: when the judge fails.
     """
@@ -186,13 +159,6 @@ class Examination:
         """
         try:
             step()
-        except TooSlow:
-            let_go()
-            self.runs, self._reference = False, "not judged"
-            limit = f"more than {self._limits.first_seconds:.0f} s"
-            self._add(
-                "time", f"an input set and the first calls take {limit}; nothing else was looked at"
-            )
         except ProblemError as error:
             self.runs, self._reference = self.cost is not None, "failed"
             self._add("reference", str(error))
@@ -205,7 +171,7 @@ class Examination:
     def look_at_timed_case(self) -> None:
         """What its outputs are like, what it costs and which trivial answers it accepts."""
         self._doing = "running the reference and its float64 oracle"
-        with RANDOM, Deadline(self._limits.first_seconds):  # to wait for others is not its own time
+        with ended_after(self._limits.first_seconds):
             case = self._open(timed_case(self._problem, self._bench.device))
             first, peak = draw_watched(case)
         if not first.finite:

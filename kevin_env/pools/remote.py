@@ -87,6 +87,11 @@ class Remote:
         threading.Thread(target=self._listen, args=(hello,), daemon=True).start()
 
     @property
+    def exit_code(self) -> int | None:
+        """Of the process: negative for the signal that ended it, None while it runs."""
+        return self._process.returncode
+
+    @property
     def info(self) -> DeviceInfo:
         """What the judge knows about its device; blocks until it has started.
 

@@ -2,6 +2,6 @@
 
 `look` decides what is done. `kernels` reads the claims of the candidate's profiler and its machine
 code; `target` makes the submission a program for external tools, which `outside` runs (`ncu`,
-`ncu_session`). Parsers take untrusted text, and never raise. `roofline` counts the work of a
+`sanitizer`). Parsers take untrusted text, and never raise. `roofline` counts the work of a
 problem, `ceilings` measures the limits of the device.
 """

@@ -5,13 +5,12 @@ kernels as a library does, but only loses by it. So a kernel not known as a libr
 submission's. A copy of a library's machine code under another name would pass; such a kernel is
 timed like any other.
 
-Machine code is SASS as cuobjdump prints it, or Triton's PTX where there is no cuobjdump.
+Machine code is SASS as cuobjdump prints it.
 """
 
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -91,15 +90,12 @@ _RESOURCES = re.compile(
 _INSTRUCTION = re.compile(
     r"^\s*/\*[0-9a-f]{1,8}\*/\s+(?:@!?U?P[T\d]\w{0,3}\s+)?(?P<name>[A-Z][A-Z0-9_.]{1,80})\b"
 )
-_PTX_ENTRY = re.compile(r"^\s*(?:\.visible\s+)?\.entry\s+(?P<name>[\w$]{1,1000})")
-_PTX = re.compile(r"^\s*(?:@!?%p\d{1,9}\s+)?(?P<name>[a-z][a-z0-9_.:]{1,120})\b")
 
 _GLOBAL_LOADS = ("LDG", "LDGSTS", "LD")
 _GLOBAL_STORES = ("STG", "ST")
 _LOCAL = ("LDL", "STL")
 _TENSOR = re.compile(r"(?:H|I|B|D|Q|O)(?:MMA|GMMA)|UTC\w{0,4}MMA|UTC[A-Z]MMA")
 _BULK = ("UTMALDG", "UTMASTG", "UBLKCP")
-_PTX_TENSOR = re.compile(r"w?mma(?:\.|_)|wgmma|tcgen05\.mma")
 
 
 @dataclass
@@ -133,29 +129,14 @@ def read_sass(text: str) -> tuple[CodeFacts, ...]:
 
     Library kernels are left out.
     """
-    return _read(text, _FUNCTION, _see)
-
-
-def read_ptx(text: str) -> tuple[CodeFacts, ...]:
-    """Facts of each kernel in a PTX file.
-
-    Registers and spills are not known before it is assembled.
-    """
-    return _read(text, _PTX_ENTRY, _see_ptx)
-
-
-def _read(
-    text: str, begin: re.Pattern[str], see: Callable[[_Seen, str], None]
-) -> tuple[CodeFacts, ...]:
-    """Facts of each kernel in a text in which one begins where `begin` matches."""
     seen = defaultdict[str, _Seen](_Seen)
     at: _Seen | None = None
     for line in text.splitlines():
         line = line[:_LONGEST_LINE]
-        if (kernel := begin.match(line)) is not None:
+        if (kernel := _FUNCTION.match(line)) is not None:
             at = seen[kernel["name"]]
         elif at is not None:
-            see(at, line)
+            _see(at, line)
     return tuple(
         entry.facts(name) for name, entry in seen.items() if not is_library(shorten(name))
     )[:KERNELS]
@@ -189,23 +170,6 @@ def _bytes(modifiers: list[str]) -> int:
         if modifier in ("U16", "S16"):
             return 2
     return 4
-
-
-def _see_ptx(at: _Seen, line: str) -> None:
-    if (instruction := _PTX.match(line)) is None:
-        return
-    name = instruction["name"]
-    parts = name.split(".")
-    if parts[:2] in (["ld", "global"], ["st", "global"]):
-        wide = next((int(part[1:]) for part in parts if part in ("v2", "v4", "v8")), 1)
-        bits = int(re.sub(r"\D", "", parts[-1])[:4] or 32)
-        (at.loads if parts[0] == "ld" else at.stores).add(wide * bits // 8)
-    elif parts[:2] == ["cp", "async"]:
-        at.bulk = at.bulk or "bulk" in parts
-    elif parts[:2] in (["ld", "local"], ["st", "local"]):
-        at.local += 1
-    elif _PTX_TENSOR.match(name):
-        at.tensor.add(parts[0])
 
 
 OPERATORS = 8

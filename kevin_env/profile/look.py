@@ -2,11 +2,8 @@
 
 import secrets
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import TypeVar
-
-import torch
 
 from kevin_env.judge.api import Judgement, Options
 from kevin_env.judge.bench import Bench
@@ -18,8 +15,9 @@ from kevin_env.judge.verdict import flag
 from kevin_env.judge.workers.worker import Worker
 from kevin_env.outcome import CodeFacts, Correct, KernelProfile, Outcome, Profile
 from kevin_env.problem import Problem
-from kevin_env.profile.kernels import KERNELS, read_claim, read_ptx, read_sass
-from kevin_env.profile.outside import Outside, cause_of
+from kevin_env.profile.kernels import KERNELS, read_claim, read_sass
+from kevin_env.profile.outside import Outside
+from kevin_env.profile.sanitizer import cause_of
 from kevin_env.profile.tools import OUTPUT_LIMIT, find_tool
 from kevin_env.rules import Rules
 
@@ -52,30 +50,22 @@ class Look:
         cause = None if cause == "values" and self.bench.device.type == "cpu" else cause
         if profile == "none" and cause is None:
             return None
-        notes: list[str] = []
-        outside = Outside(self.bench, self.problem, self.code, self.options, notes)
-        with ThreadPoolExecutor(1) as beside:  # each uses its own candidate
-            counted = beside.submit(self._tried, outside.ncu, notes) if profile == "ncu" else None
-            if counted and self.bench.capacity.sessions == 1:  # no room for both at once
-                wait((counted,))
-            kernels, code = (
-                self._tried(self._inside, self.notes) if profile != "none" else None
-            ) or (None, ())
-            ncu = counted.result() if counted else None
-        sanitizer = self._tried(lambda: outside.sanitizer(outcome), notes) if cause else None
-        every = (*self.notes, *notes)
-        result = Profile(kernels=kernels, ncu=ncu, sanitizer=sanitizer, code=code, notes=every)
+        outside = Outside(self.bench, self.problem, self.code, self.options, self.notes)
+        kernels, code = (self._tried(self._inside) if profile != "none" else None) or (None, ())
+        ncu = self._tried(outside.ncu) if profile == "ncu" else None
+        sanitizer = self._tried(lambda: outside.sanitizer(outcome)) if cause else None
+        result = Profile(
+            kernels=kernels, ncu=ncu, sanitizer=sanitizer, code=code, notes=tuple(self.notes)
+        )
         return None if result == Profile() else result
 
-    def _tried(self, part: Callable[[], Found], notes: list[str]) -> Found | None:
-        """The result of one part, in any thread; None, and a note, if it fails."""
+    def _tried(self, part: Callable[[], Found]) -> Found | None:
+        """The result of one part; None, and a note, if it fails."""
         try:
-            if self.bench.device.type == "cuda":
-                torch.cuda.set_device(self.bench.device)
             return part()
         except Exception as error:  # boundary: what is read here is the submission's
             text = " ".join(str(error).split())[:200]
-            notes.append(f"the submission could not be looked into: {text}")
+            self.notes.append(f"the submission could not be looked into: {text}")
             return None
 
     def _inside(self) -> tuple[KernelProfile | None, tuple[CodeFacts, ...]]:
@@ -83,9 +73,7 @@ class Look:
         worker = self.bench.candidates.take()
         run = SubmissionRun(self.bench, self.problem, self.options, secrets.token_hex(16), worker)
         try:
-            run.load(
-                self.code
-            )  # what is compiled is what the profiled calls use, and of no other case
+            run.load(self.code)  # compiles what the profiled calls use, and nothing of other cases
             with self.bench.lease.shared():
                 claim = self._claim(run)
             code = self._machine_code(worker) if self.bench.device.type == "cuda" else ()
@@ -113,30 +101,20 @@ class Look:
 
         The disassembler runs inside the sandbox.
         """
-        files = worker.ask("artefacts", self.options.limits().first, folder=str(worker.folder)).get(
-            "files"
-        )
-        paths = [path for path in files if isinstance(path, str)] if isinstance(files, list) else []
         tool = find_tool("cuobjdump")
         if tool is None:
             self.notes.append("cuobjdump is not installed here, so no machine code could be read")
+            return ()
+        first, folder = self.options.limits().first, str(worker.folder)
+        files = worker.ask("artefacts", first, folder=folder).get("files")
         every: list[CodeFacts] = []
-        for path in [path for path in paths if path.endswith(".ptx") == (tool is None)][:FILES]:
-            every += self._facts(worker, tool, path)
+        for path in (files if isinstance(files, list) else [])[:FILES]:
+            ran = worker.ask(
+                "run", 2 * DISASSEMBLY_SECONDS, command=[tool, "-sass", "-res-usage", str(path)],
+                seconds=DISASSEMBLY_SECONDS, environment={}, limit=OUTPUT_LIMIT,
+            )  # fmt: skip
+            every += read_sass(str(ran.get("output")))
         return tuple({facts.kernel: facts for facts in every}.values())[:KERNELS]
-
-    def _facts(self, worker: Worker, tool: str | None, path: str) -> tuple[CodeFacts, ...]:
-        if tool is None:
-            text = worker.ask("read", DISASSEMBLY_SECONDS, path=path, limit=OUTPUT_LIMIT).get(
-                "text"
-            )
-            return read_ptx(text if isinstance(text, str) else "")
-        ran = worker.ask(
-            "run", 2 * DISASSEMBLY_SECONDS, command=[tool, "-sass", "-res-usage", path],
-            seconds=DISASSEMBLY_SECONDS, environment={}, limit=OUTPUT_LIMIT,
-        )  # fmt: skip
-        text = ran.get("output")
-        return read_sass(text if isinstance(text, str) else "")
 
 
 def with_profile(judgement: Judgement, profile: Profile | None, rules: Rules) -> Judgement:

@@ -91,7 +91,7 @@ def lint(bench: Bench, held: Held, body: str) -> LintReport:
     it = Problem(id="p", name="p", source=SOURCE.format(body=body, side=SIDE), cases=("main",))
     bench.problems.properties.clear()
     with held:
-        return examine(bench, it, Options(device="cpu"), Limits(cpu_seconds=20))
+        return examine(bench, it, Options(device="cpu"), Limits(cpu_seconds=20, first_seconds=200))
 
 
 @pytest.mark.full
