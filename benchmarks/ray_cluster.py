@@ -34,8 +34,9 @@ from rich.progress import track
 
 from kevin_env.judge import Judgement, Options, Submission
 from kevin_env.judge.api import DeviceInfo, OnStage, Pace, Sandbox, Seconds
-from kevin_env.judge.protocol import Request, RequestPool
+from kevin_env.judge.protocol import Request
 from kevin_env.outcome import Correct
+from kevin_env.pools.base import RequestPool
 from kevin_env.pools.local import LocalPool
 from kevin_env.pools.ray_pool import RayPool, RaySettings
 

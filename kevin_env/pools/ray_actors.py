@@ -14,7 +14,8 @@ from ray.exceptions import RayActorError, RayError, RayTaskError
 
 from kevin_env.judge.api import DeviceInfo, JudgeError
 from kevin_env.judge.capacity import capacity_of, machine_of
-from kevin_env.judge.protocol import Answer, Request, RequestPool, answer_of, prepare
+from kevin_env.judge.protocol import Answer, Request, answer_of, prepare
+from kevin_env.pools.base import RequestPool
 from kevin_env.pools.local import REST, TRIES
 
 FACTS = 4

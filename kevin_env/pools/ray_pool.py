@@ -28,8 +28,9 @@ from ray.exceptions import RayActorError, RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from kevin_env.judge.api import DeviceInfo, JudgeError, OnStage
-from kevin_env.judge.protocol import Answer, Request, RequestPool, value_of
+from kevin_env.judge.protocol import Answer, Request, value_of
 from kevin_env.outcome import Frozen
+from kevin_env.pools.base import RequestPool
 from kevin_env.pools.local import TRIES, LocalPool
 from kevin_env.pools.ray_actors import Dispatcher, JudgeActor
 

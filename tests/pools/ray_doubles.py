@@ -12,8 +12,9 @@ import ray
 
 from kevin_env.judge import JudgeError, Judgement
 from kevin_env.judge.api import DeviceInfo, OnStage, Sandbox, Seconds
-from kevin_env.judge.protocol import Request, RequestPool, fail, wanted
+from kevin_env.judge.protocol import Request
 from kevin_env.outcome import Correct
+from kevin_env.pools.base import RequestPool, fail, wanted
 from kevin_env.problem import ProblemError
 
 HELD = Sandbox(network="enforced", filesystem="enforced", limits="enforced", processes="enforced")

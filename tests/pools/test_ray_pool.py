@@ -26,7 +26,7 @@ from ray.util import list_named_actors  # noqa: E402
 from ray_doubles import Broken, Double, Unlike  # noqa: E402
 
 from kevin_env.judge import JudgeError, Judgement, Options, Submission  # noqa: E402
-from kevin_env.judge.protocol import RequestPool  # noqa: E402
+from kevin_env.pools.base import RequestPool  # noqa: E402
 from kevin_env.pools.http import named_pool  # noqa: E402
 from kevin_env.pools.local import LocalPool  # noqa: E402
 from kevin_env.pools.ray_pool import RayPool, RaySettings, join_cluster  # noqa: E402
