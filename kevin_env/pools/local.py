@@ -14,9 +14,10 @@ from functools import partial
 from typing import Any
 
 from kevin_env.judge.api import DeviceInfo, JudgeError, OnStage, Options, Pace, devices_here
-from kevin_env.judge.protocol import Request, RequestPool, value_of
+from kevin_env.judge.protocol import Request, value_of
 from kevin_env.judge.sandbox.readable import check_named
 from kevin_env.lint.report import Limits, LintReport
+from kevin_env.pools.base import RequestPool
 from kevin_env.pools.remote import JudgeGone, NoJudge, Remote
 from kevin_env.problem import Problem
 

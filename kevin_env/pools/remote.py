@@ -13,9 +13,10 @@ from typing import Any
 from kevin_env.candidate.wire import Channel, Late, TooLong, WireError
 from kevin_env.judge.api import DeviceInfo, JudgeError, OnStage, Pace
 from kevin_env.judge.environment import without_secrets
-from kevin_env.judge.protocol import SPAWNING, Answer, Request, fail
+from kevin_env.judge.protocol import Answer, Request
 from kevin_env.judge.sandbox.readable import NAME as READABLE
 from kevin_env.judge.waiting import waiting
+from kevin_env.pools.base import SPAWNING, fail
 
 STEADY = {
     # threads that spin after their work would disturb the next process that is timed

@@ -13,9 +13,9 @@ from kevin_env.judge.inputs.reference import Case
 from kevin_env.judge.submission_run import SubmissionRun
 from kevin_env.judge.verdict import flag
 from kevin_env.judge.workers.worker import Worker
-from kevin_env.outcome import CodeFacts, Correct, KernelProfile, Outcome, Profile
+from kevin_env.outcome import Correct, KernelProfile, Outcome, Profile
 from kevin_env.problem import Problem
-from kevin_env.profile.kernels import KERNELS, read_claim, read_sass
+from kevin_env.profile.kernels import read_claim, read_local_memory
 from kevin_env.profile.outside import Outside
 from kevin_env.profile.sanitizer import cause_of
 from kevin_env.profile.tools import OUTPUT_LIMIT, find_tool
@@ -24,8 +24,8 @@ from kevin_env.rules import Rules
 Found = TypeVar("Found")
 PROFILE_SECONDS = 60.0
 FILES = 4
-"""Files whose machine code is read."""
-DISASSEMBLY_SECONDS = 3.0
+"""Files of device code that are looked at."""
+RESOURCES_SECONDS = 3.0
 TOO_LONG = 2.0
 """Factor on its timed duration above which a profiled call must be a different call."""
 LAUNCH_ERROR = 20e-6
@@ -51,12 +51,11 @@ class Look:
         if profile == "none" and cause is None:
             return None
         outside = Outside(self.bench, self.problem, self.code, self.options, self.notes)
-        kernels, code = (self._tried(self._inside) if profile != "none" else None) or (None, ())
+        kernels = self._tried(self._inside) if profile != "none" else None
         ncu = self._tried(outside.ncu) if profile == "ncu" else None
         sanitizer = self._tried(lambda: outside.sanitizer(outcome)) if cause else None
-        result = Profile(
-            kernels=kernels, ncu=ncu, sanitizer=sanitizer, code=code, notes=tuple(self.notes)
-        )
+        notes = tuple(self.notes)
+        result = Profile(kernels=kernels, ncu=ncu, sanitizer=sanitizer, notes=notes)
         return None if result == Profile() else result
 
     def _tried(self, part: Callable[[], Found]) -> Found | None:
@@ -68,21 +67,21 @@ class Look:
             self.notes.append(f"the submission could not be looked into: {text}")
             return None
 
-    def _inside(self) -> tuple[KernelProfile | None, tuple[CodeFacts, ...]]:
-        """What the submission's process claims of a call, and its machine code."""
+    def _inside(self) -> KernelProfile | None:
+        """What the submission's process claims of a call."""
         worker = self.bench.candidates.take()
         run = SubmissionRun(self.bench, self.problem, self.options, secrets.token_hex(16), worker)
         try:
             run.load(self.code)  # compiles what the profiled calls use, and nothing of other cases
             with self.bench.lease.shared():
                 claim = self._claim(run)
-            code = self._machine_code(worker) if self.bench.device.type == "cuda" else ()
+            local = self._local_memory(worker) if self.bench.device.type == "cuda" else {}
         finally:
             run.end()
-        profile = read_claim(claim, code)
+        profile = read_claim(claim, local)
         if profile is None:
             self.notes.append("the submission's process sent no readable profile")
-        return profile, code
+        return profile
 
     def _claim(self, run: SubmissionRun) -> dict[str, object]:
         device = self.bench.device
@@ -96,25 +95,20 @@ class Look:
         )
         return worker.ask("profile", max(seconds, PROFILE_SECONDS))
 
-    def _machine_code(self, worker: Worker) -> tuple[CodeFacts, ...]:
-        """Claims from files in the candidate's folder.
-
-        The disassembler runs inside the sandbox.
-        """
-        tool = find_tool("cuobjdump")
+    def _local_memory(self, worker: Worker) -> dict[str, int]:
+        """Bytes by kernel, from files in the candidate's folder; the tool runs in the sandbox."""
+        tool, found = find_tool("cuobjdump"), dict[str, int]()
         if tool is None:
-            self.notes.append("cuobjdump is not installed here, so no machine code could be read")
-            return ()
+            return found
         first, folder = self.options.limits().first, str(worker.folder)
         files = worker.ask("artefacts", first, folder=folder).get("files")
-        every: list[CodeFacts] = []
         for path in (files if isinstance(files, list) else [])[:FILES]:
             ran = worker.ask(
-                "run", 2 * DISASSEMBLY_SECONDS, command=[tool, "-sass", "-res-usage", str(path)],
-                seconds=DISASSEMBLY_SECONDS, environment={}, limit=OUTPUT_LIMIT,
+                "run", 2 * RESOURCES_SECONDS, command=[tool, "-res-usage", str(path)],
+                seconds=RESOURCES_SECONDS, environment={}, limit=OUTPUT_LIMIT,
             )  # fmt: skip
-            every += read_sass(str(ran.get("output")))
-        return tuple({facts.kernel: facts for facts in every}.values())[:KERNELS]
+            found |= read_local_memory(str(ran.get("output")))
+        return found
 
 
 def with_profile(judgement: Judgement, profile: Profile | None, rules: Rules) -> Judgement:
