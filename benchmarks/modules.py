@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from types import FrameType
 
-from resultfile import Results, Row
+from resultfile import plain_row, write_result
 
 from kevin_env.judge import Options, Submission
 from kevin_env.judge.lane.judge import Judge
@@ -41,7 +41,7 @@ def main() -> None:
     """Judges once to fill the caches of the problem, and once more to follow it."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--json", type=Path)
-    arguments = parser.parse_args()
+    file = parser.parse_args().json
     problem, code = load_problem("L1_23_Softmax"), SOLUTION.read_text()
     followed, options = Followed(), Options(device="cpu")
     with contextlib.closing(Judge("cpu")) as judge:
@@ -53,7 +53,8 @@ def main() -> None:
     for before, after, function in sorted(followed.stays):
         print(f"{before.removeprefix(JUDGE):24} {after.removeprefix(JUDGE):24} {function}")
     modules = {after for _, after, _ in followed.stays}
-    print(len(followed.stays), len(modules))
+    rows = [plain_row("stays", len(followed.stays)), plain_row("modules", len(modules))]
+    write_result(file, "cpu", judge.info.versions, rows)
 
 
 if __name__ == "__main__":

@@ -125,6 +125,14 @@ def a_judge(servers: Callable[[LevelName], ForkServer]) -> "Iterator[Callable[..
         yield start
 
 
+@pytest.fixture(scope="module")
+def untimed_judge(a_judge: "Callable[..., Judge]") -> "Judge":
+    """A judge that only says what is wrong, for all tests of a module."""
+    from kevin_env.lint.examine import untimed
+
+    return a_judge(clock=untimed)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     # A run that was started in the background ignores Ctrl-C, and so would every process that a
     # test interrupts.

@@ -41,7 +41,7 @@ A thread that times a submission must not wait for one that parses another.
 """
 
 
-def start_judge(device: str, pace: Pace | None, memory: int | None) -> "Judge":
+def start_judge(device: str, pace: Pace | None, memory: int | None, clock: Any = None) -> "Judge":
     """A judge whose fork server imports torch while this process does.
 
     Raises:
@@ -54,7 +54,7 @@ def start_judge(device: str, pace: Pace | None, memory: int | None) -> "Judge":
         else:
             from kevin_env.judge.judge import Judge
 
-        return Judge(device, server, pace, memory=memory)
+        return Judge(device, server, pace, clock, memory)
     except BaseException:
         server.close()
         raise

@@ -7,9 +7,10 @@ takes too long ends the process by SIGALRM, and the client starts another.
 import signal
 from typing import TYPE_CHECKING
 
-from kevin_env.judge.api import Options
+from kevin_env.candidate.wire import Channel
+from kevin_env.judge.api import Options, Pace
 from kevin_env.judge.protocol import Request
-from kevin_env.judge.server import Server, main
+from kevin_env.judge.server import Server, main, start_judge
 from kevin_env.lint.report import Limits, LintReport
 from kevin_env.problem import Problem
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 class LintServer(Server):
     """Lints the problems of requests in place of judging submissions."""
 
+    def __init__(self, channel: Channel) -> None:
+        super().__init__(channel, _start_untimed)
+
     def perform(self, judge: "Judge", request: Request, wanted: "Cancellation") -> LintReport:
         """See `Server.perform`."""
         from kevin_env.lint.examine import examine
@@ -28,7 +32,13 @@ class LintServer(Server):
         wanted.require_wanted()
         problem = Problem.model_validate(request["problem"])
         options = Options.model_validate(request["options"])
-        return examine(judge.bench, problem, options, Limits.model_validate(request["limits"]))
+        return examine(judge, problem, options, Limits.model_validate(request["limits"]))
+
+
+def _start_untimed(device: str, pace: Pace | None, memory: int | None) -> "Judge":
+    from kevin_env.lint.examine import untimed
+
+    return start_judge(device, pace, memory, untimed)
 
 
 if __name__ == "__main__":

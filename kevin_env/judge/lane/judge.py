@@ -123,7 +123,7 @@ class Judge:
                             if outcome.kind == "timed":
                                 break
                             outcome = self._clock(trial)
-                with watch("load"), asleep(worker, wait=False):
+                with watch("load"), asleep(worker):
                     draw, rooflines = partial(trial.draw, TIMED), bench.problems.rooflines
                     outcome = rooflines.added(outcome, job.problem.sha256, trial.case, draw)
             except Rejected as rejected:

@@ -309,7 +309,9 @@ class Trial:
             with self._asked(Place("call", drawn.input_set)):
                 self._limited(partial(self.worker.ask, "poison"))
             second = self.call(drawn)
-        except Rejected:  # such as a kernel that reads an uninitialized index
+        except Rejected as rejected:  # such as a kernel that reads an uninitialized index
+            if rejected.outcome.kind == "protocol":
+                raise
             return wrong
         again = self.wrong_with(second, drawn)
         if again is not None:
