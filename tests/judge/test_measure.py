@@ -351,9 +351,9 @@ def found(ratio: float, half: float) -> Speedup:
 @pytest.mark.parametrize(
     ("speedup", "pairs", "late", "is_enough"),
     [
-        (found(1.0, 0.04), 6, False, False), (found(1.0, 0.04), 7, False, True),
-        (found(1.0, 0.06), 24, False, False), (found(1.0, 0.06), 25, False, True),
-        (found(1.0, 0.06), LEAST - 1, True, False), (found(1.0, 0.06), LEAST, True, True),
+        (found(1.0, 0.2), 6, False, False), (found(1.0, 0.2), 7, False, True),
+        (found(1.0, 0.3), 24, False, False), (found(1.0, 0.3), 25, False, True),
+        (found(1.0, 0.3), LEAST - 1, True, False), (found(1.0, 0.3), LEAST, True, True),
         (found(0.05, 0.5), 1, False, False), (found(0.05, 0.5), 2, False, True),
         (found(0.09, 0.5), 2, False, False),
     ],

@@ -49,16 +49,13 @@ class Side:
 
 
 class Called:
-    """What three sides do when they are called; `runs` has who ran in each call, `given` the
-    inputs.
-    """
+    """Three sides, and the inputs that they were given."""
 
     def __init__(self) -> None:
         self.sides = {name: Side() for name in NAMES}
         self.players: dict[str, Any] = {
             name: SimpleNamespace(worker=side) for name, side in self.sides.items()
         }
-        self.runs: list[list[str]] = []
         self.given: list[str] = []
         self.compared: list[str] = []
         call = SimpleNamespace(call=lambda player, drawn, timeout: self._note(drawn))
@@ -79,7 +76,6 @@ class Called:
 
     def _note(self, drawn: str) -> str:
         self.given.append(drawn)
-        self.runs.append([name for name, side in self.sides.items() if side.runs])
         return "an answer"
 
 
@@ -88,13 +84,8 @@ def made() -> Called:
     return Called()
 
 
-def test_a_process_runs_only_while_it_is_called(made: Called) -> None:
+def test_all_three_stand_still_inside(made: Called) -> None:
     with pytest.raises(KeyError), made.session.still():
-        assert not any(side.runs for side in made.sides.values())
-        for name in (*NAMES, *NAMES):
-            made.session.call(made.players[name])
-        assert made.runs == [[name] for name in (*NAMES, *NAMES)]
-        made.session.require_still()
         assert not any(side.runs for side in made.sides.values())
         raise KeyError
     assert all(side.runs for side in made.sides.values())
@@ -247,7 +238,9 @@ def test_weights_come_from_the_secret(judge: Judge) -> None:
         def share(name: str, region: SharedRegion, timeout: float) -> None:
             regions[name] = region.bytes.clone()
 
-        worker: Any = SimpleNamespace(share=share, ask=lambda *given, **fields: {}, memory=None)
+        worker: Any = SimpleNamespace(
+            share=share, ask=lambda *given, **fields: {}, memory=None, charged=0.0
+        )
         run = SubmissionRun(judge.bench, problem, Options(device="cpu"), secret, worker)
         run.enter(Case(problem, "main", CPU))
         run.close()

@@ -91,9 +91,7 @@ def lint(judge: Judge, held: Held, body: str) -> LintReport:
     it = Problem(id="p", name="p", source=SOURCE.format(body=body, side=SIDE), cases=("main",))
     judge.bench.problems.properties.clear()
     with held:
-        return examine(
-            untimed_judge, it, Options(device="cpu"), Limits(cpu_seconds=20, first_seconds=200)
-        )
+        return examine(judge, it, Options(device="cpu"), Limits(cpu_seconds=20, first_seconds=200))
 
 
 @pytest.mark.full

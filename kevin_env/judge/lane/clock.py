@@ -1,22 +1,26 @@
 """The clock of a CPU: calls of the reference and the submission alternate."""
 
 import random
-import statistics
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kevin_env.judge.api import JudgeError, Pace
 from kevin_env.judge.handshake.handshake import Answer, Drawn, Handshake, Player
 from kevin_env.judge.inputs.source import source_of
 from kevin_env.judge.lane.trial import Rejected, Trial
-from kevin_env.judge.timing import estimates
 from kevin_env.judge.timing.calibration import construct_null, null_code
-from kevin_env.judge.timing.estimates import Pair, Speedup
+from kevin_env.judge.timing.estimates import (
+    LEAST,
+    Pair,
+    Speedup,
+    least_spread_of_calls,
+    speedup_of_calls,
+)
 from kevin_env.judge.workers.baselines import BASELINE_SECONDS, as_judge_error
-from kevin_env.judge.workers.worker import Worker, awake
-from kevin_env.outcome import Correct
+from kevin_env.judge.workers.usage import descendants, run_time
+from kevin_env.outcome import Correct, Threads
 
 TIMED = "own"
 """The distribution of timed inputs: the time of some kernels depends on the values."""
@@ -29,8 +33,14 @@ A submission whose calls are long, and much longer than the reference's, is call
 """
 LONG = 0.05
 """Seconds of a long call."""
+LONG_ENOUGH = 0.5e-3
+"""How much longer than the null model's a call must be to count its busy threads."""
 STUDY = 8
 """Factor on the most pairs and seconds if a precision is requested."""
+NEARLY, STUDY_NEARLY = 1.5, 1.25
+"""More pairs hardly help once the spread is within this factor of the least possible one: by
+default, and if a precision is requested.
+"""
 SLOW = 10
 """A submission that is certainly slower by this factor is not measured more precisely."""
 
@@ -38,9 +48,8 @@ SLOW = 10
 def time_on_cpu(trial: Trial) -> Correct:
     """Times a submission next to the reference, and verifies every timed call.
 
-    Each turn calls the reference, the submission and a model that does nothing, whose time is
-    subtracted: it is what a call costs beyond the model's work. All three processes are stopped,
-    and each runs only while it is called.
+    Each turn calls the reference, the submission and a model that does nothing: what a call costs
+    beyond the model's work, which is subtracted.
 
     Raises:
         Rejected: if a call fails or is wrong.
@@ -53,40 +62,32 @@ def time_on_cpu(trial: Trial) -> Correct:
         raise
 
 
-def _timed_beside(trial: Trial, sides: "_Baselines") -> Correct:
-    bench, draw = trial.bench, random.SystemRandom()
-    began, pace = time.monotonic(), bench.pace
+def _timed_beside(trial: Trial, baselines: "_Baselines") -> Correct:
+    draw, began, pace = random.SystemRandom(), time.monotonic(), trial.bench.pace
     slow = trial.seconds > LONG and trial.much_slower
     order = ["reference", "null"] * WINDOWS + ["own"] * (1 if slow else WINDOWS)
     others = [each for each in trial.properties.distributions if each != TIMED] or [TIMED]
     untimed = draw.randrange(pace.pairs[0])
-    turns = list[dict[str, float]]()
-    with _stopped([trial.worker, sides.reference.worker, sides.null.worker]):
-        while True:
-            if len(turns) == untimed:  # hidden among timed ones, which therefore all look alike
-                _compare(
-                    trial, [(drawn := trial.draw(draw.choice(others)), trial.call(drawn, True))]
-                )
-            seconds: dict[str, list[float]] = {"reference": [], "null": [], "own": []}
-            sets, answers = [trial.draw(TIMED) for name in order if name == "own"], []
-            for name in draw.sample(order, len(order)):
-                if name == "own":
-                    answers.append((drawn := sets.pop(), trial.call(drawn, timed=True)))
-                    seconds[name].append(answers[-1][1].seconds)
-                else:
-                    seconds[name].append(sides.timed(name))
-            _compare(trial, answers)
-            turns.append({name: min(each) for name, each in seconds.items()})
-            nulls = [turn["null"] for turn in turns]
-            overhead, least = statistics.median(nulls), estimates.resolution_of(nulls)
-            pairs = [
-                Pair(*(max(turn[side] - overhead, least) for side in ("reference", "own")))
-                for turn in turns
-            ]
-            speedup = estimates.speedup_of(pairs)
-            if _enough(speedup, len(turns), time.monotonic() - began, pace, trial):
-                break
-    return outcome_of(estimates.widened_on_cpu(speedup, overhead, least, estimates.BETWEEN["cpu"]))
+    pairs, nulls = list[Pair](), list[float]()
+    while True:
+        sets = [trial.draw(TIMED) for name in order if name == "own"]
+        if len(pairs) == untimed:  # hidden among timed ones, which therefore all look alike
+            hidden = trial.draw(draw.choice(others))
+            _compare(trial, [(hidden, trial.call(hidden, timed=True))])
+        answers, seconds = list[tuple[Drawn, Answer]](), defaultdict[str, list[float]](list)
+        for name in draw.sample(order, len(order)):
+            if name == "own":
+                answers.append((drawn := sets.pop(), trial.call(drawn, timed=True)))
+                seconds[name].append(answers[-1][1].seconds)
+            else:
+                seconds[name].append(baselines.call(name))
+        _compare(trial, answers)
+        pairs.append(Pair(min(seconds["reference"]), min(seconds["own"])))
+        nulls.append(min(seconds["null"]))
+        speedup = speedup_of_calls(pairs, nulls)
+        if _enough(speedup, len(pairs), time.monotonic() - began, pace, trial.options.precision):
+            outcome = outcome_of(speedup)
+            return outcome.model_copy(update={"threads": _busy_threads(trial, baselines)})
 
 
 def outcome_of(speedup: Speedup) -> Correct:
@@ -106,16 +107,40 @@ def outcome_of(speedup: Speedup) -> Correct:
     )
 
 
-def _enough(speedup: Speedup, pairs: int, seconds: float, pace: Pace, trial: Trial) -> bool:
+def _enough(
+    speedup: Speedup, pairs: int, seconds: float, pace: Pace, requested: float | None
+) -> bool:
     """Whether no further pair is needed."""
-    requested = trial.options.precision
     times = STUDY if requested else 1
     least, most = pace.pairs[0], times * pace.pairs[1]
     if pairs >= most or speedup.high < 1 / SLOW:
         return pairs >= min(least, 2)
-    precise = pairs >= least and speedup.spread <= (requested or pace.precision)
+    reachable = least_spread_of_calls(speedup.reference, speedup.submission)
+    nearly = STUDY_NEARLY if requested else NEARLY
+    wanted = max(requested or pace.precision, nearly * reachable)
+    precise = pairs >= least and speedup.spread <= wanted
     late = seconds > times * pace.seconds
-    return precise or (pairs >= min(least, estimates.LEAST) and late)
+    return precise or (pairs >= min(least, LEAST) and late)
+
+
+def _busy_threads(trial: Trial, baselines: "_Baselines") -> Threads | None:
+    """How many threads the submission keeps busy; None if its calls are too short to know.
+
+    What a call takes of both times beyond the model's work is the null model's, and subtracted.
+    """
+    drawn = trial.draw(TIMED)
+    own, null = descendants(trial.worker.pid), descendants(baselines.null.worker.pid)
+    processes = list(own), list(null)
+    before = [run_time(each) for each in processes]
+    answer, nothing = trial.call(drawn, timed=True), baselines.call("null")
+    after = [run_time(each) for each in processes]
+    _compare(trial, [(drawn, answer)])
+    wall = answer.seconds - nothing
+    busy = (after[0] - before[0]) - (after[1] - before[1])
+    if wall < LONG_ENOUGH or busy <= 0:
+        return None
+    processors = trial.bench.info.processors
+    return Threads(busy=min(busy / wall, processors), of=processors)
 
 
 def _compare(trial: Trial, calls: Sequence[tuple[Drawn, Answer]]) -> None:
@@ -160,23 +185,9 @@ class _Baselines:
                 handshake.call(player, stock[0], BASELINE_SECONDS)
         return cls(handshake, players[0], players[1], stock)
 
-    def timed(self, name: str) -> float:
+    def call(self, name: str) -> float:
         """Seconds of one call of `reference` or `null`."""
         player = self.reference if name == "reference" else self.null
         self.stock.append(drawn := self.stock.pop(0))
         with as_judge_error():
-            player.worker.settle()
-            with awake(player.worker):
-                return self.handshake.call(player, drawn, BASELINE_SECONDS).seconds
-
-
-@contextmanager
-def _stopped(workers: list[Worker]) -> Iterator[None]:
-    """Stops all of them, so that none disturbs another; each is woken for its calls."""
-    try:
-        for worker in workers:
-            worker.freeze(True, wait=False)
-        yield
-    finally:
-        for worker in workers:
-            worker.freeze(False, wait=False)
+            return self.handshake.call(player, drawn, BASELINE_SECONDS).seconds

@@ -18,8 +18,10 @@ from kevin_env.judge.inputs.reference import Case, seed_from
 from kevin_env.judge.lane.bench import Bench
 from kevin_env.judge.verdict import Place, verdict
 from kevin_env.judge.workers.errors import Broken, CandidateError, TimedOut
-from kevin_env.judge.workers.worker import Patience, Worker, asleep, awake
+from kevin_env.judge.workers.usage import SLEEPING
+from kevin_env.judge.workers.worker import Patience, Worker, asleep
 from kevin_env.outcome import Incorrect, Outcome
+from kevin_env.parsing import imported, parsed
 from kevin_env.problem import Problem, ProblemError
 from kevin_env.rules.recorded import Record, recording, violation
 
@@ -32,7 +34,7 @@ SLOW = 10
 LEAST_SETS, LEAST_EACH = 5, 2
 """Input sets over all cases, and of each case, that a much slower submission is called on."""
 SCREENING_SECONDS = 2.0
-"""Seconds of calls in a case before a much slower submission is called on fewer sets."""
+"""Seconds of calls in a case after which a much slower submission is called on fewer sets."""
 VALUES = ("values", "not_finite")
 """Kinds of wrong answers that differ in the values of tensors."""
 
@@ -79,14 +81,16 @@ class Trial:
         self.seconds = math.inf
         self._handshakes = list[Handshake]()
         self._draws = self._checked = 0
-        self._spent = self._paused = self._entered = 0.0
-        self._called = False
+        self._spent = self._paused = 0.0
+        self._called = self._interpreted = False
         self._record: Record | None = None
         self._paired: tuple[tuple[str, str], ...] = ()
         self._passed: dict[str, None] = {}
 
     def build(self, code: str) -> None:
         """Imports the submission; compilers run here. Needs no lane."""
+        tree = parsed(code)
+        self._interpreted = tree is not None and "triton" in imported(tree)
         limit = Patience(self.options.build_timeout, self.options.build_timeout)
         order = {"code": code, "entry": "ModelNew", "headers": self.options.headers}
         with self._asked(Place()):
@@ -103,10 +107,10 @@ class Trial:
         self._handshake = self.open_handshake(
             max(each.inputs for each in found), max(image_size(each.outputs) for each in found)
         )
-        self.limits = self.options.limits(found[-1].seconds)
+        self.limits = self.options.limits(found[-1].seconds, self._interpreted)
         with self._asked(Place("construct")):
             admit = partial(self._handshake.admit, self.worker, trusted=False)
-            self.player = self._limited(admit, first=True)
+            self.player = self._limited(admit, True, self._give_way)
 
     def enter(self, case: Case) -> None:
         """Constructs the submission in a case with the reference's weights."""
@@ -117,14 +121,15 @@ class Trial:
             properties_key(self.problem, case.name, self.options.inputs)
         ]
         case.draw_weights(seed_from(self.secret, case.name, "weights"))
-        self.limits = self.options.limits(found.seconds)
+        self.limits = self.options.limits(found.seconds, self._interpreted)
         self._handshake.begin_case(self.outbox_bytes)
         self.player = self.player.in_next_case()
         self._record, self._called, self.seconds = None, False, math.inf
-        self._checked, self._entered = 0, self._spent
+        self._checked = 0
         recorded = recording(self.options.rules) if self.options.rules != "open" else None
         with self._asked(Place("construct", passed=self._passed_but())):
-            answer = self._limited(lambda limit: self.construct(self.worker, limit, recorded), True)
+            construct = partial(self.construct, self.worker, record=recorded)
+            answer = self._limited(construct, True, self._give_way)
             self._paired = read_paired(answer)
 
     def planned(self, timed: bool) -> list[str]:
@@ -148,7 +153,7 @@ class Trial:
     @property
     def seen_enough(self) -> bool:
         """Whether a much slower submission has been called often enough in this case."""
-        long = self._spent - self._entered > SCREENING_SECONDS
+        long = self._checked * self.seconds > SCREENING_SECONDS
         return self._checked >= self._least_sets and long and self.much_slower
 
     def check(self, distribution: str) -> None:
@@ -183,8 +188,7 @@ class Trial:
 
         Args:
             drawn: The inputs.
-            timed: Whether the call is timed. Then it is stopped before and after, and others have
-                to wait even if it takes long.
+            timed: Whether the call is timed: others then wait even if it takes long.
         """
         if drawn.image.end > self._handshake.inbox.size:
             text = "get_inputs draws inputs of other sizes than before"
@@ -192,11 +196,7 @@ class Trial:
         first, self._called = not self._called, True
         with self._asked(Place("call", drawn.input_set, self._passed_but(drawn.input_set))):
             call = partial(self._handshake.call, self.player, drawn)
-            if timed:
-                self.worker.settle()
-                with awake(self.worker):
-                    return self._limited(call, pause=lambda: None)
-            answer = self._limited(call, first)
+            answer = self._limited(call, first, (lambda: None) if timed else self._give_way)
         if first:
             self._record = answer.claim.record
         return answer
@@ -272,25 +272,19 @@ class Trial:
             self.worker.close()
             raise Rejected(outcome, shot) from error
 
-    def _limited(
-        self,
-        order: Callable[[Patience], T],
-        first: bool = False,
-        pause: Callable[[], None] | None = None,
-    ) -> T:
+    def _limited(self, order: Callable[[Patience], T], first: bool, pause: Callable[[], None]) -> T:
         """Gives an order with its limit: no longer than is left for all orders together."""
-        whole, began, self._paused = ALL_CALLS * self.limits.first, time.monotonic(), 0.0
+        whole, charged, self._paused = ALL_CALLS * self.limits.first, self.worker.charged, 0.0
         limit = self.limits.first if first else self.limits.call
         seconds = min(limit, max(0.0, whole - self._spent))
-        patience = Patience(seconds, min(seconds, self.limits.call), pause or self._give_way)
         try:
-            return order(patience)
+            return order(Patience(seconds, SLEEPING * self.limits.call, pause))
         except TimedOut as late:
             if seconds == limit or late.seconds < seconds:
                 raise
             raise TimedOut(whole, "all calls of ModelNew together") from None
         finally:
-            self._spent += time.monotonic() - began - self._paused
+            self._spent += self.worker.charged - charged
 
     def _give_way(self) -> None:
         """Lets others that wait be judged first, in a call that takes long."""
@@ -307,7 +301,7 @@ class Trial:
             return wrong.model_copy(update={"kind": "early_done", "message": text})
         try:  # only after a wrong answer, as a submission could recognize this call
             with self._asked(Place("call", drawn.input_set)):
-                self._limited(partial(self.worker.ask, "poison"))
+                self._limited(partial(self.worker.ask, "poison"), False, self._give_way)
             second = self.call(drawn)
         except Rejected as rejected:  # such as a kernel that reads an uninitialized index
             if rejected.outcome.kind == "protocol":

@@ -15,7 +15,7 @@ from kevin_env.judge.timing.chain import WARM_SECONDS, GpuHandshake
 from kevin_env.judge.timing.estimates import Pair, Speedup
 from kevin_env.judge.timing.session import TimingSession, WrongAnswer
 from kevin_env.judge.workers.baselines import as_judge_error
-from kevin_env.judge.workers.usage import Ran, descendants, run_time, scheduled
+from kevin_env.judge.workers.usage import descendants, run_time
 from kevin_env.judge.workers.worker import awake
 from kevin_env.outcome import Correct, Incorrect, Threads
 
@@ -84,9 +84,9 @@ def measure(session: TimingSession) -> Correct:
         CandidateError: if the submission fails.
         JudgeError: if a baseline does.
     """
+    if session.run.bench.device.type == "cpu":
+        return time_on_cpu(session)
     with session.still():
-        if session.run.bench.device.type == "cpu":
-            return time_on_cpu(session)
         return Chains(session).outcome()
 
 
@@ -98,9 +98,9 @@ def enough(session: TimingSession, speedup: Speedup, pairs: int, began: float) -
     if pairs >= most or speedup.high < 1 / SLOW:
         return pairs >= min(least, 2)
     wanted = requested or pace.precision
-    if session.run.bench.device.type == "cuda":
-        nearly = STUDY_NEARLY if requested else NEARLY
-        wanted = max(wanted, nearly * estimates.least_spread(speedup.reference, speedup.submission))
+    on_gpu, nearly = session.run.bench.device.type == "cuda", STUDY_NEARLY if requested else NEARLY
+    least_spread = estimates.least_spread if on_gpu else estimates.least_spread_of_calls
+    wanted = max(wanted, nearly * least_spread(speedup.reference, speedup.submission))
     precise = pairs >= least and speedup.spread <= wanted
     late = time.monotonic() - began > times * pace.seconds
     return precise or (pairs >= min(least, estimates.LEAST) and late)
@@ -157,7 +157,7 @@ class Chains:
         least = self._session.run.bench.least_constant(constant)
         writing = [answer.writing for answers in reference for answer in answers]
         usual = statistics.median(writing) + WRITING
-        speedup = estimates.speedup_of_chains(
+        return estimates.speedup_of_chains(
             [[answer.seconds - constant for answer in answers] for answers in reference],
             [
                 [
@@ -167,7 +167,6 @@ class Chains:
                 for answers in own
             ],
         )
-        return speedup.widened(estimates.BETWEEN["cuda"])
 
     def _constant(self) -> float:
         """The constant of a link: its duration without the call.
@@ -330,7 +329,7 @@ class Chains:
 
 def time_on_cpu(session: TimingSession) -> Correct:
     """Times a session by alternating calls of all three. Errors as `measure`."""
-    run, began, before = session.run, time.monotonic(), _scheduled(session)
+    run, began = session.run, time.monotonic()
     players = (session.reference, run.player, session.null)
     slow = run.seconds > CHAIN_SECONDS and run.much_slower()
     order = [0, 1, 2] * WINDOWS if not slow else [0, 2] * WINDOWS + [1]
@@ -343,15 +342,11 @@ def time_on_cpu(session: TimingSession) -> Correct:
         for place in session.draw.sample(order, len(order)):
             windows[place].append(session.call(players[place]).seconds)
         turns.append([min(each) for each in windows])
-        nulls = [null for _, _, null in turns]
-        overhead, least = statistics.median(nulls), estimates.resolution_of(nulls)
-        pairs = [[max(side - overhead, least) for side in turn[:2]] for turn in turns]
-        speedup = estimates.speedup_of([Pair(*pair) for pair in pairs])
+        pairs = [Pair(reference, own) for reference, own, _ in turns]
+        speedup = estimates.speedup_of_calls(pairs, [null for _, _, null in turns])
         if enough(session, speedup, len(turns), began):
             break
-    share = estimates.between(before, _scheduled(session))
-    outcome = outcome_of(estimates.widened_on_cpu(speedup, overhead, least, share))
-    return outcome.model_copy(update={"threads": busy_threads(session)})
+    return outcome_of(speedup).model_copy(update={"threads": busy_threads(session)})
 
 
 def outcome_of(speedup: Speedup, queued: bool = False) -> Correct:
@@ -386,14 +381,6 @@ def busy_threads(session: TimingSession) -> Threads | None:
 def _spent(session: TimingSession, player: Player) -> tuple[float, float]:
     """Wall seconds and processor seconds of one call on a CPU. Errors as `measure`."""
     processes = list(descendants(player.worker.pid))
-    session.require_still()
     before = run_time(processes)
     answer = session.call(player)
-    session.require_still()
-    return answer.seconds, (run_time(processes) - before) / 1e9
-
-
-def _scheduled(session: TimingSession) -> Ran:
-    """How long the timed processes have run, and waited for a processor, so far."""
-    workers = (session.run.worker, session.reference.worker, session.null.worker)
-    return scheduled([pid for worker in workers for pid in descendants(worker.pid)])
+    return answer.seconds, run_time(processes) - before
