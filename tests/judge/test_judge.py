@@ -26,6 +26,10 @@ SOFTMAX, LINEAR = (load_problem(str(PROBLEMS / f"{name}.py")) for name in ("soft
 RIGHT = """
 import os, time
 import torch
+def compute(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
 class ModelNew(torch.nn.Module):
     calls = 0
     def forward(self, x):
@@ -78,17 +82,17 @@ def test_others_find_a_submission_in_a_long_call_stopped_and_one_that_hung_gone(
     done.set()
     visitor.join()
     assert (outcome.category, outcome.kind) == ("runtime", "timeout")
-    assert len(found) > 2 and {"T"} <= set.union(*found) <= {"T", "t"}
+    # one that is about to stop is not asleep any more
+    assert len(found) > 2 and {"T"} <= set.union(*found) <= {"T", "R"}
 
 
 def test_a_submission_whose_calls_are_long_together_has_a_limit(
     judge: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("kevin_env.judge.lane.trial.ALL_CALLS", 1)
-    outcome = judged(judge, "time.sleep(0.5)", call_timeout=2.0)[0].outcome
+    outcome = judged(judge, "compute(0.5)", call_timeout=2.0)[0].outcome
     assert (outcome.category, outcome.kind) == ("runtime", "timeout")
-    text = "all calls of ModelNew together took longer than 2 s (stopped at line 8)"
-    assert outcome.message == text
+    assert outcome.message.startswith("all calls of ModelNew together took longer than 2 s")
 
 
 def test_a_submission_that_kills_itself_is_judged_again_on_other_inputs(judge: Judge) -> None:
@@ -188,5 +192,6 @@ def test_a_much_slower_submission_is_called_on_five_sets_and_twice_timed(
     judgement, _ = judged(judge, "print('called', flush=True); time.sleep(0.9)")
     outcome = judgement.outcome
     assert outcome.category == "correct" and outcome.speedup is not None and outcome.speedup < 0.1
-    # three sets of each of two cases, two pairs, and a call on other inputs among them
-    assert 5 + 2 + 1 <= judgement.log.count("called") <= 2 * 3 + 2 + 1
+    # three sets of each of two cases, two pairs, a call on other inputs among them, and one more
+    # to count threads
+    assert 5 + 2 + 1 <= judgement.log.count("called") <= 2 * 3 + 2 + 1 + 1

@@ -254,7 +254,8 @@ def test_higher_ceilings_explain_a_time_above_the_roofline(judge, seen, monkeypa
 
 def test_a_time_above_the_roofline_is_paid_with_a_flag(judge, seen, monkeypatch) -> None:
     outcome, judgement = judged(judge, HONEST, seen, monkeypatch, LOW)
-    assert seen.states == {"T"}  # it does nothing while it is found out what the device reaches
+    # it does nothing while it is found out what the device reaches, or is about to stop
+    assert {"T"} <= seen.states <= {"T", "R"}
     assert seen.cases == ["cpu"]
     assert (outcome.kind, outcome.speedup, names(judgement)) == ("timed", 1.0, ["above_roofline"])
     assert outcome.roofline is not None and outcome.roofline.above
