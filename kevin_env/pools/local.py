@@ -265,8 +265,6 @@ def _cancel_too(judge: Remote, number: str, future: Future[Any]) -> None:
 
 REST = 60.0
 """Seconds for which a device gets no requests after its judge failed, if there is another device.
-
-The time doubles with each further failure.
 """
 
 
@@ -280,7 +278,6 @@ class Balance:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._rests: dict[str, float] = {}
-        self._failures: Counter[str] = Counter()
         self._under_way: Counter[str] = Counter()
         self._known: set[tuple[str, str]] = set()
         self._lock = threading.Lock()
@@ -310,9 +307,5 @@ class Balance:
         """Ends a request; `failed` if the judge failed, not the submission."""
         with self._lock:
             self._under_way[name] -= 1
-            now = self._clock()
-            if not failed:
-                self._failures[name] = 0
-            elif now >= self._rests.get(name, now):  # else it failed together with others
-                self._rests[name] = now + REST * 2 ** self._failures[name]
-                self._failures[name] += 1
+            if failed:
+                self._rests[name] = self._clock() + REST

@@ -32,7 +32,7 @@ CLOSE_SECONDS = 30.0
 BEAT_SECONDS = 10.0
 """How often a judge reports that it and its device still answer."""
 MISSED = 12
-"""Heartbeats in a row that a judge may miss; a client that was stopped for a while missed one."""
+"""Heartbeats in a row that a judge may miss."""
 
 
 class JudgeGone(JudgeError):
@@ -160,7 +160,8 @@ class Remote:
                 raise NoJudge(answer["fatal"])
             self._ready.set_result(DeviceInfo.model_validate(answer["device"]))
             while True:
-                answer = self._receive()
+                with waiting(f"an answer of the judge of {self._device}"):
+                    answer = self._channel.receive(MISSED * self._beat)
                 if "beat" not in answer:
                     self._deliver(answer)
         except JudgeGone as error:
@@ -177,14 +178,6 @@ class Remote:
         except Exception as error:  # the boundary of a judge's answers: every future must end
             text = f"an answer of the judge could not be read: {type(error).__name__}: {error}"
             self._fail(JudgeError(text))
-
-    def _receive(self) -> dict[str, Any]:
-        """The next message of a judge that is ready. Raises `Late` after too many missed beats."""
-        with waiting(f"an answer of the judge of {self._device}"):
-            for _ in range(MISSED):
-                with suppress(Late):
-                    return self._channel.receive(self._beat)
-        raise Late("no sign of life")
 
     def _send(self, message: dict[str, Any]) -> None:
         with self._lock:
