@@ -98,17 +98,13 @@ class Span(Frozen):
     size: int
 
 
-class Pattern(Frozen):
-    """What all wrong elements have in common."""
+class Pattern(Frozen, extra="ignore"):
+    """What all wrong elements have in common. Fields of older lines are ignored."""
 
     where: tuple[Span, ...] = ()
-    """The region that contains all of them, without dimensions that it spans completely."""
-    what: Literal["constant", "factor", "offset", "transposed"] | None = None
-    """Their values: a constant; the expected values times a factor or plus an offset; or those of
-    the output with its last two dimensions transposed, in memory order.
+    """The region that contains all of them, without dimensions that it spans completely; only
+    older lines have none.
     """
-    value: float | None = None
-    """The constant, factor or offset."""
 
 
 class Incorrect(Ending):

@@ -82,7 +82,6 @@ class Sampler:
         self._count = 0
         for case in self.cases:
             case.draw_weights(seed_from(secret, case.name, "weights"))
-            case.find_randomness(*case.draw_inputs("own", 0))
             self.usable[case.name] = usable_distributions(
                 case, seed_from(secret, case.name, "probe")
             )

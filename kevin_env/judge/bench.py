@@ -13,10 +13,10 @@ import torch
 from kevin_env.judge.api import PACES, DeviceInfo, Pace
 from kevin_env.judge.candidates import WarmPool
 from kevin_env.judge.capacity import COPIES, SUBMISSION, capacity_of, host_memory, machine_of
-from kevin_env.judge.compare.check import Allowed
 from kevin_env.judge.device import free_memory, gpus_of_host, identity
-from kevin_env.judge.inputs.cases import CaseProperties, ShapeSpecs, largest_call
+from kevin_env.judge.inputs.facts import FactStore
 from kevin_env.judge.lease import Lease
+from kevin_env.judge.precompile import ShapeStore
 from kevin_env.judge.timing.calibration import stream_seconds
 from kevin_env.judge.workers.baselines import Baselines
 from kevin_env.judge.workers.errors import CandidateError
@@ -43,13 +43,10 @@ LOOK = 1.0
 class ProblemCache:
     """What has been found out about problems on one device; each is computed once."""
 
-    def __init__(self, lease: Lease, ceilings: CeilingStore) -> None:
-        self.properties: dict[tuple[str, str, str], CaseProperties] = {}
-        """By `properties_key`."""
-        self.tolerances: defaultdict[tuple[str, str, str], Allowed] = defaultdict(dict)
-        """By `properties_key`: those of input sets for which an answer was right."""
+    def __init__(self, lease: Lease, ceilings: CeilingStore, facts: FactStore) -> None:
+        self.facts = facts
         self._largest: defaultdict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))
-        self.shapes = ShapeSpecs(lease)
+        self.shapes = ShapeStore(lease, facts)
         self.rooflines = Rooflines(lease, ceilings)
 
     def largest(self, problem: Problem, inputs: int, outputs: int) -> tuple[int, int]:
@@ -112,7 +109,7 @@ class Bench:
         ceilings = CeilingStore(device, info, self.lease)
         if on_gpu:
             ceilings.find_all()
-        self.problems = ProblemCache(self.lease, ceilings)
+        self.problems = ProblemCache(self.lease, ceilings, FactStore(device, info))
         self.profiler = ProfilerState()
         self.sessions = threading.BoundedSemaphore(self.capacity.sessions)
         self._least_constant = math.inf
@@ -138,7 +135,7 @@ class Bench:
         """Bytes of GPU memory that judging takes at most. Call without holding the lease."""
         if self.device.type == "cpu":
             return 0
-        return COPIES * largest_call(self.problems.shapes.of(problem))
+        return COPIES * self.problems.shapes.of(problem).largest_call
 
     def clear(self, needed: float = math.inf) -> None:
         """Ends idle processes on a GPU that has fewer than these bytes free."""

@@ -315,7 +315,7 @@ class Judge:
                 with asleep(run.worker, wait=False):
                     unverified.compare_beside_others(self.bench.lease, watch)
             with leased(run, watch):
-                run.enter(run.case)
+                run.enter(run.case.name)
 
     def _timed(
         self, run: SubmissionRun, unverified: UnverifiedAnswers, watch: Stopwatch

@@ -180,10 +180,8 @@ class Server:
         problem = Problem.model_validate(request["problem"])
         options = Options.model_validate(request["options"])
         if request["do"] == "describe":
-            from kevin_env.judge.inputs.facts import find_facts
-
             with judge.bench.lease.shared():
-                return find_facts(problem, judge.device, judge.info, options)
+                return judge.bench.problems.facts.of(problem).told(judge.info, options)
         return judge.judge(
             problem,
             Submission.model_validate(request["submission"]),

@@ -12,6 +12,7 @@ from kevin_env.judge.api import Options, Submission
 from kevin_env.judge.compare.tolerance import FEW
 from kevin_env.judge.device import event_seconds
 from kevin_env.judge.inputs.cases import open_cases, timed_case
+from kevin_env.judge.inputs.process_state import RANDOM
 from kevin_env.judge.inputs.reference import Case, seed_from
 from kevin_env.lint.answers import (
     Survivors,
@@ -80,7 +81,7 @@ def measure(case: Case, drawn: InputSet, peak: int) -> Cost:
     call = case.runner(drawn.skeleton, [tensor.clone() for tensor in drawn.tensors])
     with Counting(case.precision) as counted:
         call()
-    with case.process_state:
+    with RANDOM:
         if case.device.type == "cuda":
             seconds = event_seconds(call, GPU_CALLS)
         else:  # the shortest: what disturbs on a CPU only ever lengthens
@@ -246,8 +247,6 @@ class Examination:
     def _open(self, name: str) -> Case:
         case = Case(self._problem, name, self._judge.device)
         case.draw_weights(seed_from(SECRET, name, "weights"))
-        skeleton, tensors = case.draw_inputs("own", 0)
-        case.find_randomness(skeleton, tensors)
         return case
 
     def _others(self) -> list[Case]:

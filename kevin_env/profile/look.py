@@ -9,7 +9,6 @@ from kevin_env.judge.api import Judgement, Options
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.device import finish
 from kevin_env.judge.inputs.cases import timed_case
-from kevin_env.judge.inputs.reference import Case
 from kevin_env.judge.submission_run import SubmissionRun
 from kevin_env.judge.verdict import flag
 from kevin_env.judge.workers.worker import Worker
@@ -85,7 +84,7 @@ class Look:
 
     def _claim(self, run: SubmissionRun) -> dict[str, object]:
         device = self.bench.device
-        run.enter(Case(self.problem, timed_case(self.problem, device), device))
+        run.enter(timed_case(self.problem, self.bench.device))
         drawn = run.draw("own")
         drawn.image.write_to(run.handshake.inbox)
         finish(device)

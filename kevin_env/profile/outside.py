@@ -10,7 +10,7 @@ import torch
 
 from kevin_env.judge.api import Options
 from kevin_env.judge.bench import Bench
-from kevin_env.judge.inputs.cases import properties_key, timed_case
+from kevin_env.judge.inputs.cases import timed_case
 from kevin_env.judge.inputs.reference import Case, seed_from
 from kevin_env.judge.workers.errors import CandidateError
 from kevin_env.judge.workers.worker import ended_on_error
@@ -135,9 +135,8 @@ class Outside:
             target.write_code(self.code)
             with self.bench.lease.shared():
                 seed = seed_from(secrets.token_hex(16), case)
-                key = properties_key(self.problem, case, self.options.inputs)
-                nature = self.bench.problems.properties.get(key)
-                admitted = nature.distributions if nature else ()
+                known = self.bench.problems.facts.of(self.problem).of(case)
+                admitted = known.admitted(self.options.inputs) if known else ()
                 reference = Case(self.problem, case, self.bench.device)
                 target.write(reference, distribution, seed, admitted)
                 del reference

@@ -16,7 +16,6 @@ from kevin_env.judge.handshake import handshake
 from kevin_env.judge.handshake.claims import Output, TensorClaim
 from kevin_env.judge.handshake.handshake import Answer, Player
 from kevin_env.judge.handshake.memory import Image, SharedRegion
-from kevin_env.judge.inputs.reference import Case
 from kevin_env.judge.submission_run import SubmissionRun
 from kevin_env.judge.timing.chain import WARM_SECONDS, GpuHandshake
 from kevin_env.judge.workers.errors import Broken, TimedOut
@@ -39,7 +38,7 @@ def run(bench: Bench) -> Iterator[SubmissionRun]:
     run = SubmissionRun(bench, SOFTMAX, Options(device="cpu"), "00" * 16, worker)
     try:
         run.build(RIGHT)
-        run.enter(Case(SOFTMAX, "cpu", CPU))
+        run.enter("cpu")
         yield run
     finally:
         run.close()
@@ -49,7 +48,7 @@ def run(bench: Bench) -> Iterator[SubmissionRun]:
 def test_a_submission_is_admitted_once_to_the_same_regions(run: SubmissionRun) -> None:
     assert not any(run.screening())
     inbox, seconds, worker = run.handshake.inbox, run.seconds, run.worker
-    run.enter(run.case)
+    run.enter(run.case.name)
     assert run.handshake.inbox is inbox and run.seconds == seconds and run.worker is worker
     assert run.checked("own")[1] is None
 

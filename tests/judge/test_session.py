@@ -213,6 +213,7 @@ def test_inputs_and_outliers_follow_from_the_secret_and_differ_between_draws(
     def drawn(secret: str) -> list[torch.Tensor]:
         run = SubmissionRun(judge.bench, RELU, Options(device="cpu"), secret, worker)
         run.case = Case(RELU, "cpu", CPU)
+        run.case.draw_weights(1)
         run.distributions = ["own", "signed", "wide", "offset"]
         return [run.draw("own").image.tensors[0] for _ in range(2)]
 
@@ -242,7 +243,7 @@ def test_weights_come_from_the_secret(judge: Judge) -> None:
             share=share, ask=lambda *given, **fields: {}, memory=None, charged=0.0
         )
         run = SubmissionRun(judge.bench, problem, Options(device="cpu"), secret, worker)
-        run.enter(Case(problem, "main", CPU))
+        run.enter("main")
         run.close()
         return regions["weights"]
 

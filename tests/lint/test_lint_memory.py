@@ -14,7 +14,8 @@ from torch.utils._pytree import tree_leaves
 
 from kevin_env.judge.api import Options
 from kevin_env.judge.compare.accumulator import OneAccumulator
-from kevin_env.judge.compare.chunked import PIECE
+from kevin_env.judge.compare.values import PIECE
+from kevin_env.judge.inputs.facts import FactStore
 from kevin_env.judge.lane.judge import Judge
 from kevin_env.lint.examine import examine
 from kevin_env.lint.influence import _exchanged
@@ -89,7 +90,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def lint(judge: Judge, held: Held, body: str) -> LintReport:
     it = Problem(id="p", name="p", source=SOURCE.format(body=body, side=SIDE), cases=("main",))
-    judge.bench.problems.properties.clear()
+    judge.bench.problems.facts = FactStore(judge.device, judge.info)
     with held:
         return examine(judge, it, Options(device="cpu"), Limits(cpu_seconds=20, first_seconds=200))
 

@@ -114,7 +114,7 @@ def test_what_is_doubted_is_measured_once_more_and_the_higher_figure_counts(
     [
         "",
         "{",
-        '{"key": {}, "reading": {"1": NaN}}',
+        '{"key": {}, "value": {"reading": {"1": NaN}}}',
     ],
 )
 def test_a_file_that_cannot_be_read_is_measured_anew(
@@ -124,11 +124,11 @@ def test_a_file_that_cannot_be_read_is_measured_anew(
     (file,) = folder.iterdir()
     file.write_text(text)
     assert store().of(WORK).reading == 3.0
-    assert json.loads(file.read_text())["reading"] == {str(CPU_SETS[0]): 3.0}
+    assert json.loads(file.read_text())["value"]["reading"] == {str(CPU_SETS[0]): 3.0}
     assert first.reading == 1.0
 
 
-@pytest.mark.parametrize("change", [{"rates": {"fp32": -1}}, {"key": {}}])
+@pytest.mark.parametrize("change", [{"value": {"rates": {"fp32": -1}}}, {"key": {}}])
 def test_a_file_with_figures_that_cannot_be_is_measured_anew(
     measured: list[object], folder: Path, change: dict[str, object]
 ) -> None:

@@ -11,15 +11,18 @@ from typing import Any
 import torch
 
 from kevin_env.candidate import tree
-from kevin_env.judge.compare.chunked import is_rounded
-from kevin_env.judge.compare.tolerance import Tolerance, tolerance_of
+from kevin_env.judge.compare.pattern import pattern_of
+from kevin_env.judge.compare.tolerance import tolerance_of, with_plain_sums
 from kevin_env.judge.compare.values import (
     Mismatch,
+    Tolerance,
+    compare_within,
     dtype_name,
-    find_pattern,
-    find_wrong,
+    is_rounded,
+    mask_of,
     near,
     of_form,
+    parts,
 )
 
 Allowed = dict[tuple[str, int], Tolerance]
@@ -30,6 +33,12 @@ CLOSE = 0.5
 right.
 
 For any other the oracle is computed, which takes ten times as long.
+"""
+
+PLAIN_MOST = 1024.0
+"""An error beyond this multiple of the tolerance is wrong without asking for plain accumulators.
+
+A sum of a million terms of one sign is off by 30 times the tolerance.
 """
 
 Make = Callable[[], Any | None]
@@ -175,10 +184,18 @@ class _Target:
         if is_rounded(self.reference):
             oracle = in_float64(right.oracle(), self.references)[self.place]
         tolerance = tolerance_of(self.reference, oracle, right.tolerance, right.precision)
-        found, tolerance = find_wrong(tensor, self.reference, oracle, tolerance, self._plain)
+        found = compare_within(tensor, self.reference, oracle, tolerance)
+        if found is not None and found.kind == "values":
+            error = found.worst_error or 0.0
+            if error <= PLAIN_MOST * tolerance.worst:
+                tolerance = with_plain_sums(tolerance, self.reference, self._plain)
+                found = compare_within(tensor, self.reference, oracle, tolerance)
         if found is not None:
-            pattern = find_pattern(found, tensor, self.reference, oracle, tolerance)
-            return replace(found, pattern=pattern)
+            mask, compared = (
+                mask_of(found, tolerance, tensor.dtype),
+                parts(tensor, self.reference, oracle),
+            )
+            return replace(found, pattern=pattern_of(mask, *compared) if found.wrong else None)
         if self.reference.is_floating_point():
             allowed.setdefault((self.input_set, self.place), tolerance)
         return None

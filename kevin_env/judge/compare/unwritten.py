@@ -8,10 +8,9 @@ from collections.abc import Sequence
 import torch
 
 from kevin_env.candidate.region import POISON
-from kevin_env.judge.compare.chunked import counts_of, is_rounded
-from kevin_env.judge.compare.pattern import region_of
-from kevin_env.judge.compare.values import Mismatch
-from kevin_env.outcome import Difference, Pattern
+from kevin_env.judge.compare.pattern import pattern_of
+from kevin_env.judge.compare.values import Mismatch, counts_of, is_rounded
+from kevin_env.outcome import Difference
 
 
 def find_unwritten(
@@ -37,10 +36,9 @@ def find_unwritten(
     some = f"{count} of {now.numel()} elements ({100 * count / now.numel():.3g} %) hold"
     which = "the output holds" if count == now.numel() else some
     what = f"{which} uninitialized memory: never written, or computed from uninitialized memory"
-    where = region_of(_left_as_filled, now, before)
     return Mismatch(
         "not_written", what, wrong=count, total=now.numel(), differences=tuple(shown),
-        pattern=Pattern(where=where) if where else None,
+        pattern=pattern_of(_left_as_filled, now, before),
     )  # fmt: skip
 
 

@@ -1,20 +1,15 @@
 """Everything of a judge that outlives one submission: the lane, processes and cached results."""
 
-from collections import defaultdict
-
 import torch
 
 from kevin_env.judge.api import PACES, DeviceInfo, Pace
 from kevin_env.judge.capacity import SUBMISSION, capacity_of, host_memory, machine_of
-from kevin_env.judge.compare.check import Allowed
 from kevin_env.judge.device import identity
-from kevin_env.judge.inputs.cases import CaseProperties, find_properties, properties_key
-from kevin_env.judge.inputs.reference import Case, seed_from
+from kevin_env.judge.inputs.facts import FactStore
 from kevin_env.judge.lane.baselines import Baselines
 from kevin_env.judge.lane.lane import Lane, Line
 from kevin_env.judge.lane.warm import WarmPool
 from kevin_env.judge.workers.launcher import ForkServer
-from kevin_env.problem import Problem
 from kevin_env.profile.ceilings import CeilingStore
 from kevin_env.profile.roofline import Rooflines
 
@@ -25,28 +20,11 @@ KEPT_BASELINES = 3
 
 
 class Problems:
-    """What has been found out about problems on one device; each is computed once, in the lane."""
+    """What has been found out about problems on one device; each is found once, in the lane."""
 
-    def __init__(self, lane: Lane, ceilings: CeilingStore) -> None:
-        self.properties: dict[tuple[str, str, str], CaseProperties] = {}
-        """By `properties_key`."""
-        self.tolerances: defaultdict[tuple[str, str, str], Allowed] = defaultdict(dict)
-        """By `properties_key`: those of input sets for which an answer was right."""
+    def __init__(self, lane: Lane, ceilings: CeilingStore, facts: FactStore) -> None:
+        self.facts = facts
         self.rooflines = Rooflines(lane, ceilings)
-
-    def properties_of(self, case: Case, problem: Problem, inputs: str) -> CaseProperties:
-        """The properties of a case, which then holds for every draw.
-
-        Raises:
-            ProblemError: if the reference fails.
-        """
-        key = properties_key(problem, case.name, inputs)
-        if key not in self.properties:
-            case.draw_weights(seed_from(problem.sha256, case.name, "weights"))
-            self.properties[key] = find_properties(case, problem, inputs)
-        found = self.properties[key]
-        case.stochastic, case.structures = found.stochastic, found.structures
-        return found
 
 
 class Bench:
@@ -82,7 +60,8 @@ class Bench:
         self.capacity = capacity_of(machine_of(1, None, memory))
         self.slots = Line(self.capacity.slots)
         self.lane = self.lease = Lane(identity(device))
-        self.problems = Problems(self.lane, CeilingStore(device, info, self.lane))
+        ceilings = CeilingStore(device, info, self.lane)
+        self.problems = Problems(self.lane, ceilings, FactStore(device, info))
         self.candidates = WarmPool(info, self.memory, self.capacity.spares, server=server)
         self.baselines = Baselines(self.candidates.take_trusted, KEPT_BASELINES)
 

@@ -66,7 +66,7 @@ def _timed_beside(trial: Trial, baselines: "_Baselines") -> Correct:
     draw, began, pace = random.SystemRandom(), time.monotonic(), trial.bench.pace
     slow = trial.seconds > LONG and trial.much_slower
     order = ["reference", "null"] * WINDOWS + ["own"] * (1 if slow else WINDOWS)
-    others = [each for each in trial.properties.distributions if each != TIMED] or [TIMED]
+    others = [each for each in trial.distributions if each != TIMED] or [TIMED]
     untimed = draw.randrange(pace.pairs[0])
     pairs, nulls = list[Pair](), list[float]()
     while True:

@@ -6,10 +6,8 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 
-from kevin_env.judge.api import Facts, Judgement, OnStage, Options, Pace, Submission
+from kevin_env.judge.api import Judgement, OnStage, Options, Pace, Submission
 from kevin_env.judge.device import inform, resolve
-from kevin_env.judge.inputs.cases import open_cases
-from kevin_env.judge.inputs.facts import find_facts
 from kevin_env.judge.job import Cancellation, Job, Stopwatch
 from kevin_env.judge.lane.bench import Bench
 from kevin_env.judge.lane.clock import TIMED, time_on_cpu
@@ -106,8 +104,7 @@ class Judge:
                     with watch("queue"), asleep(worker, wait=False):
                         lane.enter_context(bench.lane.entered())
                     with watch("load"):
-                        cases = list(open_cases(job.problem, self.device))
-                        trial.admit(cases)
+                        cases = trial.admit()
                     for case in cases:
                         with watch("load"):
                             trial.enter(case)
@@ -135,15 +132,6 @@ class Judge:
                 secret=secret, log=without_paths(worker.log, str(worker.folder)),
                 flags=roofline_flags(outcome),
             )  # fmt: skip
-
-    def describe(self, problem: Problem, options: Options) -> Facts:
-        """What prompts say about a problem on this device.
-
-        Raises:
-            ProblemError: if the reference fails.
-        """
-        with self.bench.lane.entered():
-            return find_facts(problem, self.device, self.info, options)
 
     def enter_thread(self) -> None:
         """Prepares the calling thread to judge."""

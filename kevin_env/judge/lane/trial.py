@@ -2,18 +2,19 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
 from typing import Any, TypeVar
 
 from kevin_env.judge.api import Options
 from kevin_env.judge.compare.check import check_answer, unwritten
+from kevin_env.judge.drawing import draw_set
 from kevin_env.judge.handshake.claims import read_paired
 from kevin_env.judge.handshake.handshake import Answer, CpuHandshake, Drawn, Handshake
 from kevin_env.judge.handshake.memory import Image, SharedRegion, image_size, with_regions
-from kevin_env.judge.inputs.cases import construction, model_tensors, plan, properties_key
-from kevin_env.judge.inputs.drawing import draw_set
+from kevin_env.judge.inputs.cases import construction, model_tensors, plan
+from kevin_env.judge.inputs.facts import KnownCase, of_spec
 from kevin_env.judge.inputs.reference import Case, seed_from
 from kevin_env.judge.lane.bench import Bench
 from kevin_env.judge.verdict import Place, verdict
@@ -86,6 +87,7 @@ class Trial:
         self._record: Record | None = None
         self._paired: tuple[tuple[str, str], ...] = ()
         self._passed: dict[str, None] = {}
+        self._allowed = bench.problems.facts.tolerances(problem, options.inputs)
 
     def build(self, code: str) -> None:
         """Imports the submission; compilers run here. Needs no lane."""
@@ -96,36 +98,32 @@ class Trial:
         with self._asked(Place()):
             self.worker.ask("load", limit, path=self.worker.path, **order)
 
-    def admit(self, cases: Sequence[Case]) -> None:
-        """Maps memory that is large enough for every case."""
-        found = [
-            self.bench.problems.properties_of(case, self.problem, self.options.inputs)
-            for case in cases
-        ]
+    def admit(self) -> list[KnownCase]:
+        """Maps memory that is large enough for every case, and returns the cases."""
+        cases = list(self.bench.problems.facts.of(self.problem).cases)
         self._least_sets = max(LEAST_EACH, math.ceil(LEAST_SETS / len(cases)))
         self._only = len(cases) == 1
-        self._handshake = self.open_handshake(
-            max(each.inputs for each in found), max(image_size(each.outputs) for each in found)
+        inbox, outbox = (
+            max(image_size([of_spec(spec) for spec in specs]) for specs in sides)
+            for sides in zip(*((each.inputs, each.outputs) for each in cases), strict=True)
         )
-        self.limits = self.options.limits(found[-1].seconds, self._interpreted)
+        self._handshake = self.open_handshake(inbox, outbox)
+        self.limits = self.options.limits(cases[-1].seconds, self._interpreted)
         with self._asked(Place("construct")):
             admit = partial(self._handshake.admit, self.worker, trusted=False)
             self.player = self._limited(admit, True, self._give_way)
+        return cases
 
-    def enter(self, case: Case) -> None:
+    def enter(self, known: KnownCase) -> None:
         """Constructs the submission in a case with the reference's weights."""
-        self.case = case
-        found = self.bench.problems.properties_of(case, self.problem, self.options.inputs)
-        self.properties = found
-        self._allowed = self.bench.problems.tolerances[
-            properties_key(self.problem, case.name, self.options.inputs)
-        ]
-        case.draw_weights(seed_from(self.secret, case.name, "weights"))
-        self.limits = self.options.limits(found.seconds, self._interpreted)
+        name, device = known.told.name, self.bench.device
+        self.known, self.distributions = known, known.admitted(self.options.inputs)
+        self.case = Case(self.problem, name, device, known.traits)
+        self.case.draw_weights(seed_from(self.secret, name, "weights"))
+        self.limits = self.options.limits(known.seconds, self._interpreted)
         self._handshake.begin_case(self.outbox_bytes)
         self.player = self.player.in_next_case()
-        self._record, self._called, self.seconds = None, False, math.inf
-        self._checked = 0
+        self._record, self._called, self.seconds, self._checked = None, False, math.inf, 0
         recorded = recording(self.options.rules) if self.options.rules != "open" else None
         with self._asked(Place("construct", passed=self._passed_but())):
             construct = partial(self.construct, self.worker, record=recorded)
@@ -134,8 +132,8 @@ class Trial:
 
     def planned(self, timed: bool) -> list[str]:
         """The distributions that the submission is called on in this case, in a secret order."""
-        found, pace = self.properties.distributions, self.bench.pace
-        planned = plan(found, timed, self.secret, self.case.name, pace, self._only)
+        pace = self.bench.pace
+        planned = plan(self.distributions, timed, self.secret, self.case.name, pace, self._only)
         if len(planned) == 1 and self.options.rules != "open":
             planned *= 2  # it may behave differently while it is recorded
         return planned
@@ -143,12 +141,12 @@ class Trial:
     @property
     def outbox_bytes(self) -> int:
         """Bytes of an image of a right answer in the case."""
-        return image_size(self.properties.outputs)
+        return image_size([of_spec(spec) for spec in self.known.outputs])
 
     @property
     def much_slower(self) -> bool:
         """Whether even the shortest call was much slower than the reference's."""
-        return SLOW * self.properties.seconds < self.seconds < math.inf
+        return SLOW * self.known.seconds < self.seconds < math.inf
 
     @property
     def seen_enough(self) -> bool:
@@ -178,7 +176,7 @@ class Trial:
         with self._asked(Place("call", passed=self._passed_but())):
             if self._record is None:
                 raise Broken("it did not say what its call did")
-        largest = self.properties.largest
+        largest = self.known.largest
         found = violation(self._record, self.options.rules, self.options.glue, largest)
         if found is not None:
             raise Rejected(found.model_copy(update={"case": self.case.name}))
@@ -214,11 +212,9 @@ class Trial:
     def draw(self, distribution: str) -> Drawn:
         """A fresh input set of the case, in private memory."""
         self._draws += 1
-        drawn = draw_set(
-            self.case, distribution, self.properties.distributions, self.secret, self._draws
-        )
+        drawn = draw_set(self.case, distribution, self.distributions, self.secret, self._draws)
         name = f"{self.case.name}/{distribution}"
-        return Drawn(drawn.skeleton, drawn.image, drawn.seed, name, self.case.stochastic)
+        return Drawn(drawn.skeleton, drawn.image, drawn.seed, name, self.case.traits.stochastic)
 
     def construct(
         self, worker: Worker, limit: float | Patience, record: dict[str, Any] | None = None,
@@ -250,6 +246,7 @@ class Trial:
 
     def close(self) -> None:
         """Frees its memory; the process is left alone."""
+        self.bench.problems.facts.keep_tolerances(self.problem, self.options.inputs)
         while self._handshakes:
             self._handshakes.pop().close()
 
