@@ -56,13 +56,14 @@ def time_on_cpu(trial: Trial) -> Correct:
         JudgeError: if a process of the judge fails.
     """
     try:
-        return _timed_beside(trial, _Baselines.prepared(trial))
+        return time_beside(trial, Beside.prepared(trial))
     except JudgeError:
         trial.bench.baselines.close()  # what they hold may be what fails
         raise
 
 
-def _timed_beside(trial: Trial, baselines: "_Baselines") -> Correct:
+def time_beside(trial: Trial, baselines: "Beside") -> Correct:
+    """As `time_on_cpu`, with baselines that are ready."""
     draw, began, pace = random.SystemRandom(), time.monotonic(), trial.bench.pace
     slow = trial.seconds > LONG and trial.much_slower
     order = ["reference", "null"] * WINDOWS + ["own"] * (1 if slow else WINDOWS)
@@ -90,7 +91,7 @@ def _timed_beside(trial: Trial, baselines: "_Baselines") -> Correct:
             return outcome.model_copy(update={"threads": _busy_threads(trial, baselines)})
 
 
-def outcome_of(speedup: Speedup) -> Correct:
+def outcome_of(speedup: Speedup, queued: bool = False) -> Correct:
     """The outcome for a speedup whose interval covers other judgements too."""
     text = f"{speedup.ratio:.3g}x the reference's speed"
     if speedup.noisy:
@@ -103,7 +104,7 @@ def outcome_of(speedup: Speedup) -> Correct:
         reference_seconds=speedup.reference,
         submission_seconds=speedup.submission,
         max_unseen_gain=0.0,
-        queued=False,
+        queued=queued,
     )
 
 
@@ -123,7 +124,7 @@ def _enough(
     return precise or (pairs >= min(least, LEAST) and late)
 
 
-def _busy_threads(trial: Trial, baselines: "_Baselines") -> Threads | None:
+def _busy_threads(trial: Trial, baselines: "Beside") -> Threads | None:
     """How many threads the submission keeps busy; None if its calls are too short to know.
 
     What a call takes of both times beyond the model's work is the null model's, and subtracted.
@@ -151,7 +152,7 @@ def _compare(trial: Trial, calls: Sequence[tuple[Drawn, Answer]]) -> None:
 
 
 @dataclass
-class _Baselines:
+class Beside:
     """The reference and the null model in the case of a trial.
 
     Their memory is not shared with the submission, which could make the reference fail.
@@ -163,7 +164,7 @@ class _Baselines:
     stock: list[Drawn]
 
     @classmethod
-    def prepared(cls, trial: Trial) -> "_Baselines":
+    def prepared(cls, trial: Trial) -> "Beside":
         """Constructs both and calls them, which trusted code does without fresh inputs."""
         bench, case, options = trial.bench, trial.case, trial.options
         code = source_of(trial.problem, case.name)
