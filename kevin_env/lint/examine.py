@@ -9,6 +9,7 @@ import torch
 
 from kevin_env.judge.api import Options
 from kevin_env.judge.bench import Bench
+from kevin_env.judge.compare.accumulator import OneAccumulator
 from kevin_env.judge.compare.tolerance import FEW
 from kevin_env.judge.device import event_seconds
 from kevin_env.judge.inputs.cases import open_cases, timed_case
@@ -121,6 +122,7 @@ def examine(bench: Bench, problem: Problem, options: Options, limits: Limits) ->
         JudgeError: when the judge fails.
     """
     start = time.monotonic()
+    OneAccumulator()  # torch imports decompositions for the first: 2 s that are not the problem's
     examination = Examination(bench, problem, options, limits)
     with bench.lease.shared():
         examination.take(examination.look_at_timed_case)
