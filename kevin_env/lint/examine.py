@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from kevin_env.judge.api import Options, Submission
+from kevin_env.judge.compare.accumulator import OneAccumulator
 from kevin_env.judge.compare.tolerance import FEW
 from kevin_env.judge.device import event_seconds
 from kevin_env.judge.inputs.cases import open_cases, timed_case
@@ -127,6 +128,7 @@ def examine(judge: "Judge", problem: Problem, options: Options, limits: Limits) 
         JudgeError: when the judge fails.
     """
     start = time.monotonic()
+    OneAccumulator()  # torch imports decompositions for the first: 2 s that are not the problem's
     examination = Examination(judge, problem, options, limits)
     with judge.bench.lease.shared():
         examination.take(examination.look_at_timed_case)
