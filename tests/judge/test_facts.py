@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 from pathlib import Path
 from typing import Any
 
@@ -101,14 +102,33 @@ def test_a_damaged_file_is_ignored_and_written_anew(
     assert json.loads(file.read_text())["key"]["name"] == "some CPU"
 
 
-def test_without_a_folder_facts_are_found_by_each_judge(
-    found: list[Problem], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.skipif(os.getuid() != 0, reason="only root may give a file away")
+def test_a_file_of_another_user_is_ignored(found: list[Problem], folder: Path) -> None:
+    FactStore(CPU, INFO).of(PROBLEM)
+    (file,) = folder.iterdir()
+    os.chown(file, 12345, -1)
+    FactStore(CPU, INFO).of(PROBLEM)
+    assert len(found) == 2
+
+
+@pytest.mark.parametrize("where", ["file", "folder", "nowhere"])
+def test_where_nothing_can_be_written_facts_are_found_by_each_judge(
+    found: list[Problem], folder: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nowhere")
+    if where == "file":
+        folder.write_text("in the way")
+    elif where == "folder":
+        FactStore(CPU, INFO).of(PROBLEM)
+        (file,) = folder.iterdir()
+        file.unlink()
+        file.mkdir()
+    else:
+        monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nowhere")
+    found.clear()
     for _ in range(2):
         store = FactStore(CPU, INFO)
         assert store.of(PROBLEM) == store.of(PROBLEM)
-    assert len(found) == 2
+    assert len(found) == 2 and not list(folder.glob("*.json?*"))
 
 
 def test_tolerances_are_kept_for_the_next_judge() -> None:

@@ -10,7 +10,7 @@ from rounding import ROUNDINGS
 
 from kevin_env.judge.compare.outputs import wrong as fault_of
 from kevin_env.judge.inputs import reference
-from kevin_env.judge.inputs.process_state import RANDOM, reference_code
+from kevin_env.judge.inputs.process_state import reference_code
 from kevin_env.judge.inputs.reference import Case, distributions_of, seed_from
 from kevin_env.judge.inputs.source import apply_overrides
 from kevin_env.problem import Problem, ProblemError
@@ -207,19 +207,6 @@ def test_weights_lean_so_that_narrow_ones_show_in_a_long_sum(name: str) -> None:
         for got in (running_sum, narrow)
     ]
     assert wrong[0] is None and wrong[1] is not None and wrong[1].kind == "values"
-
-
-def test_weights_vary_without_the_lock_that_every_draw_needs(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    vary, held = reference._vary, list[bool]()
-    monkeypatch.setattr(
-        reference,
-        "_vary",
-        lambda *call: (held.append(RANDOM._is_owned()), vary(*call)),  # type: ignore[attr-defined]
-    )
-    Case(Problem(id="p", source=LONG_SUM, name="p"), "main", CPU).draw_weights(1)
-    assert held == [False]
 
 
 def test_weights_that_every_narrow_type_holds_are_left_as_they_are() -> None:
