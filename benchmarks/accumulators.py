@@ -33,7 +33,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from kevin_env.app.catalogue import named_problems
 from kevin_env.candidate import tree
 from kevin_env.judge.api import PACES
-from kevin_env.judge.compare.check import alike, oracles_of
+from kevin_env.judge.compare.outputs import alike, in_float64
 from kevin_env.judge.compare.outputs import wrong as fault_of
 from kevin_env.judge.device import inform
 from kevin_env.judge.inputs.cases import open_cases, plan, usable_distributions
@@ -86,7 +86,7 @@ def wrong(answer: Any, expected: Expected, case: Case) -> str | None:
     if all(torch.equal(a, b) for a, b in zip(outputs, references, strict=True)):
         return ""
     for i, (reference, oracle) in enumerate(
-        zip(references, oracles_of(expected, references), strict=True)
+        zip(references, in_float64(expected.oracle, references), strict=True)
     ):
         plain = lambda i=i: alike(expected.plain, references)[i]  # noqa: E731
         double = lambda oracle=oracle: oracle  # noqa: E731

@@ -134,8 +134,10 @@ def find_wrong_output(
     for (path, leaf), (_, value) in zip(wanted, got, strict=True):
         found = None
         if "t" in leaf:
-            target = _Target(right, references, leaf["t"], input_set)
-            found = target.wrong(given[value["t"]], allowed)
+            key, tensor = (input_set, leaf["t"]), given[value["t"]]
+            found, met = _wrong_tensor(right, references, leaf["t"], tensor, allowed.get(key))
+            if met is not None:
+                allowed.setdefault(key, met)
         elif repr(leaf) != repr(value):  # True is not 1
             found = Mismatch("values", f"expected {described(leaf)}, got {described(value)}")
         if found is not None:
@@ -143,66 +145,41 @@ def find_wrong_output(
     return None
 
 
-@dataclass(frozen=True)
-class _Target:
-    """One expected tensor."""
-
-    right: Right
-    references: list[torch.Tensor]
-    place: int
-    input_set: str
-
-    @property
-    def reference(self) -> torch.Tensor:
-        return self.references[self.place]
-
-    def wrong(self, given: Given, allowed: Allowed) -> Mismatch | None:
-        """What is wrong with a tensor in this place."""
-        if (found := self._wrong_form(given)) is not None:
-            return found
-        tensor = given.values()
-        return None if self._plainly_right(tensor, allowed) else self._compare(tensor, allowed)
-
-    def _wrong_form(self, given: Given) -> Mismatch | None:
-        device = self.right.device or self.reference.device.type
-        if given.device != device:
-            return Mismatch("device", f"expected a tensor on {device}, got one on {given.device}")
-        if given.layout is not None:
-            return Mismatch("type", f"expected a strided tensor, got layout {given.layout}")
-        return of_form(given.shape, given.dtype, self.reference)
-
-    def _plainly_right(self, tensor: torch.Tensor, allowed: Allowed) -> bool:
-        """Whether the tensor is right without computing the oracle."""
-        known = allowed.get((self.input_set, self.place))
-        return known is not None and near(
-            tensor, self.reference, CLOSE * known.worst, CLOSE * known.rms
-        )
-
-    def _compare(self, tensor: torch.Tensor, allowed: Allowed) -> Mismatch | None:
-        """Compares with the oracle."""
-        right, oracle = self.right, None
-        if is_rounded(self.reference):
-            oracle = in_float64(right.oracle(), self.references)[self.place]
-        tolerance = tolerance_of(self.reference, oracle, right.tolerance, right.precision)
-        found = compare_within(tensor, self.reference, oracle, tolerance)
-        if found is not None and found.kind == "values":
-            error = found.worst_error or 0.0
-            if error <= PLAIN_MOST * tolerance.worst:
-                tolerance = with_plain_sums(tolerance, self.reference, self._plain)
-                found = compare_within(tensor, self.reference, oracle, tolerance)
-        if found is not None:
-            mask, compared = (
-                mask_of(found, tolerance, tensor.dtype),
-                parts(tensor, self.reference, oracle),
-            )
-            return replace(found, pattern=pattern_of(mask, *compared) if found.wrong else None)
-        if self.reference.is_floating_point():
-            allowed.setdefault((self.input_set, self.place), tolerance)
-        return None
-
-    def _plain(self) -> torch.Tensor | None:
-        """The reference's output with one accumulator per sum, if it can be computed."""
-        return alike(self.right.plain(), self.references)[self.place]
+def _wrong_tensor(
+    right: Right, references: list[torch.Tensor], place: int, given: Given, known: Tolerance | None
+) -> tuple[Mismatch | None, Tolerance | None]:
+    """What is wrong with one tensor, and a tolerance that it met if there was none that did."""
+    reference = references[place]
+    device = right.device or reference.device.type
+    if given.device != device:
+        text = f"expected a tensor on {device}, got one on {given.device}"
+        return Mismatch("device", text), None
+    if given.layout is not None:
+        return Mismatch("type", f"expected a strided tensor, got layout {given.layout}"), None
+    if (found := of_form(given.shape, given.dtype, reference)) is not None:
+        return found, None
+    tensor = given.values()
+    if known is not None and near(tensor, reference, CLOSE * known.worst, CLOSE * known.rms):
+        return None, None
+    oracle = None
+    if is_rounded(reference):
+        oracle = in_float64(right.oracle(), references)[place]
+    tolerance = tolerance_of(reference, oracle, right.tolerance, right.precision)
+    found = compare_within(tensor, reference, oracle, tolerance)
+    if (
+        found
+        and found.kind == "values"
+        and (found.worst_error or 0) <= PLAIN_MOST * tolerance.worst
+    ):
+        plain = lambda: alike(right.plain(), references)[place]  # noqa: E731
+        tolerance = with_plain_sums(tolerance, reference, plain)
+        found = compare_within(tensor, reference, oracle, tolerance)
+    if found is None:
+        return None, tolerance if reference.is_floating_point() else None
+    if found.wrong:
+        mask = mask_of(found, tolerance, tensor.dtype)
+        found = replace(found, pattern=pattern_of(mask, *parts(tensor, reference, oracle)))
+    return found, None
 
 
 def in_float64(oracle: Any | None, references: Sequence[torch.Tensor]) -> list[torch.Tensor | None]:
