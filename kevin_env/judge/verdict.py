@@ -277,5 +277,6 @@ def roofline_flags(outcome: Outcome) -> tuple[str, ...]:
 
 
 def flag_name(flag: str) -> str:
-    """The name of a recorded flag."""
-    return flag.partition(": ")[0]
+    """The name of a recorded flag; empty if there is no such flag, as in a file of others."""
+    name = flag.partition(": ")[0]
+    return name if name in get_args(FlagName) else ""

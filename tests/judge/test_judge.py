@@ -76,7 +76,7 @@ def test_others_find_a_submission_in_a_long_call_stopped_and_one_that_hung_gone(
             visitor.start()
 
     hangs = Submission(code=RIGHT.replace("return", "self.calls == 2 and time.sleep(99); return"))
-    options = Options(device="cpu", call_timeout=3.0)
+    options = Options(device="cpu", call_timeout=0.5)  # ten times as long for one that sleeps
     outcome = judge.judge(SOFTMAX, hangs, options, on_stage).outcome
     done.set()
     visitor.join()

@@ -170,7 +170,7 @@ def _held(problems: Sequence[Attempts], pages: Pages) -> Iterator[Mark]:
 def _flags(problems: Sequence[Attempts]) -> tuple[tuple[str, int], ...]:
     """Named flags, the most frequent first."""
     turns = (played.turn for _, _, played in _each_turn(problems))
-    names = Counter(name for turn in turns for name in set(map(flag_name, turn.flags)))
+    names = Counter(name for turn in turns for name in set(map(flag_name, turn.flags)) if name)
     return tuple(names.most_common())
 
 
