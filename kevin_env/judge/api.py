@@ -299,7 +299,7 @@ class Pace(Frozen):
 
 
 PACES = {
-    "cpu": Pace(pairs=(7, 25), seconds=1.0, precision=0.1),
+    "cpu": Pace(pairs=(21, 75), seconds=1.0, precision=0.1),
     "cuda": Pace(pairs=(1, 8), seconds=0.25, sets=2),
 }
 """By kind of device."""

@@ -38,11 +38,11 @@ def test_no_pairs_have_no_speedup() -> None:
 
 
 def test_a_speedup_is_the_median_of_paired_ratios_of_what_calls_take_beyond_nothing() -> None:
-    sides = (2e-3, 2.1e-3, 1.9e-3, 2.2e-3, 1.8e-3, 2.3e-3, 40e-3)
+    sides = (2e-3, 2.1e-3, 1.9e-3, 2.2e-3, 1.8e-3, 2.3e-3, 40e-3) * 3
     pairs = [Pair(reference + 1e-3, 2e-3) for reference in sides]
     found = speedup_of_calls(pairs, [1e-3, 1e-3, 9.0])
-    assert found.ratio == pytest.approx(2.1) and found == speedup_of_calls(pairs[::-1], [1e-3] * 3)
-    assert 1.5 < found.low < 2.0 and 2.2 < found.high < 2.8  # one that was disturbed does not show
+    assert found.ratio == pytest.approx(2.1) and found.low < 2.0 < 2.2 < found.high
+    assert not found.noisy  # those that were disturbed do not show
     assert (found.reference, found.submission) == (pytest.approx(2.1e-3), pytest.approx(1e-3))
     assert found.spread == pytest.approx(max(found.high - 2.1, 2.1 - found.low) / 2.1)
 

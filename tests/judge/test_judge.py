@@ -89,7 +89,7 @@ def test_a_submission_whose_calls_are_long_together_has_a_limit(
     judge: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("kevin_env.judge.lane.trial.ALL_CALLS", 1)
-    outcome = judged(judge, "compute(0.5)", call_timeout=2.0)[0].outcome
+    outcome = judged(judge, "compute(1.5)", call_timeout=2.0)[0].outcome
     assert (outcome.category, outcome.kind) == ("runtime", "timeout")
     assert outcome.message.startswith("all calls of ModelNew together took longer than 2 s")
 
@@ -156,7 +156,7 @@ def test_a_submission_sees_no_input_twice(judge: Judge, monkeypatch: pytest.Monk
     monkeypatch.setattr(CpuHandshake, "call", calling)
     assert judged(judge)[0].outcome.category == "correct"
     names, seeds, inputs = map(list, zip(*shown, strict=True))
-    assert names.count("cpu/own") >= 3
+    assert names.count("cpu/own") >= 2
     assert len(set(inputs)) == len(set(seeds)) == len(names)
 
 

@@ -2,8 +2,6 @@
 
 import random
 import time
-from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kevin_env.judge.api import JudgeError, Pace
@@ -26,13 +24,7 @@ TIMED = "own"
 """The distribution of timed inputs: the time of some kernels depends on the values."""
 STOCK = 3
 """Input sets of the baselines, used in turn so that none is cached when it is used again."""
-WINDOWS = 3
-"""Calls of each side per turn, of which the shortest counts: disturbances only lengthen one.
-
-A submission whose calls are long, and much longer than the reference's, is called once.
-"""
-LONG = 0.05
-"""Seconds of a long call."""
+SIDES = ("reference", "own", "null")
 LONG_ENOUGH = 0.5e-3
 """How much longer than the null model's a call must be to count its busy threads."""
 STUDY = 8
@@ -65,26 +57,24 @@ def time_on_cpu(trial: Trial) -> Correct:
 def time_beside(trial: Trial, baselines: "Beside") -> Correct:
     """As `time_on_cpu`, with baselines that are ready."""
     draw, began, pace = random.SystemRandom(), time.monotonic(), trial.bench.pace
-    slow = trial.seconds > LONG and trial.much_slower
-    order = ["reference", "null"] * WINDOWS + ["own"] * (1 if slow else WINDOWS)
     others = [each for each in trial.distributions if each != TIMED] or [TIMED]
     untimed = draw.randrange(pace.pairs[0])
     pairs, nulls = list[Pair](), list[float]()
     while True:
-        sets = [trial.draw(TIMED) for name in order if name == "own"]
         if len(pairs) == untimed:  # hidden among timed ones, which therefore all look alike
             hidden = trial.draw(draw.choice(others))
-            _compare(trial, [(hidden, trial.call(hidden, timed=True))])
-        answers, seconds = list[tuple[Drawn, Answer]](), defaultdict[str, list[float]](list)
-        for name in draw.sample(order, len(order)):
+            _compare(trial, hidden, trial.call(hidden, timed=True))
+        drawn, seconds, answer = trial.draw(TIMED), dict[str, float](), None
+        for name in draw.sample(SIDES, len(SIDES)):
             if name == "own":
-                answers.append((drawn := sets.pop(), trial.call(drawn, timed=True)))
-                seconds[name].append(answers[-1][1].seconds)
+                answer = trial.call(drawn, timed=True)
+                seconds[name] = answer.seconds
             else:
-                seconds[name].append(baselines.call(name))
-        _compare(trial, answers)
-        pairs.append(Pair(min(seconds["reference"]), min(seconds["own"])))
-        nulls.append(min(seconds["null"]))
+                seconds[name] = baselines.call(name)
+        assert answer is not None
+        _compare(trial, drawn, answer)
+        pairs.append(Pair(seconds["reference"], seconds["own"]))
+        nulls.append(seconds["null"])
         speedup = speedup_of_calls(pairs, nulls)
         if _enough(speedup, len(pairs), time.monotonic() - began, pace, trial.options.precision):
             outcome = outcome_of(speedup)
@@ -135,7 +125,7 @@ def _busy_threads(trial: Trial, baselines: "Beside") -> Threads | None:
     before = [run_time(each) for each in processes]
     answer, nothing = trial.call(drawn, timed=True), baselines.call("null")
     after = [run_time(each) for each in processes]
-    _compare(trial, [(drawn, answer)])
+    _compare(trial, drawn, answer)
     wall = answer.seconds - nothing
     busy = (after[0] - before[0]) - (after[1] - before[1])
     if wall < LONG_ENOUGH or busy <= 0:
@@ -144,11 +134,9 @@ def _busy_threads(trial: Trial, baselines: "Beside") -> Threads | None:
     return Threads(busy=min(busy / wall, processors), of=processors)
 
 
-def _compare(trial: Trial, calls: Sequence[tuple[Drawn, Answer]]) -> None:
-    """Compares the answers to timed calls."""
-    for drawn, answer in calls:
-        if (wrong := trial.wrong_with(answer, drawn)) is not None:
-            raise Rejected(wrong)
+def _compare(trial: Trial, drawn: Drawn, answer: Answer) -> None:
+    if (wrong := trial.wrong_with(answer, drawn)) is not None:
+        raise Rejected(wrong)
 
 
 @dataclass

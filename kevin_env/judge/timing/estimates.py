@@ -17,13 +17,11 @@ from dataclasses import dataclass
 NOISY = 0.25
 """A speedup is noisy if its interval is wider than this, relative to it, on either side."""
 STUDENT = {2: 12.71, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571}
-"""The 97.5 % quantile of Student's t, by the number of pairs."""
+"""The 97.5 % quantile of Student's t, by the number of samples."""
 NORMAL = 1.96
 """The 97.5 % quantile of the normal distribution."""
 LEAST = 6
 """The least number of pairs when time is short."""
-MAD = 1.4826
-"""For normal values: the standard deviation over the median absolute deviation."""
 BETWEEN = 0.012
 """Half of the 95 % interval by which the logarithm of a speedup on a GPU varies between judgements,
 beyond the variation within one of them.
@@ -31,16 +29,20 @@ beyond the variation within one of them.
 On an H100 speedups of large kernels were within 1.4 % of those by events in their own process,
 where no context switches.
 """
-PROCESS, HANDSHAKE = 0.1, 10e-6
+PROCESS, HANDSHAKE = 0.06, 15e-6
 """Half of the 95 % interval by which a call on a CPU varies between processes: a share of the call,
 and seconds of its overhead.
 """
-CROWD, MANY = 1.0, 3.5
-"""On a CPU, half of 95 % intervals over the standard deviation of a judgement's pairs.
+BLOCK, BLOCKS = 3, 7
+"""Pairs on a CPU that are one sample of their scatter, and the least number of samples for that.
 
-The first is for how judgements vary with what else runs, which more pairs do not narrow. The
-second, over the root of their number, is for their median: 1.25 times 1.96, and more because the
-deviation is estimated from few values.
+Pairs that follow one another are disturbed alike, and single ones by much more than lasts.
+"""
+CROWD, MANY = 0.6, 2.3
+"""On a CPU, half of 95 % intervals over the standard deviation of a judgement's samples.
+
+The first is for how judgements vary with what else runs and where threads are placed, which more
+pairs do not narrow. The second, over the root of their number, is Student's for 7 to 16 samples.
 """
 RESOLUTION = 1e-6
 """The shortest duration of a call."""
@@ -104,7 +106,8 @@ def speedup_of_calls(pairs: Sequence[Pair], nulls: Sequence[float]) -> Speedup:
     if not pairs or not nulls:
         raise ValueError("no pairs")
     overhead = statistics.median(nulls)
-    least = max(RESOLUTION, _scatter(nulls) / math.sqrt(len(nulls)))
+    apart = statistics.median(abs(null - overhead) for null in nulls)
+    least = max(RESOLUTION, 1.5 * apart / math.sqrt(len(nulls)))  # the error of the overhead
     net = [
         Pair(max(pair.reference - overhead, least), max(pair.submission - overhead, least))
         for pair in pairs
@@ -135,17 +138,14 @@ def _between(call: float) -> float:
 
 def _half(logs: Sequence[float]) -> float:
     """Half of the interval of logarithms by what varies within a judgement; 0 for a single one."""
-    if len(logs) < 2:
+    samples = logs
+    if len(logs) >= BLOCK * BLOCKS:
+        starts = range(0, len(logs) - BLOCK + 1, BLOCK)
+        samples = [statistics.median(logs[start : start + BLOCK]) for start in starts]
+    if len(samples) < 2:
         return 0.0
-    few = len(logs) in STUDENT
-    scatter, sampled = (statistics.stdev, STUDENT[len(logs)]) if few else (_scatter, MANY)
-    return scatter(logs) * math.hypot(sampled / math.sqrt(len(logs)), CROWD)
-
-
-def _scatter(values: Sequence[float]) -> float:
-    """The standard deviation of normal values, by their median absolute deviation."""
-    middle = statistics.median(values)
-    return MAD * statistics.median(abs(value - middle) for value in values)
+    sampled = STUDENT.get(len(samples), MANY) / math.sqrt(len(samples))
+    return statistics.stdev(samples) * math.hypot(sampled, CROWD)
 
 
 def lower_quartile(values: Sequence[float]) -> float:

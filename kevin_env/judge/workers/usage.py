@@ -152,16 +152,17 @@ class CpuUse:
         self._pid = pid
         self._ran: float | None = None
 
-    def since(self, elapsed: float) -> tuple[float, float]:
-        """Seconds that count, and seconds in which it only waited, of those since the last look.
+    def since(self, elapsed: float) -> tuple[float, float | None]:
+        """Of the seconds since the last look, those that count, and those that it only waited.
 
-        Before the first look nothing is known, and a submission is taken to have slept.
+        The latter are None if it did anything. Before the first look nothing is known, and a
+        submission is taken to have slept.
         """
         before, self._ran = self._ran, processor_time(self._pid)
         if before is None:
-            return charged(elapsed, 0.0), 0.0
+            return charged(elapsed, 0.0), None
         ran = self._ran - before
-        return charged(elapsed, ran), elapsed if ran < BUSY * elapsed else 0.0
+        return charged(elapsed, ran), elapsed if ran < BUSY * elapsed else None
 
 
 class GpuUse:
@@ -172,7 +173,7 @@ class GpuUse:
         self._before: Ran | None = None
         self._faults = 0, 0
 
-    def since(self, elapsed: float) -> tuple[float, float]:
+    def since(self, elapsed: float) -> tuple[float, float | None]:
         """As `CpuUse.since`. Time without a processor does not count.
 
         It may spin while it waits for a kernel; a process that compiles has page faults.
@@ -182,7 +183,7 @@ class GpuUse:
         if self._before is not None:
             elapsed -= starved(elapsed, self._before, now)
         waiting, self._before, self._faults = faulted == self._faults, now, faulted
-        return elapsed, elapsed if waiting else 0.0
+        return elapsed, elapsed if waiting else None
 
 
 def stored(place: Path, in_memory: bool) -> int:

@@ -334,7 +334,7 @@ class Worker:
                 elapsed = time.monotonic() - began
                 charge, waited = use.since(elapsed)
                 self.charged += charge
-                left, waits = left - charge, waits + waited if waited else 0.0
+                left, waits = left - charge, 0.0 if waited is None else waits + waited
                 if left <= 0:
                     raise
                 if waits > patience.usual:
