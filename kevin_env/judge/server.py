@@ -27,7 +27,10 @@ from kevin_env.shortage import described
 
 if TYPE_CHECKING:
     from kevin_env.judge.job import Cancellation
-    from kevin_env.judge.judge import Judge
+    from kevin_env.judge.judge import Judge as JudgeOfGpu
+    from kevin_env.judge.lane.judge import Judge as JudgeOfCpu
+
+    Judge = JudgeOfCpu | JudgeOfGpu
 
 THREADS = 32
 DESCRIBERS = 4
@@ -50,11 +53,12 @@ def start_judge(device: str, pace: Pace | None, memory: int | None, clock: Any =
     server = ForkServer(device.partition(":")[0])
     try:
         if device == "cpu":
-            from kevin_env.judge.lane.judge import Judge
-        else:
-            from kevin_env.judge.judge import Judge
+            from kevin_env.judge.lane.judge import Judge as JudgeOfCpu
 
-        return Judge(device, server, pace, clock, memory)
+            return JudgeOfCpu(device, server, pace, clock, memory)
+        from kevin_env.judge.judge import Judge as JudgeOfGpu
+
+        return JudgeOfGpu(device, server, pace, clock, memory)
     except BaseException:
         server.close()
         raise

@@ -31,10 +31,7 @@ from kevin_env.profile.ceilings import clocked
 from kevin_env.profile.roofline import Counting
 
 if TYPE_CHECKING:
-    from kevin_env.judge.judge import Judge as OfGpus
-    from kevin_env.judge.lane.judge import Judge as OfCpu
-
-    Judge = OfGpus | OfCpu
+    from kevin_env.judge.server import Judge
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from kevin_env.problem import Problem
 
 if TYPE_CHECKING:
     from kevin_env.judge.job import Cancellation
-    from kevin_env.judge.judge import Judge
+    from kevin_env.judge.server import Judge
 
 
 class LintServer(Server):

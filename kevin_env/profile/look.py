@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from kevin_env.judge.api import Judgement, Options
-from kevin_env.judge.bench import Bench
+from kevin_env.judge.bench import Bench as BenchOfGpu
 from kevin_env.judge.device import finish
 from kevin_env.judge.inputs.cases import timed_case
+from kevin_env.judge.lane.bench import Bench
 from kevin_env.judge.submission_run import SubmissionRun
 from kevin_env.judge.verdict import flag
 from kevin_env.judge.workers.worker import Worker
@@ -36,7 +37,7 @@ LOW_COVERAGE = 0.05
 class Look:
     """Examines one submission in fresh candidates."""
 
-    bench: Bench
+    bench: Bench | BenchOfGpu
     problem: Problem
     code: str
     options: Options

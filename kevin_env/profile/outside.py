@@ -9,9 +9,10 @@ from dataclasses import dataclass
 import torch
 
 from kevin_env.judge.api import Options
-from kevin_env.judge.bench import Bench
+from kevin_env.judge.bench import Bench as BenchOfGpu
 from kevin_env.judge.inputs.cases import timed_case
 from kevin_env.judge.inputs.reference import Case, seed_from
+from kevin_env.judge.lane.bench import Bench
 from kevin_env.judge.workers.errors import CandidateError
 from kevin_env.judge.workers.worker import ended_on_error
 from kevin_env.outcome import NcuDigest, Outcome, SanitizerDigest
@@ -42,7 +43,7 @@ class Outside:
         notes: Receives sentences.
     """
 
-    bench: Bench
+    bench: Bench | BenchOfGpu
     problem: Problem
     code: str
     options: Options

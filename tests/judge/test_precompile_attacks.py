@@ -14,8 +14,8 @@ from corpus import FOLDER, read_entry
 from loaded import Ran, Submit
 
 from kevin_env.judge.api import Options
+from kevin_env.judge.bench import Bench
 from kevin_env.judge.device import inform
-from kevin_env.judge.lane.bench import Bench
 from kevin_env.judge.sandbox.levels import LevelName
 from kevin_env.judge.submission_run import SubmissionRun
 from kevin_env.judge.workers.errors import Ended

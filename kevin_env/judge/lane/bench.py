@@ -3,6 +3,7 @@
 import torch
 
 from kevin_env.judge.api import PACES, DeviceInfo, Pace
+from kevin_env.judge.bench import ProfilerState
 from kevin_env.judge.capacity import SUBMISSION, capacity_of, host_memory, machine_of
 from kevin_env.judge.device import identity
 from kevin_env.judge.inputs.facts import FactStore
@@ -62,6 +63,7 @@ class Bench:
         self.lane = self.lease = Lane(identity(device))
         ceilings = CeilingStore(device, info, self.lane)
         self.problems = Problems(self.lane, ceilings, FactStore(device, info))
+        self.profiler = ProfilerState()
         self.candidates = WarmPool(info, self.memory, self.capacity.spares, server=server)
         self.baselines = Baselines(self.candidates.take_trusted, KEPT_BASELINES)
 

@@ -94,9 +94,9 @@ class Trial:
         tree = parsed(code)
         self._interpreted = tree is not None and "triton" in imported(tree)
         limit = Patience(self.options.build_timeout, self.options.build_timeout)
-        order = {"code": code, "entry": "ModelNew", "headers": self.options.headers}
+        path, headers = self.worker.path, self.options.headers
         with self._asked(Place()):
-            self.worker.ask("load", limit, path=self.worker.path, **order)
+            self.worker.ask("load", limit, path=path, code=code, entry="ModelNew", headers=headers)
 
     def admit(self) -> list[KnownCase]:
         """Maps memory that is large enough for every case, and returns the cases."""
