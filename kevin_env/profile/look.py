@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 from kevin_env.judge.api import Judgement, Options
@@ -10,6 +11,7 @@ from kevin_env.judge.bench import Bench as BenchOfGpu
 from kevin_env.judge.device import finish
 from kevin_env.judge.inputs.cases import timed_case
 from kevin_env.judge.lane.bench import Bench
+from kevin_env.judge.lane.trial import Trial
 from kevin_env.judge.submission_run import SubmissionRun
 from kevin_env.judge.verdict import flag
 from kevin_env.judge.workers.worker import Worker
@@ -69,23 +71,34 @@ class Look:
 
     def _inside(self) -> KernelProfile | None:
         """What the submission's process claims of a call."""
-        worker = self.bench.candidates.take()
-        run = SubmissionRun(self.bench, self.problem, self.options, secrets.token_hex(16), worker)
+        bench, worker = self.bench, self.bench.candidates.take()
+        arguments = self.problem, self.options, secrets.token_hex(16), worker
+        # compiles what the profiled calls use, and nothing of other cases
+        if isinstance(bench, BenchOfGpu):
+            run = SubmissionRun(bench, *arguments)
+            load, enter = run.load, partial(run.enter, timed_case(self.problem, bench.device))
+        else:
+            run = Trial(bench, *arguments)
+            load, enter = run.build, lambda: run.enter(run.admit()[-1])
         try:
-            run.load(self.code)  # compiles what the profiled calls use, and nothing of other cases
-            with self.bench.lease.shared():
+            load(self.code)
+            with bench.lease.shared():
+                enter()
                 claim = self._claim(run)
-            local = self._local_memory(worker) if self.bench.device.type == "cuda" else {}
+            local = self._local_memory(worker) if bench.device.type == "cuda" else {}
         finally:
-            run.end()
+            if isinstance(run, SubmissionRun):
+                run.end()
+            else:
+                run.close()
+                bench.candidates.retire(worker)
         profile = read_claim(claim, local)
         if profile is None:
             self.notes.append("the submission's process sent no readable profile")
         return profile
 
-    def _claim(self, run: SubmissionRun) -> dict[str, object]:
+    def _claim(self, run: SubmissionRun | Trial) -> dict[str, object]:
         device = self.bench.device
-        run.enter(timed_case(self.problem, self.bench.device))
         drawn = run.draw("own")
         drawn.image.write_to(run.handshake.inbox)
         finish(device)

@@ -66,6 +66,7 @@ class Trial:
 
     Attributes:
         case: The case that was entered last.
+        handshake: Its memory, mapped for all cases.
         seconds: Duration of the shortest call of the case on inputs as timed ones; infinite before
             the first.
     """
@@ -107,10 +108,10 @@ class Trial:
             max(image_size([of_spec(spec) for spec in specs]) for specs in sides)
             for sides in zip(*((each.inputs, each.outputs) for each in cases), strict=True)
         )
-        self._handshake = self.open_handshake(inbox, outbox)
+        self.handshake = self.open_handshake(inbox, outbox)
         self.limits = self.options.limits(cases[-1].seconds, self._interpreted)
         with self._asked(Place("construct")):
-            admit = partial(self._handshake.admit, self.worker, trusted=False)
+            admit = partial(self.handshake.admit, self.worker, trusted=False)
             self.player = self._limited(admit, True, self._give_way)
         return cases
 
@@ -121,7 +122,7 @@ class Trial:
         self.case = Case(self.problem, name, device, known.traits)
         self.case.draw_weights(seed_from(self.secret, name, "weights"))
         self.limits = self.options.limits(known.seconds, self._interpreted)
-        self._handshake.begin_case(self.outbox_bytes)
+        self.handshake.begin_case(self.outbox_bytes)
         self.player = self.player.in_next_case()
         self._record, self._called, self.seconds, self._checked = None, False, math.inf, 0
         recorded = recording(self.options.rules) if self.options.rules != "open" else None
@@ -188,12 +189,12 @@ class Trial:
             drawn: The inputs.
             timed: Whether the call is timed: others then wait even if it takes long.
         """
-        if drawn.image.end > self._handshake.inbox.size:
+        if drawn.image.end > self.handshake.inbox.size:
             text = "get_inputs draws inputs of other sizes than before"
             raise ProblemError(f"{self.problem.id}: {text}")
         first, self._called = not self._called, True
         with self._asked(Place("call", drawn.input_set, self._passed_but(drawn.input_set))):
-            call = partial(self._handshake.call, self.player, drawn)
+            call = partial(self.handshake.call, self.player, drawn)
             answer = self._limited(call, first, (lambda: None) if timed else self._give_way)
         if first:
             self._record = answer.claim.record
