@@ -33,8 +33,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from kevin_env.app.catalogue import named_problems
 from kevin_env.candidate import tree
 from kevin_env.judge.api import PACES
-from kevin_env.judge.compare.check import alike, oracles_of
-from kevin_env.judge.compare.values import compare
+from kevin_env.judge.compare.outputs import alike, in_float64
+from kevin_env.judge.compare.outputs import wrong as fault_of
 from kevin_env.judge.device import inform
 from kevin_env.judge.inputs.cases import open_cases, plan, usable_distributions
 from kevin_env.judge.inputs.reference import Case, Expected, seed_from
@@ -86,10 +86,12 @@ def wrong(answer: Any, expected: Expected, case: Case) -> str | None:
     if all(torch.equal(a, b) for a, b in zip(outputs, references, strict=True)):
         return ""
     for i, (reference, oracle) in enumerate(
-        zip(references, oracles_of(expected, references), strict=True)
+        zip(references, in_float64(expected.oracle, references), strict=True)
     ):
         plain = lambda i=i: alike(expected.plain, references)[i]  # noqa: E731
-        fault = compare(outputs[i], reference, oracle, case.tolerance, case.precision, plain)
+        double = lambda oracle=oracle: oracle  # noqa: E731
+        tolerance, precision = case.tolerance, case.precision
+        fault = fault_of(reference, outputs[i], tolerance, precision, oracle=double, plain=plain)
         if fault is not None:
             return fault.message
     return None
@@ -102,7 +104,6 @@ def judged(problem: Problem, device: torch.device) -> dict[str, dict[str, str | 
     for case in cases:
         case.draw_weights(seed_from(SECRET, case.name, "weights"))
         skeleton, tensors = case.draw_inputs("own", 0)
-        case.find_randomness(skeleton, tensors)
         outputs = tree.flatten(case.answer(skeleton, tensors, 1))[1]
         whole = all(t.dtype == torch.float32 for t in (*tensors, *outputs) if t.is_floating_point())
         if (

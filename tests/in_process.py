@@ -4,8 +4,7 @@ from concurrent.futures import Future
 from typing import TypeVar
 
 from kevin_env.judge.api import Facts, Judgement, OnStage, Options, Submission
-from kevin_env.judge.inputs.facts import find_facts
-from kevin_env.judge.judge import Judge
+from kevin_env.judge.lane.judge import Judge
 from kevin_env.problem import Problem
 
 T = TypeVar("T")
@@ -18,7 +17,7 @@ class InThisProcess:
         self._judge = judge
 
     def describe(self, problem: Problem, options: Options) -> Future[Facts]:
-        return done(find_facts(problem, self._judge.device, self._judge.info, options))
+        return done(self._judge.bench.problems.facts.of(problem).told(self._judge.info, options))
 
     def submit(
         self,

@@ -81,7 +81,7 @@ def test_the_first_prompt_about_a_softmax_takes_at_most_1500_tokens(language):
     from kevin_env.judge.inputs.facts import find_facts
 
     softmax = load_problem("L1_23_Softmax")
-    found = find_facts(softmax, torch.device("cpu"), FACTS.device, Options())
+    found = find_facts(softmax, torch.device("cpu")).told(FACTS.device, Options())
     settings = Settings(examples="zero", language=language)
     (message,) = build_messages(softmax, found, [], settings)
     main = "Case `main`, the one that is timed: `x`: float32[4096, 32768]. Output: float32[4096, 32768].\n"

@@ -12,8 +12,8 @@ from typing import Any
 import torch
 
 from kevin_env.candidate import tree
+from kevin_env.judge.compare.outputs import wrong as fault_of
 from kevin_env.judge.compare.tolerance import budget
-from kevin_env.judge.compare.values import compare
 from kevin_env.problem import ProblemError
 
 from .samples import Sample
@@ -97,9 +97,10 @@ def judge(mutant: Mutant, samples: Iterable[Sample], seconds: float = SECONDS) -
         for i, output in enumerate(outputs):
             case = sample.case
             plain = partial(sample.plain, i)
-            wrong = compare(
-                output, sample.outputs[i], sample.oracles[i], case.tolerance, case.precision, plain
-            )
+            wrong = fault_of(
+                sample.outputs[i], output, case.tolerance, case.precision,
+                oracle=partial(sample.oracles.__getitem__, i), plain=plain,
+            )  # fmt: skip
             if wrong is not None:
                 status = "structure" if wrong.kind in ("shape", "dtype") else "caught"
                 return Verdict(status, sample.name)
@@ -161,7 +162,14 @@ def _weigh(
     places = zip(outputs, sample.outputs, sample.oracles, strict=True)
     case = sample.case
     evidence.rejected += any(
-        compare(output, reference, oracle, case.tolerance, case.precision, partial(sample.plain, i))
+        fault_of(
+            reference,
+            output,
+            case.tolerance,
+            case.precision,
+            oracle=lambda oracle=oracle: oracle,
+            plain=partial(sample.plain, i),
+        )
         is not None
         for i, (output, reference, oracle) in enumerate(places)
     )

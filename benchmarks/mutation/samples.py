@@ -10,7 +10,7 @@ import torch
 
 from kevin_env.candidate import tree
 from kevin_env.judge.api import PACES
-from kevin_env.judge.compare.check import alike, oracles_of
+from kevin_env.judge.compare.outputs import alike, in_float64
 from kevin_env.judge.inputs.cases import open_cases, plan, usable_distributions
 from kevin_env.judge.inputs.reference import Case, Expected, seed_from
 from kevin_env.problem import Problem
@@ -82,7 +82,6 @@ class Sampler:
         self._count = 0
         for case in self.cases:
             case.draw_weights(seed_from(secret, case.name, "weights"))
-            case.find_randomness(*case.draw_inputs("own", 0))
             self.usable[case.name] = usable_distributions(
                 case, seed_from(secret, case.name, "probe")
             )
@@ -124,5 +123,5 @@ class Sampler:
         other = tree.flatten(case.answer(*others, number))[1]
         return Sample(
             case, distribution, number, skeleton, tensors, shape, outputs,
-            oracles_of(expected, outputs), other, last or other, expected,
+            in_float64(expected.oracle, outputs), other, last or other, expected,
         )  # fmt: skip

@@ -5,6 +5,7 @@ import threading
 import time
 from collections import defaultdict
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import torch
@@ -12,10 +13,10 @@ import torch
 from kevin_env.judge.api import PACES, DeviceInfo, Pace
 from kevin_env.judge.candidates import WarmPool
 from kevin_env.judge.capacity import COPIES, SUBMISSION, capacity_of, host_memory, machine_of
-from kevin_env.judge.compare.check import Allowed
 from kevin_env.judge.device import free_memory, gpus_of_host, identity
-from kevin_env.judge.inputs.cases import CaseProperties, ShapeSpecs, largest_call
+from kevin_env.judge.inputs.facts import FactStore
 from kevin_env.judge.lease import Lease
+from kevin_env.judge.precompile import ShapeStore
 from kevin_env.judge.timing.calibration import stream_seconds
 from kevin_env.judge.workers.baselines import Baselines
 from kevin_env.judge.workers.errors import CandidateError
@@ -42,13 +43,10 @@ LOOK = 1.0
 class ProblemCache:
     """What has been found out about problems on one device; each is computed once."""
 
-    def __init__(self, lease: Lease, ceilings: CeilingStore) -> None:
-        self.properties: dict[tuple[str, str, str], CaseProperties] = {}
-        """By `properties_key`."""
-        self.tolerances: defaultdict[tuple[str, str, str], Allowed] = defaultdict(dict)
-        """By `properties_key`: those of input sets for which an answer was right."""
+    def __init__(self, lease: Lease, ceilings: CeilingStore, facts: FactStore) -> None:
+        self.facts = facts
         self._largest: defaultdict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))
-        self.shapes = ShapeSpecs(lease)
+        self.shapes = ShapeStore(lease, facts)
         self.rooflines = Rooflines(lease, ceilings)
 
     def largest(self, problem: Problem, inputs: int, outputs: int) -> tuple[int, int]:
@@ -58,45 +56,18 @@ class ProblemCache:
         return self._largest[problem.sha256]
 
 
+@dataclass
 class ProfilerState:
-    """What is known of NVIDIA's tools on one device, and a candidate in which one has begun.
+    """What is known of NVIDIA's tools on one device.
 
     Attributes:
         refusals: By tool that was tried on a trusted program: why it cannot inspect this device;
             empty if it can.
         missing_metrics: Metrics of Nsight Compute that this device does not have, by the same test.
-        beginning: Lock held while Nsight Compute begins in a candidate for `keep`.
     """
 
-    def __init__(self) -> None:
-        self.refusals: dict[str, str] = {}
-        self.missing_metrics: set[str] = set()
-        self.beginning = threading.Lock()
-        self._begun: list[tuple[Worker, frozenset[str]]] = []
-        self._lock = threading.Lock()
-
-    def keep(self, worker: Worker, missing: frozenset[str]) -> bool:
-        """Keeps a candidate in which Nsight Compute has begun; False when one is kept already.
-
-        Args:
-            worker: The candidate; it is stopped.
-            missing: The metrics that were not asked for.
-        """
-        with self._lock:
-            kept = not self._begun
-            if kept:
-                self._begun.append((worker, missing))
-        return kept
-
-    def take(self) -> tuple[Worker, frozenset[str]] | None:
-        """The candidate that was kept, with its missing metrics; None when there is none."""
-        with self._lock:
-            return self._begun.pop() if self._begun else None
-
-    @property
-    def has_begun(self) -> bool:
-        """Whether a candidate is kept."""
-        return bool(self._begun)
+    refusals: dict[str, str] = field(default_factory=dict[str, str])
+    missing_metrics: set[str] = field(default_factory=set[str])
 
 
 class Bench:
@@ -138,7 +109,7 @@ class Bench:
         ceilings = CeilingStore(device, info, self.lease)
         if on_gpu:
             ceilings.find_all()
-        self.problems = ProblemCache(self.lease, ceilings)
+        self.problems = ProblemCache(self.lease, ceilings, FactStore(device, info))
         self.profiler = ProfilerState()
         self.sessions = threading.BoundedSemaphore(self.capacity.sessions)
         self._least_constant = math.inf
@@ -164,7 +135,7 @@ class Bench:
         """Bytes of GPU memory that judging takes at most. Call without holding the lease."""
         if self.device.type == "cpu":
             return 0
-        return COPIES * largest_call(self.problems.shapes.of(problem))
+        return COPIES * self.problems.shapes.of(problem).largest_call
 
     def clear(self, needed: float = math.inf) -> None:
         """Ends idle processes on a GPU that has fewer than these bytes free."""

@@ -13,22 +13,19 @@ from kevin_env.judge.api import Limits, Options
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.compare.check import Allowed, check_answer, unwritten
 from kevin_env.judge.device import finish, kept_memory
+from kevin_env.judge.drawing import draw_set
 from kevin_env.judge.handshake.claims import read_paired
 from kevin_env.judge.handshake.handshake import Answer, CpuHandshake, Drawn, Handshake, Player
 from kevin_env.judge.handshake.memory import Image, SharedRegion, image_size, with_regions
 from kevin_env.judge.inputs.cases import (
     FEW_SETS,
-    CaseProperties,
     construction,
-    find_properties,
     model_tensors,
-    open_cases,
     plan,
-    precompile,
-    properties_key,
 )
-from kevin_env.judge.inputs.drawing import draw_set
+from kevin_env.judge.inputs.facts import KnownCase, of_spec
 from kevin_env.judge.inputs.reference import Case, Expected, seed_from
+from kevin_env.judge.precompile import precompile
 from kevin_env.judge.timing.chain import GpuHandshake
 from kevin_env.judge.verdict import Place
 from kevin_env.judge.workers.errors import Broken, Ended, Failed, TimedOut
@@ -93,7 +90,7 @@ class SubmissionRun:
         self.player: Player
         self.seconds = math.inf
         self.limits: Limits
-        self._properties: CaseProperties
+        self._known: KnownCase
         self._allowed: Allowed
         self._needs_oracle = needs_oracle
         self._draws = 0
@@ -145,13 +142,13 @@ class SubmissionRun:
             ProblemError: if the reference does.
         """
         self._pause = pause
-        cases = list(open_cases(self.problem, self.bench.device))
-        for case in cases:
-            self.enter(case, recorded=self.options.rules != "open")
+        names = [each.told.name for each in self.bench.problems.facts.of(self.problem).cases]
+        for name in names:
+            self.enter(name, recorded=self.options.rules != "open")
             self.seconds = math.inf
             yield None
-            timed, only = case is cases[-1], len(cases) == 1
-            planned = plan(self.distributions, timed, self.secret, case.name, self.bench.pace, only)
+            timed, only = name == names[-1], len(names) == 1
+            planned = plan(self.distributions, timed, self.secret, name, self.bench.pace, only)
             if len(planned) == 1 and self._recorded:
                 planned *= 2  # it may behave differently while it is recorded
             for number, distribution in enumerate(planned):
@@ -169,7 +166,7 @@ class SubmissionRun:
     @property
     def reference_seconds(self) -> float:
         """Approximate duration of a call of the reference, at least its true one."""
-        return self._properties.seconds
+        return self._known.seconds
 
     def much_slower(self) -> bool:
         """Whether even the shortest such call was much slower than the reference."""
@@ -189,7 +186,7 @@ class SubmissionRun:
             return None
         if self._record is None:
             raise Broken("it did not say what its call did")
-        largest = self._properties.largest
+        largest = self._known.largest
         found = violation(self._record, self.options.rules, self.options.glue, largest)
         return found and found.model_copy(update={"case": self.case.name})
 
@@ -314,22 +311,22 @@ class SubmissionRun:
     def end(self) -> None:
         """Ends the submission and frees its memory. Call without holding the lease."""
         self.bench.candidates.retire(self.worker)
+        self.bench.problems.facts.keep_tolerances(self.problem, self.options.inputs)
         with self.bench.lease.shared():
             self.close()
 
-    def enter(self, case: Case, recorded: bool = False) -> None:
-        """Constructs the submission in a case, with a handshake for that case.
+    def enter(self, name: str, recorded: bool = False) -> None:
+        """Constructs the submission in a case that is judged, with a handshake for that case.
 
         Hold the lease; errors as `screening`. With `recorded`, its next call is recorded.
         """
         self.trim()
-        self.case, case.needs_oracle = case, self._needs_oracle
-        case.draw_weights(seed_from(self.secret, case.name, "weights"))
-        self._apply_properties(case)
+        self._open(name)
         self._recorded, self._record = recorded, None
-        known = self._enter_handshake(self._properties.inputs, image_size(self.outputs))
+        inbox = image_size([of_spec(spec) for spec in self._known.inputs])
+        known = self._enter_handshake(inbox, image_size(self.outputs))
         self.place, self._called = Place("construct", passed=self._passed_but()), False
-        self.limits = self.options.limits(self._properties.seconds, self._interpreted)
+        self.limits = self.options.limits(self._known.seconds, self._interpreted)
         construct = partial(self.construct, self.worker, recorded=recorded)
         self._paired = read_paired(self._within_limits(construct, first=True))
         admit = partial(self.handshake.admit, self.worker, trusted=False)
@@ -346,16 +343,17 @@ class SubmissionRun:
         self.handshake.begin_case(outbox)
         return known
 
-    def _apply_properties(self, case: Case) -> None:
-        """Sets what holds for every draw of a case, which is computed once per problem."""
-        key = properties_key(self.problem, case.name, self.options.inputs)
-        known = self.bench.problems.properties
-        self._allowed = self.bench.problems.tolerances[key]
-        if key not in known:
-            known[key] = find_properties(case, self.problem, self.options.inputs)
-        self._properties = found = known[key]
-        case.stochastic, case.structures = found.stochastic, found.structures
-        self.distributions, self.outputs = found.distributions, found.outputs
+    def _open(self, name: str) -> None:
+        """Sets the case, with fresh weights, and what is known of it."""
+        facts, device = self.bench.problems.facts, self.bench.device
+        known = facts.of(self.problem).of(name)
+        if known is None:
+            raise ProblemError(f"{self.problem.id}: its case {name} is not judged on {device.type}")
+        self.case = Case(self.problem, name, device, known.traits, self._needs_oracle)
+        self.case.draw_weights(seed_from(self.secret, name, "weights"))
+        self._known, self.distributions = known, known.admitted(self.options.inputs)
+        self.outputs = [of_spec(spec) for spec in known.outputs]
+        self._allowed = facts.tolerances(self.problem, self.options.inputs)
 
     def _classified(self, answer: Answer, wrong: Incorrect, distribution: str) -> Incorrect | None:
         """Why values are wrong: written late, nondeterministic or uninitialized; None if they pass.

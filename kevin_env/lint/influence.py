@@ -3,7 +3,7 @@
 import torch
 
 from kevin_env.candidate import tree
-from kevin_env.judge.compare.chunked import mapped, pieces, size_of
+from kevin_env.judge.compare.values import mapped, pieces, size_of
 from kevin_env.judge.inputs.reference import Case
 from kevin_env.lint.target import InputSet, inputs_of, spread_of_all
 from kevin_env.problem import ProblemError

@@ -7,10 +7,9 @@ from functools import partial
 import torch
 
 from kevin_env.candidate import tree
-from kevin_env.judge.compare.check import alike, oracles_of
-from kevin_env.judge.compare.chunked import all_finite, pieces, real, spread_of
+from kevin_env.judge.compare.outputs import alike, in_float64
 from kevin_env.judge.compare.tolerance import budget
-from kevin_env.judge.compare.values import outside
+from kevin_env.judge.compare.values import all_finite, outside, pieces, real, spread_of
 from kevin_env.judge.inputs.reference import Case, Expected, seed_from
 
 SECRET = "lint"
@@ -96,7 +95,7 @@ class InputSet:
         expected = case.expect(skeleton, tensors, seed_from(SECRET, "call", number))
         shape, outputs = tree.flatten(expected.output)
         paths = [path for path, leaf in tree.leaves(shape) if "t" in leaf]
-        oracles = oracles_of(expected, outputs)
+        oracles = in_float64(expected.oracle, outputs)
         targets: list[Target] = []
         for i, (reference, oracle) in enumerate(zip(outputs, oracles, strict=True)):
             if reference.numel():

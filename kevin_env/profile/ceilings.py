@@ -7,20 +7,18 @@ a working set of the task's size.
 """
 
 import contextlib
-import hashlib
-import os
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
 
 import torch
 from pydantic import Field
 
 from kevin_env.frozen import Frozen
 from kevin_env.judge.api import DeviceInfo
+from kevin_env.judge.cache_file import CacheFile
 from kevin_env.judge.device import event_seconds, identity
 from kevin_env.judge.inputs.process_state import RANDOM, set_precision
+from kevin_env.judge.lane.lane import Lane
 from kevin_env.judge.lease import Lease
 from kevin_env.roofline import Arithmetic, Ceilings, Positive, Work
 
@@ -48,9 +46,8 @@ _DTYPES: Mapping[Arithmetic, torch.dtype] = {
 
 
 class Measured(Frozen):
-    """The file: the device, bytes per second by working set, and FLOPs per second."""
+    """Bytes per second by working set, and FLOPs per second."""
 
-    key: dict[str, str]
     reading: dict[int, Positive] = Field(default_factory=dict[int, float])
     copying: dict[int, Positive] = Field(default_factory=dict[int, float])
     rates: dict[Arithmetic, Positive] = Field(default_factory=dict[Arithmetic, float])
@@ -65,16 +62,14 @@ class CeilingStore:
         lease: Of that device; held alone while something is measured.
     """
 
-    def __init__(self, device: torch.device, info: DeviceInfo, lease: Lease) -> None:
+    def __init__(self, device: torch.device, info: DeviceInfo, lease: Lease | Lane) -> None:
         self._device = device
         self._threads = info.processors
         self._lease = lease
         names = {"device": identity(device), "name": info.name, "processors": str(info.processors)}
         key = names | {name: info.versions.get(name, "") for name in ("driver", "torch")}
-        self._file = (
-            _folder() / f"ceilings-{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}.json"
-        )
-        self._measured = _read(self._file, key)
+        self._file = CacheFile("ceilings", key, Measured)
+        self._measured = self._file.read() or Measured()
         self._own: set[int | str] = set()
 
     def of(self, work: Work, again: bool = False) -> Ceilings:
@@ -108,7 +103,7 @@ class CeilingStore:
     ) -> None:
         """Measures what is unknown, or with `again` what this process has not measured."""
         before = self._measured
-        known = self._own if again else {*before.reading, *before.rates}
+        known = self._own if again else {*before.reading.keys() & before.copying, *before.rates}
         sizes, kinds = (
             [each for each in sizes if each not in known],
             [each for each in kinds if each not in known],
@@ -128,8 +123,8 @@ class CeilingStore:
             if self._device.type == "cuda":
                 torch.cuda.empty_cache()
         self._own |= {*sizes, *kinds}
-        self._measured = Measured(key=before.key, reading=reading, copying=copying, rates=rates)
-        _write(self._file, self._measured)
+        self._measured = Measured(reading=reading, copying=copying, rates=rates)
+        self._file.write(self._measured)
 
 
 def memory_rates(device: torch.device, size: int) -> tuple[float, float]:
@@ -186,33 +181,3 @@ def _all_threads(device: torch.device, threads: int) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
-
-
-def _folder() -> Path:
-    """The user's cache folder; only an absolute path counts (XDG Base Directory)."""
-    named = os.environ.get("XDG_CACHE_HOME", "")
-    try:
-        return (Path(named) if named.startswith("/") else Path.home() / ".cache") / "kevin-env"
-    except RuntimeError:  # a user without a home
-        return Path(tempfile.gettempdir()) / f"kevin-env-{os.getuid()}"
-
-
-def _read(file: Path, key: dict[str, str]) -> Measured:
-    with contextlib.suppress(OSError, ValueError):
-        measured = Measured.model_validate_json(file.read_bytes())
-        if measured.key == key and measured.reading.keys() == measured.copying.keys():
-            return measured
-    return Measured(key=key)
-
-
-def _write(file: Path, measured: Measured) -> None:
-    """Writes atomically; does nothing if the file cannot be written."""
-    with contextlib.suppress(OSError):
-        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        page = tempfile.NamedTemporaryFile("w", dir=file.parent, prefix=file.name, delete=False)  # noqa: SIM115
-        try:
-            with page:
-                page.write(measured.model_dump_json())
-            Path(page.name).replace(file)
-        except OSError:
-            Path(page.name).unlink()

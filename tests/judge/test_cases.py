@@ -9,20 +9,20 @@ import pytest
 import torch
 
 from kevin_env.candidate import tree
-from kevin_env.judge.api import PACES, Options
+from kevin_env.judge.api import PACES, DeviceInfo, Options
 from kevin_env.judge.handshake.memory import Image, image_size
 from kevin_env.judge.inputs.cases import (
     CPU_BYTES,
-    ShapeSpecs,
     open_cases,
     plan,
-    shape_specs,
     timed_case,
     usable_distributions,
 )
 from kevin_env.judge.inputs.distributions import DISTRIBUTIONS
+from kevin_env.judge.inputs.facts import FactStore
 from kevin_env.judge.inputs.reference import Case
 from kevin_env.judge.lease import Lease
+from kevin_env.judge.precompile import ShapeStore, find_shapes
 from kevin_env.judge.submission_run import SubmissionRun
 from kevin_env.problem import Problem, ProblemError
 
@@ -162,7 +162,7 @@ def forms(specs: list[dict[str, Any]]) -> list[Any]:
 )
 def test_shapes_types_strides_and_scalars_are_those_of_the_cases(inputs: str) -> None:
     of = shaped(inputs)
-    for name, spec in zip(of.cases, shape_specs(of), strict=True):
+    for name, spec in zip(of.cases, find_shapes(of).cases, strict=True):
         case = Case(of, name, CPU)
         case.draw_weights(1)
         skeleton, tensors = case.draw_inputs("own", 1)
@@ -181,7 +181,7 @@ def test_shapes_types_strides_and_scalars_are_those_of_the_cases(inputs: str) ->
     "inputs", ["torch.randn(int(torch.randint(3, 9, ())), 3)", "torch.randn(N, 3).numpy()", "1 / 0"]
 )
 def test_a_case_that_needs_data_or_fails_is_left_out(inputs: str) -> None:
-    assert shape_specs(shaped(inputs)) == []
+    assert find_shapes(shaped(inputs)).cases == ()
 
 
 def test_a_call_is_as_large_as_its_inputs_and_outputs() -> None:
@@ -190,17 +190,21 @@ def test_a_call_is_as_large_as_its_inputs_and_outputs() -> None:
     case.draw_weights(1)
     skeleton, tensors = case.draw_inputs("own", 1)
     outputs = tree.flatten(case.answer(skeleton, tensors, 1))[1]
-    assert shape_specs(of)[0].call == image_size(tensors) + image_size(outputs)
+    assert find_shapes(of).cases[0].call == image_size(tensors) + image_size(outputs)
     looks = Problem(
         **{**of.model_dump(), "source": of.source.replace("x * self.scale", "x[x > 0]")}
     )
-    assert shape_specs(looks)[0].call == image_size(tensors)
+    assert find_shapes(looks).cases[0].call == image_size(tensors)
 
 
-def test_none_is_made_while_others_are_timed(tmp_path: Path) -> None:
+def test_none_is_made_while_others_are_timed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     lease, told = Lease("spec"), []
+    shapes = ShapeStore(lease, FactStore(CPU, DeviceInfo(device="cpu", name="CPU")))
     bench: Any = SimpleNamespace(
-        device=torch.device("cuda"), problems=SimpleNamespace(shapes=ShapeSpecs(lease))
+        device=torch.device("cuda"), problems=SimpleNamespace(shapes=shapes)
     )
     worker: Any = SimpleNamespace(
         folder=tmp_path,

@@ -11,11 +11,9 @@ import torch
 
 from kevin_env.candidate import tree
 from kevin_env.candidate.region import POISON, extent, spec_of
-from kevin_env.judge.compare.check import check_answer, unwritten
-from kevin_env.judge.compare.chunked import PIECE
+from kevin_env.judge.compare.check import check_answer, find_unwritten, unwritten
 from kevin_env.judge.compare.outputs import Allowed, wrong
-from kevin_env.judge.compare.unwritten import find_unwritten
-from kevin_env.judge.compare.values import Mismatch
+from kevin_env.judge.compare.values import PIECE, Mismatch
 from kevin_env.judge.handshake.claims import CallClaim, Output, TensorClaim
 from kevin_env.judge.handshake.handshake import Answer
 from kevin_env.judge.inputs.reference import Case, Expected

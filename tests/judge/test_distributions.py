@@ -3,9 +3,9 @@
 import pytest
 import torch
 
+from kevin_env.judge.drawing import DrawnSet, draw_set
 from kevin_env.judge.handshake.memory import Image
 from kevin_env.judge.inputs.distributions import DISTRIBUTIONS, ENTRIES, add_outliers
-from kevin_env.judge.inputs.drawing import DrawnSet, draw_set
 from kevin_env.judge.inputs.reference import Case, seed_from
 from kevin_env.judge.inputs.structure import Structure, look
 from kevin_env.problem import Problem

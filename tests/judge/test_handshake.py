@@ -1,7 +1,7 @@
 """The handshake of a CPU: who stands still when, and from when to when a call is timed."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,14 +10,11 @@ import pytest
 import torch
 
 from kevin_env.candidate.region import spec_of
-from kevin_env.judge.api import JudgeError, Options
-from kevin_env.judge.bench import Bench
+from kevin_env.judge.api import JudgeError
 from kevin_env.judge.handshake import handshake
 from kevin_env.judge.handshake.claims import Output, TensorClaim
 from kevin_env.judge.handshake.handshake import Answer, Player
 from kevin_env.judge.handshake.memory import Image, SharedRegion
-from kevin_env.judge.inputs.reference import Case
-from kevin_env.judge.submission_run import SubmissionRun
 from kevin_env.judge.timing.chain import WARM_SECONDS, GpuHandshake
 from kevin_env.judge.workers.errors import Broken, TimedOut
 from kevin_env.problem import load_problem
@@ -30,28 +27,6 @@ class ModelNew(torch.nn.Module):
     def forward(self, x):
         return torch.softmax(x, dim=1)
 """
-
-
-@pytest.fixture
-def run(bench: Bench) -> Iterator[SubmissionRun]:
-    """A real candidate before one case."""
-    worker = bench.candidates.take()
-    run = SubmissionRun(bench, SOFTMAX, Options(device="cpu"), "00" * 16, worker)
-    try:
-        run.build(RIGHT)
-        run.enter(Case(SOFTMAX, "cpu", CPU))
-        yield run
-    finally:
-        run.close()
-        bench.candidates.retire(worker)
-
-
-def test_a_submission_is_admitted_once_to_the_same_regions(run: SubmissionRun) -> None:
-    assert not any(run.screening())
-    inbox, seconds, worker = run.handshake.inbox, run.seconds, run.worker
-    run.enter(run.case)
-    assert run.handshake.inbox is inbox and run.seconds == seconds and run.worker is worker
-    assert run.checked("own")[1] is None
 
 
 class Mapped:

@@ -4,7 +4,6 @@ itself.
 
 import re
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from kevin_env.judge import Judgement, Options, Submission
 from kevin_env.judge.api import Pace
 from kevin_env.judge.inputs.cases import plan
 from kevin_env.judge.job import Cancellation, Cancelled
-from kevin_env.judge.judge import Judge
+from kevin_env.judge.lane.judge import Judge
 from kevin_env.judge.workers.usage import Ran, starved
 from kevin_env.problem import Problem, load_problem
 
@@ -78,12 +77,6 @@ def test_one_that_sleeps_has_ten_times_as_long(judge: Judge) -> None:
     assert sleeps.outcome.kind == "timeout"
 
 
-def test_a_hang_is_judged_once_also_beside_others(judge: Judge) -> None:
-    with judge.bench.lease.in_use():
-        judgement, stages = judged(judge, "time.sleep(99)", call_timeout=0.7)
-    assert judgement.outcome.kind == "timeout" and stages.count("build") == 1
-
-
 def test_seconds_without_a_processor_do_not_count_on_a_gpu() -> None:
     before, busy, waiting = Ran(1.0, 1.0), Ran(1.5, 1.0), Ran(1.1, 1.4)
     assert starved(0.5, before, busy) == 0
@@ -93,17 +86,6 @@ def test_seconds_without_a_processor_do_not_count_on_a_gpu() -> None:
         "threads that take turns keep a processor busy"
     )
     assert starved(0.5, before, Ran(0.0, 0.0)) == 0, "a compiler has ended"
-
-
-def test_a_much_slower_submission_is_called_once_for_each_time(
-    a_judge: Callable[..., Judge],
-) -> None:
-    judge = a_judge(Pace(pairs=(2, 2), seconds=99.0, sets=9))
-    judgement, _ = judged(judge, "print('called', flush=True); time.sleep(0.6)")
-    outcome = judgement.outcome
-    assert outcome.category == "correct" and outcome.speedup is not None and outcome.speedup < 0.1
-    # at most five input sets of each of two cases, two pairs, and one call for its threads
-    assert judgement.log.count("called") <= 2 * 5 + 2 + 1
 
 
 @pytest.mark.parametrize("timed", [True, False])

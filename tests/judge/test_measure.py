@@ -26,7 +26,6 @@ from kevin_env.judge.timing.measure import (
     WRITING,
     Chains,
     enough,
-    time_on_cpu,
 )
 from kevin_env.judge.timing.session import TimingSession, WrongAnswer
 
@@ -349,7 +348,7 @@ def found(ratio: float, half: float) -> Speedup:
 @pytest.mark.parametrize(
     ("speedup", "pairs", "late", "is_enough"),
     [
-        (found(1.0, 0.1), 6, False, False), (found(1.0, 0.1), 7, False, True),
+        (found(1.0, 0.04), 6, False, False), (found(1.0, 0.04), 7, False, True),
         (found(1.0, 0.3), 24, False, False), (found(1.0, 0.3), 25, False, True),
         (found(1.0, 0.3), LEAST - 1, True, False), (found(1.0, 0.3), LEAST, True, True),
         (found(0.05, 0.5), 1, False, False), (found(0.05, 0.5), 2, False, True),
@@ -375,56 +374,6 @@ def calls(submission: float, reference: float, null: float = 1e-3) -> Seconds:
         "null": null,
         "other": 1.0,
     }[name]
-
-
-def test_on_a_cpu_each_side_is_called_in_turn_in_no_order_that_can_be_known() -> None:
-    orders = set[tuple[str, ...]]()
-    for _ in range(20):
-        session = Scripted(Pace(pairs=(4, 4), seconds=60.0), seconds=calls(3e-3, 5e-3))
-        outcome = time_on_cpu(session)
-        assert outcome.speedup == pytest.approx(2.0) and not outcome.queued
-        assert session.calls.count("other") == 1
-        calls_made = [each for each in session.calls if each != "other"]
-        turns = [tuple(calls_made[at : at + 3]) for at in range(0, 12, 3)]
-        assert all({*turn} == {"submission", "reference", "null"} for turn in turns)
-        orders.add(tuple(calls_made[:12]))
-    assert len(orders) > 10
-
-
-def test_a_much_slower_submission_is_called_in_two_turns() -> None:
-    pace = Pace(pairs=(7, 25), seconds=60.0)
-    session = Scripted(pace, seconds=calls(2.0, 5e-3), rough=(2.0, 5e-3))
-    time_on_cpu(session)
-    threads_too = 1
-    assert session.calls.count("submission") == 2 + threads_too
-    assert session.calls.count("reference") == 2
-
-
-def test_late_calls_on_a_cpu_do_not_change_a_speedup() -> None:
-    usual, once = calls(3e-3, 5e-3), itertools.count()
-
-    def seconds(name: str, count: int) -> float:
-        return usual(name, count) * (9 if next(once) in (0, 10) else 1)
-
-    assert time_on_cpu(
-        Scripted(Pace(pairs=(7, 7), seconds=60.0), seconds=seconds)
-    ).speedup == pytest.approx(2.0)
-
-
-@pytest.mark.parametrize(("vary", "pairs"), [(0.01, 7), (2.0, 25)])
-def test_a_cpu_is_called_until_the_interval_is_as_narrow_as_asked(vary: float, pairs: int) -> None:
-    draw, usual = random.Random(1), calls(3e-3, 5e-3)
-    session = Scripted(
-        Pace(pairs=(7, 25), seconds=60.0, precision=0.05),
-        seconds=lambda name, count: usual(name, count) * draw.uniform(1, 1 + vary),
-    )
-    session.draw = random.Random(1)  # type: ignore[assignment]
-    outcome = time_on_cpu(session)
-    besides = (
-        1 + 2
-    )  # one on other inputs; one each of the submission and of the null model for threads
-    assert len(session.calls) == 3 * pairs + besides
-    assert outcome.threads is None  # none of their processes is there
 
 
 def test_a_chain_in_which_others_make_a_context_is_taken_again() -> None:

@@ -8,9 +8,9 @@ import torch
 from arithmetic import Replaced, rounded_operands, running, summed_by
 from rounding import ROUNDINGS
 
-from kevin_env.judge.compare.values import compare
+from kevin_env.judge.compare.outputs import wrong as fault_of
 from kevin_env.judge.inputs import reference
-from kevin_env.judge.inputs.process_state import RANDOM, reference_code
+from kevin_env.judge.inputs.process_state import reference_code
 from kevin_env.judge.inputs.reference import Case, distributions_of, seed_from
 from kevin_env.judge.inputs.source import apply_overrides
 from kevin_env.problem import Problem, ProblemError
@@ -49,9 +49,12 @@ def problem(body: str = "self.norm(self.linear(x)) * self.scale", **change: str)
 
 
 def case(
-    body: str = "self.norm(self.linear(x)) * self.scale", name: str = "main", seed: int = 1
+    body: str = "self.norm(self.linear(x)) * self.scale",
+    name: str = "main",
+    seed: int = 1,
+    needs_oracle: bool = False,
 ) -> Case:
-    opened = Case(problem(body), name, CPU)
+    opened = Case(problem(body), name, CPU, needs_oracle=needs_oracle)
     opened.draw_weights(seed)
     return opened
 
@@ -200,23 +203,10 @@ def test_weights_lean_so_that_narrow_ones_show_in_a_long_sum(name: str) -> None:
     with Replaced(rounded_operands(ROUNDINGS[name])):
         narrow = opened.answer(*given, 1)
     wrong = [
-        compare(got, expected.output, expected.oracle, 1.0, "ieee", lambda: expected.plain)
+        fault_of(expected.output, got, oracle=lambda: expected.oracle, plain=lambda: expected.plain)
         for got in (running_sum, narrow)
     ]
     assert wrong[0] is None and wrong[1] is not None and wrong[1].kind == "values"
-
-
-def test_weights_vary_without_the_lock_that_every_draw_needs(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    vary, held = reference._vary, list[bool]()
-    monkeypatch.setattr(
-        reference,
-        "_vary",
-        lambda *call: (held.append(RANDOM._is_owned()), vary(*call)),  # type: ignore[attr-defined]
-    )
-    Case(Problem(id="p", source=LONG_SUM, name="p"), "main", CPU).draw_weights(1)
-    assert held == [False]
 
 
 def test_weights_that_every_narrow_type_holds_are_left_as_they_are() -> None:
@@ -253,15 +243,26 @@ def test_an_oracle_without_room_is_an_error_only_where_it_is_needed(place: str) 
     """Whatever else it fails for, it will always fail for."""
     condition = "x.dtype == torch.float64" if place == "forward" else "False"
     body = f"self.full() if {condition} else x\n    def full(self): raise torch.OutOfMemoryError"
-    opened = case(body + ("\n    double = full" if place == "double" else ""))
-    assert outputs(opened)[1] is None
-    opened.needs_oracle = True
+    body += "\n    double = full" if place == "double" else ""
+    assert outputs(case(body))[1] is None
     with pytest.raises(torch.OutOfMemoryError):
-        opened.draw_weights(1)
-        outputs(opened)
-    insisting = case("x if x.dtype == torch.float32 else 1 / 0")
-    insisting.needs_oracle = True
-    assert outputs(insisting)[1] is None
+        outputs(case(body, needs_oracle=True))
+    assert outputs(case("x if x.dtype == torch.float32 else 1 / 0", needs_oracle=True))[1] is None
+
+
+def test_the_oracle_is_made_when_it_is_first_needed_and_once_per_model(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made, double = list[torch.nn.Module](), torch.nn.Module.double
+    monkeypatch.setattr(torch.nn.Module, "double", lambda of: (made.append(of), double(of))[1])
+    opened = case()
+    expected = [opened.expect(*opened.draw_inputs("own", i), 1) for i in range(2)]
+    assert not made
+    for each in expected:
+        assert each.oracle is not None and each.oracle is each.oracle
+    assert len(made) == 1
+    opened.draw_weights(2)
+    assert outputs(opened)[1] is not None and len(made) == 2
 
 
 def test_a_reference_may_write_to_its_inputs() -> None:
@@ -274,8 +275,6 @@ def test_a_reference_may_write_to_its_inputs() -> None:
 
 def test_dropout_is_found_to_be_random_and_repeats_with_its_seed() -> None:
     opened = case("nn.functional.dropout(x, 0.5)")
-    assert not opened.stochastic
-    opened.find_randomness(*opened.draw_inputs("own", 1))
     assert opened.stochastic
     (first, oracle), (again, _), (other, _) = (
         outputs(opened, 1),
@@ -290,7 +289,6 @@ def test_dropout_is_found_to_be_random_and_repeats_with_its_seed() -> None:
 )
 def test_what_is_not_random_is_not_found_to_be(body: str) -> None:
     opened = case(body)
-    opened.find_randomness(*opened.draw_inputs("own", 1))
     assert not opened.stochastic
 
 
@@ -307,7 +305,6 @@ def test_a_reference_that_rounds_otherwise_each_time_is_not_random(
         "self.linear(x) * (1 + 1e-6 * self.n))[1]"
     )
     opened = case(counting + drawn)
-    opened.find_randomness(*opened.draw_inputs("own", 1))
     assert opened.stochastic is random
     assert (outputs(opened)[1] is None) is random
 
@@ -323,7 +320,6 @@ def test_a_reference_that_rounds_otherwise_each_time_is_not_random(
 )
 def test_what_draws_from_elsewhere_is_random(body: str) -> None:
     opened = case(body)
-    opened.find_randomness(*opened.draw_inputs("own", 1))
     assert opened.stochastic
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from kevin_env.judge.compare.chunked import PIECE
+from kevin_env.judge.compare.values import PIECE
 from kevin_env.lint.answers import Answer, trivial_answers
 from kevin_env.lint.target import spread_of_all, wide
 

@@ -20,12 +20,13 @@ accumulators (see `accumulator`).
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import torch
 
-from kevin_env.judge.compare.chunked import (
+from kevin_env.judge.compare.values import (
     Size,
+    Tolerance,
     is_finite,
     is_rounded,
     real,
@@ -81,21 +82,6 @@ PLAIN_SAMPLE = 1 << 16
 FEW = 16
 
 
-@dataclass(frozen=True)
-class Tolerance:
-    """What an output may be off by.
-
-    Attributes:
-        worst: For each element, without its own rounding.
-        rms: For the root mean square; infinite if elements are few or may be TF32.
-        finite: Whether the reference's output and the oracle's are finite everywhere.
-    """
-
-    worst: float
-    rms: float
-    finite: bool
-
-
 Plain = Callable[[], torch.Tensor | None]
 EXACT = Tolerance(0.0, math.inf, True)
 """For outputs that are not floating-point, or empty."""
@@ -104,7 +90,7 @@ EXACT = Tolerance(0.0, math.inf, True)
 def tolerance_of(
     reference: torch.Tensor, oracle: torch.Tensor | None, multiplier: float, precision: str
 ) -> Tolerance:  # fmt: skip
-    """What an output may be off by; arguments as for `values.compare`."""
+    """What an output may be off by; arguments as for `outputs.wrong`."""
     if reference.numel() == 0 or not is_rounded(reference):
         return EXACT
     reference, exact = real(reference), real(reference if oracle is None else oracle)
@@ -145,7 +131,7 @@ def budget(
 ) -> float:  # fmt: skip
     """The absolute error allowed everywhere, without each element's own rounding.
 
-    Arguments as for `values.compare`.
+    Arguments as for `outputs.wrong`.
     """
     return with_plain_sums(
         tolerance_of(reference, oracle, multiplier, precision), reference, plain

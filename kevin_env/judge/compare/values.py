@@ -1,32 +1,52 @@
-"""Compares an output tensor with the reference's, and describes what is wrong with it."""
+"""Compares an output tensor with the reference's, and describes what is wrong with it.
+
+Tensors are looked at piece by piece, so that peak memory does not grow with them. Results of pieces
+stay on the device until the last one, so that a GPU is synchronized once. Tensors that are compared
+have one shape and any strides.
+"""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 
-from kevin_env.judge.compare.chunked import (
-    Size,
-    Values,
-    counts_of,
-    first_of,
-    is_finite,
-    is_rounded,
-    largest_of,
-    real,
-    size_of,
-)
-from kevin_env.judge.compare.pattern import pattern_of
-from kevin_env.judge.compare.tolerance import (
-    Plain,
-    Tolerance,
-    tolerance_of,
-    with_plain_sums,
-)
 from kevin_env.outcome import Difference, Pattern
 
 SHOWN = 5
+PIECE = {"cuda": 1 << 24, "cpu": 1 << 18}
+"""Most elements per piece, by device.
+
+On a GPU a float64 copy takes 128 MiB, of which the longest expression holds six, and a kernel over
+it takes ten times as long as its launch. On a CPU it takes 2 MiB, which fit a cache.
+"""
+
+Values = Callable[..., torch.Tensor]
+"""Computes a tensor of a piece's shape from the same piece of each tensor."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """The largest magnitude of some numbers, and their root mean square; NaN if any of them is."""
+
+    largest: float
+    rms: float
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """What an output may be off by.
+
+    Attributes:
+        worst: For each element, without its own rounding.
+        rms: For the root mean square; infinite if elements are few or may be TF32.
+        finite: Whether the reference's output and the oracle's are finite everywhere.
+    """
+
+    worst: float
+    rms: float
+    finite: bool
 
 
 @dataclass(frozen=True)
@@ -84,25 +104,6 @@ def of_elements(
     return Mismatch(kind, text, count, total, error, allowed, shown)
 
 
-def of_the_whole(
-    errors: Values, tensors: tuple[torch.Tensor, ...], error: Size, allowed: float
-) -> Mismatch:
-    """The worst elements of an output whose root mean square error is too large.
-
-    Args:
-        errors: Computes absolute errors from pieces of `tensors`.
-        tensors: The submission's output first, the expected output last.
-        error: The size of all errors.
-        allowed: The root mean square that is allowed.
-    """
-    text = (
-        f"the root mean square error is {error.rms:.3g}, allowed {allowed:.3g}; "
-        "no single element exceeds its tolerance"
-    )
-    shown = _differences(largest_of(errors, SHOWN, *tensors), tensors)
-    return Mismatch("values", text, None, tensors[0].numel(), error.largest, None, shown)
-
-
 def _differences(
     places: Iterable[tuple[int, ...]], tensors: tuple[torch.Tensor, ...]
 ) -> tuple[Difference, ...]:
@@ -122,78 +123,57 @@ def dtype_name(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
 
-PLAIN_MOST = 1024.0
-"""An error beyond this multiple of the tolerance is wrong without asking for plain accumulators.
-
-A sum of a million terms of one sign is off by 30 times the tolerance.
-"""
-
-
-def compare(
-    got: torch.Tensor,
-    reference: torch.Tensor,
-    oracle: torch.Tensor | None,
-    multiplier: float,
-    precision: str,
-    plain: Plain = lambda: None,
+def compare_within(
+    got: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor | None, tolerance: Tolerance
 ) -> Mismatch | None:
-    """What is wrong with `got`, or None.
+    """What is wrong with a tensor of the right shape and dtype, or None.
 
     Args:
         got: The submission's output.
         reference: The reference's output in its own precision.
         oracle: The reference's output in float64 arithmetic, if available.
-        multiplier: The problem's TOLERANCE, which scales the budget.
-        precision: `ieee` or `tf32`.
-        plain: Computes the reference's output with one accumulator per sum, if possible.
+        tolerance: What it may be off by.
     """
-    wrong = of_form(list(got.shape), dtype_name(got.dtype), reference)
-    if wrong is not None:
-        return wrong
-    tolerance = tolerance_of(reference, oracle, multiplier, precision)
-    return find_wrong(got, reference, oracle, tolerance, plain)[0]
-
-
-def find_wrong(
-    got: torch.Tensor,
-    reference: torch.Tensor,
-    oracle: torch.Tensor | None,
-    tolerance: Tolerance,
-    plain: Plain,
-) -> tuple[Mismatch | None, Tolerance]:
-    """As `compare`, for a tensor of the right shape and dtype; also returns the deciding tolerance.
-
-    `plain` is only called if the tolerance is exceeded by little.
-    """
-    wrong = compare_within(got, reference, oracle, tolerance)
-    if wrong is None or not _may_be_plain(wrong, tolerance):
-        return wrong, tolerance
-    tolerance = with_plain_sums(tolerance, reference, plain)
-    return compare_within(got, reference, oracle, tolerance), tolerance
-
-
-def compare_within(
-    got: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor | None, tolerance: Tolerance
-) -> Mismatch | None:
-    """As `compare`, for a tensor of the right shape and dtype and a known tolerance."""
     if got.numel() == 0:
         return None
     if not is_rounded(got):
         return of_elements(
             _differ, (got, reference), 0.0, "differ from the expected values, which are exact"
         )
-    got, reference, exact = (
-        real(got),
-        real(reference),
-        real(reference if oracle is None else oracle),
-    )
+    got, reference, exact = tensors = parts(got, reference, oracle)
     if tolerance.finite and near(got, exact, tolerance.worst, tolerance.rms, in_float64=True):
         return None  # also without each element's own rounding
-    return _compare_floats(got, reference, exact, tolerance)
+    worst = tolerance.worst
+    lost = of_elements(
+        _lost, tensors, worst, "are not finite where the expected values are", "not_finite"
+    )
+    if lost is not None:
+        return lost
+    error = size_of(_error, *tensors)
+    mismatch = of_elements(
+        outside(worst, got.dtype), tensors, worst, "exceed the tolerance", error=error.largest
+    )
+    if mismatch is not None or tolerance.rms == math.inf or error.rms <= tolerance.rms:
+        return mismatch
+    text = (
+        f"the root mean square error is {error.rms:.3g}, allowed {tolerance.rms:.3g}; "
+        "no single element exceeds its tolerance"
+    )
+    large = of_elements(lambda *piece: _error(*piece) >= error.largest / 2, tensors, 0.0, "")
+    shown = large.differences if large else ()
+    return Mismatch("values", text, None, got.numel(), error.largest, None, shown)
 
 
-def _may_be_plain(wrong: Mismatch, tolerance: Tolerance) -> bool:
-    return wrong.kind == "values" and (wrong.worst_error or 0.0) <= PLAIN_MOST * tolerance.worst
+def parts(
+    got: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor | None
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """An output, the reference's and the oracle's, or again the reference's, as real tensors."""
+    return real(got), real(reference), real(reference if oracle is None else oracle)
+
+
+def mask_of(wrong: Mismatch, tolerance: Tolerance, dtype: torch.dtype) -> Values:
+    """Computes a mask of the elements that `compare_within` found wrong from its `parts`."""
+    return _lost if wrong.kind == "not_finite" else outside(tolerance.worst, dtype)
 
 
 def outside(allowed: float, dtype: torch.dtype) -> Values:
@@ -217,25 +197,6 @@ def outside(allowed: float, dtype: torch.dtype) -> Values:
     return wrong
 
 
-def find_pattern(
-    wrong: Mismatch,
-    got: torch.Tensor,
-    reference: torch.Tensor,
-    oracle: torch.Tensor | None,
-    tolerance: Tolerance,
-) -> Pattern | None:
-    """What the wrong elements that `compare_within` found have in common; None if nothing."""
-    if not wrong.wrong:
-        return None
-    got, reference, exact = (
-        real(got),
-        real(reference),
-        real(reference if oracle is None else oracle),
-    )
-    mask = _lost if wrong.kind == "not_finite" else outside(tolerance.worst, got.dtype)
-    return pattern_of(mask, (got, reference, exact), tolerance.worst)
-
-
 def near(
     got: torch.Tensor, reference: torch.Tensor, worst: float, rms: float, in_float64: bool = False
 ) -> bool:
@@ -256,24 +217,6 @@ def near(
     return math.isfinite(off.largest) and off.largest <= worst and off.rms <= rms
 
 
-def _compare_floats(
-    got: torch.Tensor, reference: torch.Tensor, exact: torch.Tensor, tolerance: Tolerance
-) -> Mismatch | None:
-    worst, tensors = tolerance.worst, (got, reference, exact)
-    lost = of_elements(
-        _lost, tensors, worst, "are not finite where the expected values are", "not_finite"
-    )
-    if lost is not None:
-        return lost
-    error = size_of(_error, *tensors)
-    mismatch = of_elements(
-        outside(worst, got.dtype), tensors, worst, "exceed the tolerance", error=error.largest
-    )
-    if mismatch is not None or tolerance.rms == math.inf or error.rms <= tolerance.rms:
-        return mismatch
-    return of_the_whole(_error, tensors, error, tolerance.rms)
-
-
 def _differ(
     got: torch.Tensor, wanted: torch.Tensor, exact: torch.Tensor | None = None
 ) -> torch.Tensor:
@@ -288,3 +231,152 @@ def _lost(got: torch.Tensor, wanted: torch.Tensor, exact: torch.Tensor) -> torch
 
 def _error(got: torch.Tensor, wanted: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
     return torch.where(is_finite(wanted), (got.double() - exact.double()).abs(), 0.0)
+
+
+def pieces(*tensors: torch.Tensor) -> Iterator[tuple[torch.Tensor, ...]]:
+    """The same pieces of each tensor, as views in order; one empty piece for an empty tensor.
+
+    They are cut along dimensions: flattening a tensor whose elements are in another order would
+    copy it.
+    """
+    for place in places(tensors[0].shape, most_of(tensors[0])):
+        yield tuple(tensor[place] for tensor in tensors)
+
+
+def places(shape: torch.Size, most: int) -> Iterator[tuple[int | slice, ...]]:
+    """Indices of a tensor's pieces of at most `most` elements, in order."""
+    if math.prod(shape) <= most:
+        yield ()
+    elif (inner := math.prod(shape[1:])) > most:
+        for i in range(shape[0]):
+            yield from ((i, *rest) for rest in places(shape[1:], most))
+    else:
+        step = most // inner
+        for start in range(0, shape[0], step):
+            yield (slice(start, start + step),)
+
+
+def most_of(tensor: torch.Tensor) -> int:
+    """Most elements per piece of this tensor."""
+    return PIECE["cuda" if tensor.is_cuda else "cpu"]
+
+
+def mapped(values: Values, dtype: torch.dtype, *tensors: torch.Tensor) -> torch.Tensor:
+    """The values, cast to `dtype`."""
+    result = torch.empty_like(tensors[0], dtype=dtype)
+    for place, *piece in pieces(result, *tensors):
+        place.copy_(values(*piece))
+    return result
+
+
+def size_of(values: Values, *tensors: torch.Tensor) -> Size:
+    """The size of the values, which are floating-point and not empty."""
+    rows = _rows(lambda *piece: _magnitudes(values(*piece)), (2,), torch.float64, *tensors)
+    largest, norm = torch.stack((rows[:, 0].amax(), torch.linalg.vector_norm(rows[:, 1]))).tolist()
+    return Size(largest, norm / math.sqrt(tensors[0].numel()))
+
+
+def spread_of(tensor: torch.Tensor) -> tuple[int, float]:
+    """Number of finite elements and their standard deviation (n - 1); exactly 0 if all are equal.
+
+    Means and sums of squared deviations of pieces are combined as in Chan, Golub and LeVeque,
+    "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances" (1979), equation
+    2.1, for any number of parts. Means are relative to one element.
+    """
+    start = _a_finite_element(tensor)
+
+    def row(piece: torch.Tensor) -> torch.Tensor:
+        finite = is_finite(piece)
+        off = torch.where(finite, piece.double() - start, 0.0)
+        mean = off.sum() / finite.sum().clamp(min=1)
+        norm = torch.linalg.vector_norm(torch.where(finite, off.sub_(mean), 0.0))
+        return torch.stack((finite.sum(), mean, norm))
+
+    counts, means, norms = _rows(row, (3,), torch.float64, tensor).unbind(1)
+    count = int(counts.sum())
+    if count < 2:
+        return count, 0.0
+    apart = means - (counts * means).sum() / count
+    squares = float((norms.square() + counts * apart.square()).sum())
+    return count, math.inf if math.isnan(squares) else math.sqrt(squares / (count - 1))
+
+
+def _a_finite_element(tensor: torch.Tensor) -> torch.Tensor:
+    for (piece,) in pieces(tensor):
+        finite = is_finite(piece).flatten()
+        if finite.any():
+            return piece.flatten()[finite.to(torch.uint8).argmax()].double()
+    return tensor.new_zeros((), dtype=torch.float64)
+
+
+def counts_of(mask: Values, *tensors: torch.Tensor) -> list[int]:
+    """For each piece, the number of elements for which the mask is true."""
+    return _rows(lambda *piece: mask(*piece).sum(), (), torch.int64, *tensors).tolist()
+
+
+def first_of(
+    mask: Values, counts: list[int], most: int, *tensors: torch.Tensor
+) -> list[tuple[int, ...]]:
+    """Coordinates of the first elements for which the mask is true; `counts` as of `counts_of`."""
+    positions: list[int] = []
+    start = 0
+    for piece, count in zip(pieces(*tensors), counts, strict=True):
+        if count:
+            positions += [
+                start + place for (place,) in mask(*piece).flatten().nonzero()[:most].tolist()
+            ]
+        if len(positions) >= most:
+            break
+        start += piece[0].numel()
+    return [_coordinates(place, tensors[0].shape) for place in positions[:most]]
+
+
+def _rows(
+    row: Values, shape: tuple[int, ...], dtype: torch.dtype, *tensors: torch.Tensor
+) -> torch.Tensor:
+    """One row per piece, in memory that is allocated first.
+
+    Small tensors kept between large temporary ones would fragment the heap until it has grown by
+    the size of all pieces.
+    """
+    number = sum(1 for _ in pieces(tensors[0]))
+    rows = torch.empty((number, *shape), dtype=dtype, device=tensors[0].device)
+    for place, piece in zip(rows.unbind(), pieces(*tensors), strict=True):
+        place.copy_(row(*piece))
+    return rows
+
+
+def _magnitudes(values: torch.Tensor) -> torch.Tensor:
+    low, high = values.aminmax()  # on a CPU ten times as fast as a norm of infinite order
+    return torch.stack((torch.maximum(-low, high), torch.linalg.vector_norm(values)))
+
+
+def _coordinates(place: int, shape: torch.Size) -> tuple[int, ...]:
+    return tuple(int(at) for at in np.unravel_index(place, shape))
+
+
+def all_finite(outputs: list[torch.Tensor]) -> bool:
+    """Whether every element of every tensor is finite."""
+    return not any(
+        sum(counts_of(lambda piece: ~is_finite(piece), t)) for t in outputs if is_rounded(t)
+    )
+
+
+def is_rounded(tensor: torch.Tensor) -> bool:
+    """Whether its elements are floating-point or complex; all others are exact."""
+    return tensor.is_floating_point() or tensor.is_complex()
+
+
+def widened(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor, as float32 if it is fp8, which has few operators."""
+    return tensor.float() if tensor.is_floating_point() and tensor.element_size() == 1 else tensor
+
+
+def is_finite(values: torch.Tensor) -> torch.Tensor:
+    """As `torch.isfinite`, also of fp8."""
+    return torch.isfinite(widened(values))
+
+
+def real(tensor: torch.Tensor) -> torch.Tensor:
+    """A complex tensor as a real one with a further dimension of two; any other as it is."""
+    return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor

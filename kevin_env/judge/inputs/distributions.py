@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 
 import torch
 
-from kevin_env.judge.compare.chunked import mapped, widened
+from kevin_env.judge.compare.values import mapped, widened
 from kevin_env.judge.inputs.structure import Structure
 
 DISTRIBUTIONS = {

@@ -1,68 +1,228 @@
-"""What the prompt says about a problem, found by running the reference once per case."""
+"""What is known of a problem on one device before anything is judged: for verdicts and prompts."""
 
-from typing import Any
+import hashlib
+import time
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, TypeVar
 
 import torch
+from pydantic import BaseModel
 
 from kevin_env.candidate import tree
+from kevin_env.candidate.region import Spec, spec_of
+from kevin_env.frozen import Frozen
 from kevin_env.judge.api import CaseFacts, DeviceInfo, Facts, InputFacts, Options
+from kevin_env.judge.cache_file import CacheFile
 from kevin_env.judge.compare import tolerance as budgets
-from kevin_env.judge.compare.chunked import is_rounded
-from kevin_env.judge.compare.values import dtype_name
-from kevin_env.judge.inputs.cases import open_cases, timed_answer, usable_distributions
+from kevin_env.judge.compare.outputs import Allowed
+from kevin_env.judge.compare.values import Tolerance, dtype_name, is_rounded
+from kevin_env.judge.device import finish
+from kevin_env.judge.inputs.cases import model_tensors, open_cases, usable_distributions
 from kevin_env.judge.inputs.distributions import TOLD, described, has_outliers
-from kevin_env.judge.inputs.reference import Case
+from kevin_env.judge.inputs.reference import Case, Traits, seed_from
 from kevin_env.judge.inputs.source import overrides_of
 from kevin_env.judge.inputs.structure import Structure
 from kevin_env.problem import Problem
 
-SEED = 1
+Value = TypeVar("Value", bound=BaseModel)
 
 
-def find_facts(problem: Problem, device: torch.device, info: DeviceInfo, options: Options) -> Facts:
-    """The facts of a problem that is judged with these options.
+class KnownCase(Frozen, allow_inf_nan=True):
+    """What holds for every draw of a case on one device."""
+
+    traits: Traits
+    distributions: tuple[str, ...]
+    """Those on which the reference's output stays finite."""
+    seconds: float
+    """Duration of one call of the reference, measured while the device is shared."""
+    inputs: tuple[Spec, ...]
+    """Dtype, shape and stride of each input tensor."""
+    outputs: tuple[Spec, ...]
+    largest: int
+    """Elements of the largest input, weight or output."""
+    told: CaseFacts
+    """What the prompt says about it."""
+
+    def admitted(self, inputs: str) -> list[str]:
+        """The distributions of its input sets; `inputs` as in `Options`."""
+        return ["own"] if inputs == "shipped" else list(self.distributions)
+
+
+class ProblemFacts(Frozen):
+    """What is known of a problem on one device."""
+
+    cases: tuple[KnownCase, ...]
+    """Those that are judged, in this order; the last is timed."""
+    tolerance: str
+    precision: str
+    weights: tuple[str, ...]
+
+    def of(self, case: str) -> KnownCase | None:
+        """What is known of a case; None if it is not judged."""
+        return next((each for each in self.cases if each.told.name == case), None)
+
+    def told(self, info: DeviceInfo, options: Options) -> Facts:
+        """What the prompt says about the problem if it is judged with these options."""
+        timed = self.cases[-1]
+        usable, structures = timed.admitted(options.inputs), timed.traits.structures
+        return Facts(
+            device=info,
+            cases=tuple(each.told for each in reversed(self.cases)),
+            distributions=tuple(f"{name}: {_text(name, usable, structures)}" for name in usable),
+            tolerance=self.tolerance,
+            precision=self.precision,
+            weights=self.weights,
+            limits=options.limits(timed.seconds),
+        )
+
+
+class _Tolerances(BaseModel):
+    entries: tuple[tuple[str, int, Tolerance], ...]
+
+
+class FactStore:
+    """The facts of problems on one device, found once: they stay in the user's cache folder.
+
+    Safe to use from many threads, which may find the same facts twice.
+    """
+
+    def __init__(self, device: torch.device, info: DeviceInfo) -> None:
+        self._device = device
+        self._key = {"kevin_env": version("kevin-env"), "code": _code(), "name": info.name}
+        self._key |= {"processors": str(info.processors), "kind": device.type, **info.versions}
+        self._known: dict[tuple[str, ...], BaseModel] = {}
+        self._tolerances: dict[tuple[str, str], Allowed] = {}
+        self._written: dict[tuple[str, str], int] = {}
+
+    def of(self, problem: Problem) -> ProblemFacts:
+        """As `find_facts`, if they are not known. Hold the device."""
+        find = lambda: find_facts(problem, self._device)  # noqa: E731
+        return self.kept("facts", problem, ProblemFacts, find)
+
+    def kept(
+        self, kind: str, problem: Problem, model: type[Value], find: Callable[[], Value]
+    ) -> Value:
+        """What this process, or a file, knows of a problem; otherwise what `find` returns."""
+        place = kind, problem.sha256, *problem.cases
+        if place not in self._known:
+            file = self._file(kind, problem, model)
+            value = file.read()
+            if value is None:
+                file.write(value := find())
+            self._known[place] = value
+        return self._known[place]  # type: ignore[return-value]
+
+    def tolerances(self, problem: Problem, inputs: str) -> Allowed:
+        """The tolerances that right answers were compared with; `inputs` as in `Options`.
+
+        Further ones may be added, and are written by `keep_tolerances`.
+        """
+        place = problem.sha256, inputs
+        if place not in self._tolerances:
+            found = self._file(f"tolerances-{inputs}", problem, _Tolerances).read()
+            entries = found.entries if found else ()
+            self._tolerances[place] = {(name, i): each for name, i, each in entries}
+            self._written[place] = len(entries)
+        return self._tolerances[place]
+
+    def keep_tolerances(self, problem: Problem, inputs: str) -> None:
+        """Writes the tolerances if there are new ones."""
+        place = problem.sha256, inputs
+        entries = [(*key, each) for key, each in list(self._tolerances.get(place, {}).items())]
+        if len(entries) > self._written.get(place, 0):
+            self._written[place] = len(entries)
+            file = self._file(f"tolerances-{inputs}", problem, _Tolerances)
+            file.write(_Tolerances(entries=tuple(entries)))
+
+    def _file(self, kind: str, problem: Problem, model: type[Value]) -> CacheFile[Value]:
+        own = {"problem": problem.sha256, "cases": " ".join(problem.cases)}
+        return CacheFile(kind, self._key | own, model)
+
+
+def find_facts(problem: Problem, device: torch.device) -> ProblemFacts:
+    """The facts of a problem: runs its reference in every case. Hold the device.
 
     Raises:
-        ProblemError: if its reference fails.
+        ProblemError: if the reference fails.
     """
-    cases: list[CaseFacts] = []
+    cases: list[KnownCase] = []
     for case in open_cases(problem, device):
-        case.draw_weights(SEED)
-        usable = usable_distributions(case, SEED, options.inputs)
-        drawn = case.draw_inputs("own", SEED)
-        output = tree.flatten(case.expect(*drawn, SEED).output)[1]
-        cases.append(_case_facts(case, drawn, output, overrides_of(problem, case.name)))
-    timed = case
-    return Facts(
-        device=info,
-        cases=tuple(reversed(cases)),
-        distributions=tuple(f"{name}: {_text(name, usable, timed.structures)}" for name in usable),
-        tolerance=_tolerance(timed, output),
-        precision=timed.precision,
-        weights=tuple(f"{name}: {_label(tensor)}" for name, tensor in timed.state().items()),
-        limits=options.limits(timed_answer(timed, *drawn)[0]),
+        known, outputs = _known_case(case, problem)
+        cases.append(known)
+    return ProblemFacts(
+        cases=tuple(cases),
+        tolerance=_tolerance(case, outputs),
+        precision=case.precision,
+        weights=tuple(f"{name}: {_label(tensor)}" for name, tensor in case.state().items()),
     )
 
 
-def _text(distribution: str, usable: list[str], structures: tuple[Structure, ...]) -> str:
-    return TOLD if has_outliers(distribution, usable) else described(distribution, structures)
-
-
-def _case_facts(
-    case: Case, drawn: tuple[tree.Skeleton, list[torch.Tensor]], outputs: list[torch.Tensor],
-    overrides: dict[str, Any],
-) -> CaseFacts:  # fmt: skip
-    skeleton, tensors = drawn
+def _known_case(case: Case, problem: Problem) -> tuple[KnownCase, list[torch.Tensor]]:
+    """What is known of a case, and its outputs."""
+    # not from the secret: a turn that is judged again has the same distributions
+    probe = seed_from(problem.sha256, case.name, "probe")
+    case.draw_weights(probe)
+    skeleton, tensors = case.draw_inputs("own", probe)
+    usable = usable_distributions(case, probe)
+    seconds, answer = timed_answer(case, skeleton, tensors)
+    outputs = tree.flatten(answer)[1]
     stated = [structure.stated() for structure in case.structures]
-    return CaseFacts(
+    told = CaseFacts(
         name=case.name,
-        overrides=overrides,
+        overrides=overrides_of(problem, case.name),
         inputs=tuple(
             _input_facts(case.argument_name(i), value, tensors, stated)
             for i, value in enumerate(tree.unflatten(skeleton, tensors))
         ),
         outputs=tuple(_label(tensor) for tensor in outputs),
     )
+    known = KnownCase(
+        traits=case.traits,
+        distributions=tuple(usable),
+        seconds=seconds,
+        inputs=tuple(spec_of(tensor, 0) for tensor in tensors),
+        outputs=tuple(spec_of(tensor, 0) for tensor in outputs),
+        largest=max((t.numel() for t in (*tensors, *model_tensors(case), *outputs)), default=0),
+        told=told,
+    )
+    return known, outputs
+
+
+def of_spec(spec: Spec) -> torch.Tensor:
+    """A meta tensor of a spec's dtype, shape and stride."""
+    dtype = getattr(torch, spec["dtype"])
+    return torch.empty_strided(spec["shape"], spec["stride"], dtype=dtype, device="meta")
+
+
+def _code() -> str:
+    """A hash of the code that facts and tolerances are found by."""
+    here = Path(__file__).parent
+    files = sorted([*here.glob("*.py"), *(here.parent / "compare").glob("*.py")])
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
+
+
+def timed_answer(
+    case: Case, skeleton: tree.Skeleton, tensors: list[torch.Tensor]
+) -> tuple[float, Any]:
+    """Seconds of one call of a reference, the shorter of two, and its answer.
+
+    The reference has been called before.
+    """
+    durations, answer = list[float](), None
+    for _ in range(2):
+        del answer  # before there is another
+        finish(case.device)
+        start = time.perf_counter()
+        answer = case.answer(skeleton, tensors, seed=0)
+        finish(case.device)
+        durations.append(time.perf_counter() - start)
+    return min(durations), answer
+
+
+def _text(distribution: str, usable: list[str], structures: tuple[Structure, ...]) -> str:
+    return TOLD if has_outliers(distribution, usable) else described(distribution, structures)
 
 
 def _input_facts(

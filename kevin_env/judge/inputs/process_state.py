@@ -1,27 +1,27 @@
-"""The process around a problem's code: settings, seeds, precision, attribution of errors.
+"""The process around a problem's code: its settings, the lock for its generators, its errors.
 
-Each problem finds the settings that it would have in a separate process: what its module sets
-holds for its functions and its model, and for no other problem.
+All problems share their settings. Code that changes one is refused when it first runs; generators
+may be seeded, since the judge seeds them again before each draw.
 """
 
+import functools
 import os
-import random
 import sys
 import threading
-import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from types import FrameType
+from typing import Any, TypeVar
 
-import numpy as np
 import torch
-from torch.backends import cudnn, mkldnn
 
 from kevin_env.problem import ProblemError
 
+T = TypeVar("T")
+
 RANDOM = threading.RLock()
-"""Held while torch's global generators and precision flags are set for a run."""
+"""Held while a problem's code runs: all threads share torch's generators and precision flags."""
 
 _NO_MEMORY = ("out of memory", "ALLOC_FAILED", "allocate memory", "not enough memory")
 
@@ -33,13 +33,6 @@ def lacks_memory(error: BaseException | None) -> bool:
     return isinstance(error, RuntimeError) and any(words in str(error) for words in _NO_MEMORY)
 
 
-def let_go() -> None:
-    """Releases `RANDOM` completely if this thread holds it, after an interruption."""
-    with suppress(RuntimeError):
-        while True:
-            RANDOM.release()
-
-
 def set_precision(precision: str) -> None:
     """Allows or forbids TF32 in float32 products and convolutions of the reference.
 
@@ -47,6 +40,14 @@ def set_precision(precision: str) -> None:
     """
     torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
     torch.backends.cudnn.allow_tf32 = precision == "tf32"
+
+
+def generators(device: torch.device) -> list[torch.Tensor]:
+    """The state of torch's default generators."""
+    return [
+        torch.get_rng_state(),
+        *([torch.cuda.get_rng_state(device)] if device.type == "cuda" else []),
+    ]
 
 
 class reference_code:
@@ -73,144 +74,113 @@ class reference_code:
             raise ProblemError(text) from error
 
 
-@dataclass(frozen=True, eq=False)
-class _Setting:
-    read: Callable[[], Any]
-    write: Callable[[Any], object]
+_ATTRIBUTES = (
+    "utils.deterministic.fill_uninitialized_memory", "backends.mkldnn.enabled",
+    "backends.cudnn.enabled", "backends.cudnn.benchmark", "backends.cudnn.deterministic",
+    "backends.fp32_precision", "backends.cuda.matmul.fp32_precision",
+    "backends.cudnn.conv.fp32_precision", "backends.cudnn.rnn.fp32_precision",
+    "backends.mkldnn.matmul.fp32_precision", "backends.mkldnn.conv.fp32_precision",
+    "backends.mkldnn.rnn.fp32_precision",
+)  # fmt: skip
 
 
-def _attribute(owner: Any, name: str) -> _Setting:
-    return _Setting(lambda: getattr(owner, name), lambda value: setattr(owner, name, value))
+def _attribute(path: str) -> tuple[Callable[[], Any], Callable[[Any], object]]:
+    *owners, name = path.split(".")
+    owner = functools.reduce(getattr, owners, torch)
+    return lambda: getattr(owner, name), lambda value: setattr(owner, name, value)
 
 
-def _deterministic() -> tuple[bool, bool]:
-    return (
-        torch.are_deterministic_algorithms_enabled(),
-        torch.is_deterministic_algorithms_warn_only_enabled(),
-    )
+def _environment() -> dict[str, str]:
+    """Without what torch's compilers set when they are first used."""
+    own = ("TORCHINDUCTOR_", "TRITON_")
+    return {name: value for name, value in os.environ.items() if not name.startswith(own)}
 
 
-def _autocast() -> tuple[bool, bool]:
-    return torch.is_autocast_enabled("cpu"), torch.is_autocast_enabled("cuda")
+def _set_environment(values: dict[str, str]) -> None:
+    for name in _environment().keys() - values.keys():
+        del os.environ[name]
+    os.environ.update(values)
 
 
-def _set_autocast(enabled: tuple[bool, bool]) -> None:
-    for device, each in zip(("cpu", "cuda"), enabled, strict=True):
-        torch.set_autocast_enabled(device, each)
-
-
-def _environment() -> dict[bytes, bytes]:
-    return vars(os.environ)["_data"].copy()  # the mapping itself takes 70 us
-
-
-def _set_environment(values: dict[bytes, bytes]) -> None:
-    for name in os.environb.keys() - values.keys():
-        del os.environb[name]
-    os.environb.update(values)
-
-
-def _set_path(path: list[str]) -> None:
-    sys.path[:] = path
-
-
-def _set_filters(filters: list[Any]) -> None:
-    warnings.resetwarnings()  # also invalidates the registries of warnings already shown
-    warnings.filters[:] = filters  # type: ignore[index]
-
-
-def _folder() -> str | None:
+def _folder() -> Path | None:
     with suppress(OSError):  # the folder was removed
-        return os.getcwd()  # noqa: PTH109 (a path takes four times as long)
+        return Path.cwd()
     return None
 
 
-def _go_to(folder: str | None) -> None:
-    if folder is not None:
-        os.chdir(folder)
-
-
-_PRODUCTS = ("matmul", "conv", "rnn")
-
-_KEPT = (
-    _Setting(torch.get_default_dtype, torch.set_default_dtype),
-    _Setting(
-        _deterministic,
-        lambda value: torch.use_deterministic_algorithms(value[0], warn_only=value[1]),
+_SETTINGS: dict[str, tuple[Callable[[], Any], Callable[[Any], object]]] = {
+    "torch's default dtype": (torch.get_default_dtype, torch.set_default_dtype),
+    "torch's default device": (torch.get_default_device, lambda _: torch.set_default_device(None)),
+    "torch's deterministic mode": (
+        torch.get_deterministic_debug_mode, torch.set_deterministic_debug_mode,
     ),
-    _attribute(torch.utils.deterministic, "fill_uninitialized_memory"),
-    _Setting(torch.get_num_threads, torch.set_num_threads),
-    _Setting(_autocast, _set_autocast),
-    *(_attribute(cudnn, name) for name in ("enabled", "benchmark", "deterministic")),
-    _attribute(mkldnn, "enabled"),
-    _Setting(_environment, _set_environment),
-    _Setting(lambda: list(sys.path), _set_path),
-    _Setting(lambda: list(warnings.filters), _set_filters),
-    _Setting(_folder, _go_to),
-    _Setting(sys.getrecursionlimit, sys.setrecursionlimit),
-)
-"""What each problem has for itself."""
-
-_TAKEN_BACK = (
-    _Setting(torch.is_grad_enabled, torch.set_grad_enabled),
-    _Setting(torch.is_anomaly_enabled, torch.autograd.set_detect_anomaly),
-    *(
-        _attribute(owner, "fp32_precision")
-        for owner in (torch.backends, *(getattr(mkldnn, name) for name in _PRODUCTS))
+    "torch's number of threads": (torch.get_num_threads, torch.set_num_threads),
+    "torch's gradient mode": (torch.is_grad_enabled, torch.set_grad_enabled),
+    "autocast": (
+        lambda: [torch.is_autocast_enabled(kind) for kind in ("cpu", "cuda")],
+        lambda values: list(map(torch.set_autocast_enabled, ("cpu", "cuda"), values)),
     ),
-)
-"""What the judge resets after every run; `set_precision` sets the rest of a GPU's precision."""
+    "os.environ": (_environment, _set_environment),
+    "sys.path": (lambda: list(sys.path), lambda path: sys.path.__setitem__(slice(None), path)),
+    "the working folder": (_folder, lambda folder: folder and os.chdir(folder)),
+    "the recursion limit": (sys.getrecursionlimit, sys.setrecursionlimit),
+    **{f"torch.{path}": _attribute(path) for path in _ATTRIBUTES},
+}  # fmt: skip
+"""By name: how each is read and set. Filters of warnings are not among them: imports add some."""
 
 
-class ProcessState:
-    """The settings of the process for one problem's code; enter it around all of that code.
+def refusing_changes(call: Callable[[], T], problem: str, file: str) -> T:
+    """What a problem's code returns. Its settings are as before, whatever happens.
 
-    One thread at a time is inside, and may enter again at little cost. Not a generator, for the
-    reason given in `baselines.as_judge_error`.
+    Hold `RANDOM`.
+
+    Args:
+        call: Runs the code. If it changes a setting, it runs once more, to find the line.
+        problem: The problem's name, for errors.
+        file: The file name that the code was compiled with.
+
+    Raises:
+        ProblemError: if it changes a setting.
     """
-
-    def __init__(self) -> None:
-        self._own: dict[_Setting, Any] = {}
-        self._outside: dict[_Setting, Any] = {}
-        self._depth = 0
-
-    def __enter__(self) -> None:
-        RANDOM.acquire()
-        try:
-            if self._depth == 0:
-                self._outside = {each: each.read() for each in (*_KEPT, *_TAKEN_BACK)}
-                for each, value in self._own.items():
-                    each.write(value)
-            self._depth += 1
-        except BaseException:
-            RANDOM.release()
-            raise
-
-    def __exit__(self, *error: Any) -> None:
-        try:
-            self._depth -= 1
-            if self._depth == 0:
-                self._leave()
-        finally:
-            RANDOM.release()
-
-    def _leave(self) -> None:
-        torch.set_default_device(None)  # torch stores it per thread
-        changed = {
-            each: now for each, value in self._outside.items() if (now := each.read()) != value
-        }
-        for each in changed:
-            each.write(self._outside[each])
-        self._own = {each: value for each, value in changed.items() if each in _KEPT}
+    before = {name: read() for name, (read, _) in _SETTINGS.items()}
+    try:
+        result = call()
+        changed = _restored(before)
+        if not changed:
+            return result
+        line = _line_of(call, file, changed, before[changed])
+    finally:
+        _restored(before)
+    where = f"line {line}" if line else "its code"
+    raise ProblemError(f"{problem}: {where} changes {changed}; a problem may only set seeds")
 
 
-class Generators:
-    """Restores the state of Python's, NumPy's and torch's random generators on exit."""
+def _restored(values: dict[str, Any]) -> str:
+    """Sets all settings back; returns the first that had another value, or an empty string."""
+    changed = [name for name, value in values.items() if _SETTINGS[name][0]() != value]
+    for name in changed:
+        _SETTINGS[name][1](values[name])
+    return next(iter(changed), "")
 
-    def __enter__(self) -> None:
-        self._states = random.getstate(), np.random.get_state(), torch.get_rng_state()
 
-    def __exit__(self, *error: Any) -> None:
-        of_python, of_numpy, of_torch = self._states
-        random.setstate(of_python)
-        np.random.set_state(of_numpy)
-        torch.set_rng_state(of_torch)
+def _line_of(call: Callable[[], object], file: str, name: str, before: Any) -> int:
+    """The line of a file that changes a setting when it runs; 0 if it does not do so again."""
+    last = found = 0
+
+    def trace(frame: FrameType, event: str, _: object) -> Any:
+        nonlocal last, found
+        if frame.f_code.co_filename != file:
+            return None
+        if not found and _SETTINGS[name][0]() != before:
+            found = last
+        last = frame.f_lineno
+        return trace
+
+    tracer = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        with suppress(Exception):  # such as of code that cannot run twice
+            call()
+    finally:
+        sys.settrace(tracer)
+    return found

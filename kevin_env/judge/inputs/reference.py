@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import nn, no_grad
@@ -21,21 +21,17 @@ from kevin_env.candidate import tree
 from kevin_env.candidate.seeding import reseed, seed_torch
 from kevin_env.candidate.weights import Creation
 from kevin_env.judge.compare.accumulator import OneAccumulator
-from kevin_env.judge.compare.chunked import counts_of, is_rounded, pieces, size_of, widened
+from kevin_env.judge.compare.values import counts_of, is_rounded, pieces, size_of, widened
 from kevin_env.judge.inputs.distributions import DISTRIBUTIONS, redraw
 from kevin_env.judge.inputs.process_state import (
     RANDOM,
-    Generators,
-    ProcessState,
+    generators,
     lacks_memory,
     reference_code,
+    refusing_changes,
     set_precision,
 )
-from kevin_env.judge.inputs.source import (
-    _NUMBERS,
-    _execute,
-    _module,
-)
+from kevin_env.judge.inputs.source import code_of, file_of, new_module
 from kevin_env.judge.inputs.structure import Structure, look
 from kevin_env.problem import Problem, ProblemError
 
@@ -56,6 +52,10 @@ formats raises every weight. Errors of random sign average out in long sums, the
 """
 NARROWED = 0xFFFF
 """The bits that bfloat16 lacks. A weight with none of them set is not changed."""
+
+_TRIED = set[tuple[str, str, str, str]]()
+"""Code that leaves the process's settings alone: hash, case, kind of device, place."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -85,25 +85,50 @@ class Expected:
         return self._make_plain()
 
 
+@dataclass(frozen=True)
+class Traits:
+    """What holds for every draw of a case.
+
+    Attributes:
+        stochastic: Whether the reference draws random numbers while it runs.
+        structures: The structure of each input.
+    """
+
+    stochastic: bool
+    structures: tuple[Structure, ...]
+
+
 class Case:
     """One input case of a problem on one device: its module, with its constants, and its model.
 
-    Attributes:
+    Args:
+        problem: The problem.
+        name: One of its cases.
+        device: Where it runs.
+        traits: What is known of the case already; otherwise it is found when first needed.
         needs_oracle: Whether it is an error if memory is too short for the oracle.
-        process_state: Surrounds the problem's code; enter it once for many calls.
 
     Raises:
         ProblemError: if the reference's code fails.
     """
 
-    def __init__(self, problem: Problem, name: str, device: torch.device) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        name: str,
+        device: torch.device,
+        traits: Traits | None = None,
+        needs_oracle: bool = False,
+    ) -> None:
         self.name = name
         self.problem = problem.id
         self._sha256 = problem.sha256
+        self._file = file_of(problem, name)
         self.device = device
-        self.process_state = ProcessState()
-        self.module = _module(f"problem_{problem.sha256[:12]}_{name}_{next(_NUMBERS)}", self)
-        _execute(self.module, problem, name, device, self.process_state)
+        self.module = new_module(f"problem_{problem.sha256[:12]}_{name}", self)
+        code, names = code_of(problem, name), self.module.__dict__
+        with reference_code(problem.id, "the module"), RANDOM, device:
+            self._run("the module", lambda: exec(code, names))
         self.precision: str = getattr(self.module, "PRECISION", "ieee")
         if self.precision not in PRECISIONS:
             raise ProblemError(
@@ -111,13 +136,15 @@ class Case:
             )
         with reference_code(problem.id, "TOLERANCE"):
             self.tolerance = float(getattr(self.module, "TOLERANCE", 1.0))
-        with reference_code(problem.id, "get_init_inputs"), self.process_state, Generators():
-            self.init_inputs: list[Any] = self.module.get_init_inputs()
+        with reference_code(problem.id, "get_init_inputs"), RANDOM:
+            made = self._run("get_init_inputs", self.module.get_init_inputs)
+            self.init_inputs: list[Any] = made
         self.model: nn.Module
         self._names: list[str] = []
-        self.stochastic = False
-        self.needs_oracle = False
+        self._known = traits
+        self._needs_oracle = needs_oracle
         self._oracle: nn.Module | None = None
+        self._has_oracle = True
 
     def draw_weights(self, seed: int) -> None:
         """Constructs a new model.
@@ -130,8 +157,8 @@ class Case:
         """
         with reference_code(self.problem, "Model"), RANDOM, self.device, no_grad():
             reseed(seed)
-            with Creation() as creation, self.process_state:
-                model = self.module.Model(*self.init_inputs)
+            with Creation() as creation:
+                model = self._run("Model", lambda: self.module.Model(*self.init_inputs))
         with no_grad():  # without `RANDOM`, for which others wait: it waits for the device
             self._names = creation.names(model)
             self.model = model.to(self.device)
@@ -145,7 +172,7 @@ class Case:
                 for parameter in drawn:
                     if parameter.dtype == torch.float32:
                         _lean(parameter)
-        self._oracle = self._if_possible(lambda: copy.deepcopy(self.model).double())
+        self._oracle, self._has_oracle = None, True
 
     def state(self) -> dict[str, torch.Tensor]:
         """Parameters and buffers by name, in the order in which they were created."""
@@ -166,8 +193,8 @@ class Case:
         """One input set on the device: its structure and its tensors."""
         with reference_code(self.problem, "get_inputs"), RANDOM, self.device, no_grad():
             reseed(seed)
-            with self.process_state:
-                skeleton, tensors = tree.flatten(list(self.module.get_inputs()))
+            drawn = self._run("get_inputs", self.module.get_inputs)
+            skeleton, tensors = tree.flatten(list(drawn))
             tensors = [tensor.to(self.device) for tensor in tensors]
         if distribution == "own":
             return skeleton, tensors
@@ -177,9 +204,16 @@ class Case:
                 for t, s in zip(tensors, self.structures, strict=True)
             ]
 
+    @property
+    def traits(self) -> Traits:
+        """What holds for every draw; draw weights before."""
+        return Traits(self.stochastic, self.structures)
+
     @cached_property
     def structures(self) -> tuple[Structure, ...]:
         """What all draws of each input have in common, from the same draws each time."""
+        if self._known is not None:
+            return self._known.structures
         structures = self._look(0)
         small = sum(each.count for each in structures) <= SMALL
         with reference_code(self.problem, "get_inputs"):
@@ -212,41 +246,45 @@ class Case:
         """A call of the reference, ready to be counted or timed. It may write to the tensors."""
         return partial(self._call, self.model, tree.unflatten(skeleton, tensors))
 
-    def find_randomness(self, skeleton: tree.Skeleton, tensors: list[torch.Tensor]) -> None:
-        """Sets `stochastic`: whether the reference draws random numbers, as no oracle can.
+    @cached_property
+    def stochastic(self) -> bool:
+        """Whether the reference draws random numbers, as no oracle can; draw weights before.
 
         Different outputs do not prove it: some of cuDNN's kernels add in the order in which their
         blocks end. The proof is that torch's generators have advanced, or that one of
         `FURTHER_CALLS` differs by more than rounding. Two draws may be close by chance: two uniform
         ones are within 1 % of each other in one of a hundred runs.
         """
+        if self._known is not None:
+            return self._known.stochastic
+        drawn = self.draw_inputs("own", seed_from(self._sha256, self.name, "randomness"))
         with RANDOM:
             seed_torch(2)
             before = generators(self.device)
-            other = tree.flatten(self.answer(skeleton, tensors, 2))[1]
+            other = tree.flatten(self.answer(*drawn, 2))[1]
             moved = differ(before, generators(self.device))
-        one = tree.flatten(self.answer(skeleton, tensors, 1))[1]
+        one = tree.flatten(self.answer(*drawn, 1))[1]
         if not differ(one, other):
-            self.stochastic = False
-            return
-        further = (tree.flatten(self.answer(skeleton, tensors, 1))[1] for _ in range(FURTHER_CALLS))
+            return False
+        further = (tree.flatten(self.answer(*drawn, 1))[1] for _ in range(FURTHER_CALLS))
         calls = itertools.chain([other], further)
-        self.stochastic = moved or not all(all(map(rounded_otherwise, one, call)) for call in calls)
+        return moved or not all(all(map(rounded_otherwise, one, call)) for call in calls)
 
     def _oracle_output(
         self, skeleton: tree.Skeleton, tensors: list[torch.Tensor], seed: int
     ) -> Any | None:
-        oracle = self._oracle
-        if oracle is None or self.stochastic:
+        if self.stochastic or not self._has_oracle:
             return None
-
-        def make() -> Any:
+        try:
+            if self._oracle is None:
+                self._oracle = copy.deepcopy(self.model).double()
             doubled = tree.unflatten(skeleton, [_doubled(t) for t in tensors])
-            return self._call(oracle, doubled, seed)
-
-        output = self._if_possible(make)
-        self._oracle = None if output is None else oracle
-        return output
+            return self._call(self._oracle, doubled, seed)
+        except Exception as error:  # the reference cannot be copied, or insists on a dtype
+            self._oracle, self._has_oracle = None, False
+            if self._needs_oracle and lacks_memory(error):
+                raise torch.OutOfMemoryError(str(error)) from error
+            return None
 
     def _plain_output(
         self, skeleton: tree.Skeleton, tensors: list[torch.Tensor], seed: int
@@ -259,21 +297,20 @@ class Case:
         except Exception:  # too little memory, or an operator without such a rule
             return None
 
-    def _if_possible(self, make: Callable[[], Any]) -> Any | None:
-        """A part of the oracle; None if the reference cannot be copied, or insists on a dtype."""
-        try:
-            return make()
-        except Exception as error:
-            if self.needs_oracle and lacks_memory(error):
-                raise torch.OutOfMemoryError(str(error)) from error
-            return None
-
     def _call(self, model: nn.Module, arguments: Any, seed: int | None = None) -> Any:
         with reference_code(self.problem, "forward"), RANDOM, no_grad():
             set_precision(self.precision)
-            with self.process_state:
-                reseed(seed)
-                return model(*arguments)
+            reseed(seed)
+            return self._run("forward", lambda: model(*arguments))
+
+    def _run(self, place: str, code: Callable[[], T]) -> T:
+        """Runs code of the problem. The first time, it is refused if it changes a setting."""
+        key = self._sha256, self.name, self.device.type, place
+        if key in _TRIED:
+            return code()
+        result = refusing_changes(code, self.problem, self._file)
+        _TRIED.add(key)
+        return result
 
 
 def seed_from(secret: str, *parts: object) -> int:
@@ -337,14 +374,6 @@ ROUNDING = 1e-2
 
 An ulp of bfloat16 is 4e-3.
 """
-
-
-def generators(device: torch.device) -> list[torch.Tensor]:
-    """The state of torch's default generators."""
-    return [
-        torch.get_rng_state(),
-        *([torch.cuda.get_rng_state(device)] if device.type == "cuda" else []),
-    ]
 
 
 def differ(these: list[torch.Tensor], those: list[torch.Tensor]) -> bool:

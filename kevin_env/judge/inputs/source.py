@@ -9,10 +9,8 @@ import weakref
 from types import CodeType, ModuleType
 from typing import Any, cast
 
-import torch
 from pydantic import ConfigDict, TypeAdapter
 
-from kevin_env.judge.inputs.process_state import Generators, ProcessState, reference_code
 from kevin_env.parsing import assigned, parse
 from kevin_env.problem import Problem, ProblemError
 
@@ -64,13 +62,19 @@ def source_of(problem: Problem, case: str) -> str:
 
 
 @functools.lru_cache(maxsize=1024)
-def _code_of(problem: Problem, case: str) -> CodeType:
-    """The same as code, which keeps the line numbers of the problem's file."""
-    tree = apply_overrides(problem.source, overrides_of(problem, case))
-    return compile(tree, _file_of(problem, case), "exec")
+def code_of(problem: Problem, case: str) -> CodeType:
+    """The same as code, with the line numbers of the problem's file. Tracebacks show its lines."""
+    tree, file = (
+        apply_overrides(problem.source, overrides_of(problem, case)),
+        file_of(problem, case),
+    )
+    lines = problem.source.splitlines(keepends=True)
+    linecache.cache[file] = len(problem.source), None, lines, file
+    return compile(tree, file, "exec")
 
 
-def _file_of(problem: Problem, case: str) -> str:
+def file_of(problem: Problem, case: str) -> str:
+    """The file name in the code."""
     return f"<problem {problem.id}, case {case}>"
 
 
@@ -83,9 +87,10 @@ _NUMBERS = itertools.count()
 """Numbers of modules: each case has its own."""
 
 
-def _module(name: str, owner: object) -> ModuleType:
+def new_module(name: str, owner: object) -> ModuleType:
     """A module in `sys.modules`, where its classes may look it up, while `owner` exists."""
-    module = sys.modules[name] = ModuleType(name)
+    unique = f"{name}_{next(_NUMBERS)}"
+    module = sys.modules[unique] = ModuleType(unique)
     weakref.finalize(owner, _forget, module)
     return module
 
@@ -93,26 +98,3 @@ def _module(name: str, owner: object) -> ModuleType:
 def _forget(module: ModuleType) -> None:
     sys.modules.pop(module.__name__, None)
     module.__dict__.clear()  # a cycle through its functions would keep its tensors until collected
-
-
-def _execute(
-    module: ModuleType,
-    problem: Problem,
-    case: str,
-    device: torch.device,
-    process_state: ProcessState,
-) -> None:
-    code, file = _code_of(problem, case), _file_of(problem, case)
-    linecache.cache[file] = (
-        len(problem.source),
-        None,
-        problem.source.splitlines(keepends=True),
-        file,
-    )
-    with (
-        reference_code(problem.id, "the module"),
-        torch.device(device),
-        process_state,
-        Generators(),
-    ):
-        exec(code, module.__dict__)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import torch
 
-from kevin_env.judge.compare.chunked import pieces, widened
+from kevin_env.judge.compare.values import pieces, widened
 
 FEW = 16
 """With fewer values over all draws nothing is stated, as it may be chance; it is kept all the same.

@@ -270,23 +270,3 @@ class TimingSession:
     def sets_of(self, player: Player, count: int) -> list[Drawn]:
         """Inputs for `count` calls; fresh ones for the submission."""
         return self.supply.take(count) if player is self.run.player else self.supply.stock(count)
-
-    def call(self, player: Player, drawn: Drawn | None = None) -> Answer:
-        """One timed call on a CPU. The submission's is added to `unverified`.
-
-        Args:
-            player: The process to call.
-            drawn: Its inputs; by default timed ones.
-
-        Raises:
-            WrongAnswer: if a timed call is wrong and is compared already.
-            CandidateError: if the submission fails.
-            JudgeError: if a baseline does.
-        """
-        drawn = drawn or self.sets_of(player, 1)[0]
-        if player is not self.run.player:
-            with as_judge_error():
-                return self.baseline_handshake.call(player, drawn, BASELINE_SECONDS)
-        answer = self.run.call(drawn)
-        self.unverified.add(answer, drawn)
-        return answer
