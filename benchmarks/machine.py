@@ -4,6 +4,8 @@ import contextlib
 import ctypes
 import os
 import statistics
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +13,19 @@ from pathlib import Path
 from kevin_env.judge.workers.usage import descendants
 
 SAMPLE_SECONDS = 0.1
+
+
+@contextlib.contextmanager
+def busy_loops(count: int) -> Iterator[None]:
+    """That many processes that each keep a processor busy."""
+    command = [sys.executable, "-c", "while True: pass"]
+    loops = [subprocess.Popen(command) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for each in loops:
+            each.kill()
+            each.wait()
 
 
 class _Utilization(ctypes.Structure):

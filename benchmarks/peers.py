@@ -69,13 +69,13 @@ def is_honest(entry: Entry) -> bool:
     return entry.path.parent.name == "honest"
 
 
-def concerns_verdict(entry: Entry) -> bool:
-    """Whether a file is honest, or cheats about its output or its time, as any evaluator should
-    detect.
+def concerns_verdict(entry: Entry, device: str) -> bool:
+    """Whether a file is honest, or cheats about its output or, on a GPU, its time, as any evaluator
+    should detect.
     """
+    kinds = ("correctness",) if device == "cpu" else ("correct", "correctness", "no gain")
     return is_honest(entry) or any(
-        ending.partition("/")[0] in ("correct", "correctness", "no gain")
-        for ending in all_endings(entry)
+        ending.partition("/")[0] in kinds for ending in entry.endings(device)
     )
 
 
@@ -208,7 +208,7 @@ def chosen_tasks(options: argparse.Namespace) -> list[Task]:
     entries = [
         each
         for each in read_corpus(*places)
-        if concerns_verdict(each) and options.only in each.name
+        if concerns_verdict(each, options.device) and options.only in each.name
     ]
     if options.sample:
         entries = sample(entries, options.sample)

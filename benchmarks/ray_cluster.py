@@ -34,8 +34,9 @@ from rich.progress import track
 
 from kevin_env.judge import Judgement, Options, Submission
 from kevin_env.judge.api import DeviceInfo, OnStage, Pace, Sandbox, Seconds
-from kevin_env.judge.protocol import Request, RequestPool
+from kevin_env.judge.protocol import Request
 from kevin_env.outcome import Correct
+from kevin_env.pools.base import RequestPool
 from kevin_env.pools.local import LocalPool
 from kevin_env.pools.ray_pool import RayPool, RaySettings
 
@@ -46,8 +47,6 @@ QUICK = Pace(pairs=(1, 1), seconds=0.0, warm_ups=1, sets=2, sets_of_others=1)
 NODES = 3
 KILL_SECONDS = 10.0, 30.0
 """Least and most seconds between kills of nodes."""
-AT_ONCE = 24
-"""Submissions that the client has open in `kills`."""
 DEVICES = (8, 32, 64, 128, 256, 512)
 ACTORS = 4
 """Actors in `scale`; each simulates an equal share of the devices."""
@@ -127,7 +126,7 @@ def kills(count: int, results: Results) -> bool:
     names, lost = [random.choice(list(KNOWN)) for _ in range(count)], 0
     with tempfile.TemporaryDirectory() as folder, cluster(NODES, 1) as nodes:
         file, start = Path(folder) / "begun", time.monotonic()
-        settings = RaySettings(judges=NODES, at_once=AT_ONCE)
+        settings = RaySettings(judges=NODES)
         with RayPool(settings, functools.partial(logged_pool, file)) as pool:
             submitted = [
                 pool.submit(
@@ -211,19 +210,20 @@ def scale(count: int, results: Results) -> None:
     with cluster(1, 1000):
         for devices in DEVICES:
             many = count if devices == DEVICES[-1] else int(SCALE_SECONDS * devices / seconds)
-            settings = RaySettings(judges=ACTORS, in_flight=devices // ACTORS, at_once=2 * devices)
+            settings = RaySettings(judges=ACTORS, in_flight=devices // ACTORS)
             with RayPool(settings, functools.partial(stub, seconds)) as pool:
                 pool.device("cpu")
                 results.report(scaled(pool, devices, min(many, count), seconds))
 
 
 def scaled(pool: RayPool, devices: int, count: int, seconds: float) -> Row:
-    code, done = KNOWN["correct"] + "#" * 4000, threading.Semaphore(0)
+    code, done = KNOWN["correct"] + "#" * 4000, threading.Semaphore(2 * devices)
     began, client, others = time.perf_counter(), time.process_time(), cpu_seconds()
-    for number in range(count):
+    for number in track(range(count), f"{devices} devices"):
+        done.acquire()  # at most twice as many are under way as there are devices
         future = pool.submit(PROBLEM, Submission(code=f"# {number}\n{code}"), CPU)
         future.add_done_callback(lambda done_one: done_one.result() and done.release())
-    for _ in track(range(count), f"{devices} devices"):
+    for _ in range(2 * devices):
         done.acquire()
     wall = time.perf_counter() - began
     spent = {name: (now - others.get(name, 0)) / count for name, now in cpu_seconds().items()}

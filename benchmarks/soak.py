@@ -173,8 +173,11 @@ class Client:
             if "case" in said:
                 self.asked[key] = Asked(said["case"], time.monotonic())
             else:
-                self.asked[key].answers.append(said["answer"])
-                self.asked[key].seconds = said["seconds"]
+                asked = self.asked[key]
+                asked.answers.append(said["answer"])
+                asked.seconds = said["seconds"]
+                if asked.wrong:
+                    print(f"wrong: {asked.case} in {self.name}: {said['answer']}", flush=True)
 
 
 def start(words: list[str], place: Path) -> subprocess.Popen[str]:

@@ -7,13 +7,18 @@ Fixed kernels are judged in turn, each time in a fresh candidate process.
 the wider sides of intervals, relative to the speedup. On a GPU the truth is measured inside the
 launching processes (`inside.py`; medians of several processes) by CUDA events, which include the
 gaps between kernels, and by CUPTI, which does not; an interval counts if it meets the range between
-them. On a CPU references are judged against themselves, and the truth is 1. `stage`: `time_stage`,
-how long the device was reserved to time a submission: the median of kernels below 1 ms. `load`:
-`speedup_under_load`, the median speedup while other pools compile and judge 16 (on a CPU 2)
-submissions on the same device, over its quiet value; of several kernels the one furthest from 1.
+them. `stage`: `time_stage`, how long the device was reserved to time a submission: the median of
+kernels below 1 ms. `load`: `speedup_under_load`, the median speedup while other pools compile and
+judge 16 submissions on the same device, over its quiet value; of several kernels the one furthest
+from 1.
+
+On a CPU honest files of the corpus are judged, and every judge is replaced after `ROUNDS`. The
+truth of a file is the median speedup of all its judgements. `timed` is the share of files of which
+most judgements are not noisy. With `--beside N`, that many busy loops run meanwhile, and rows say
+so.
 
     python benchmarks/timing_fidelity.py [--device cpu|cuda] [--rows cv coverage stage load] \\
-        [--repeats 25] [--at-once 1] [--seconds 150] [--json FILE]
+        [--repeats 25] [--at-once 1] [--beside 0] [--seconds 150] [--json FILE]
 
 After `--seconds` no further judgement starts, in the quiet part and under load each.
 """
@@ -24,6 +29,7 @@ import random
 import statistics
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -31,11 +37,11 @@ from pathlib import Path
 import torch
 from honest import filled_up, freshened, honest_entries
 from kernels import KERNELS, Judged, Kernel, judged_in_turn, times_inside
+from machine import busy_loops
 from resultfile import Results, device_name, plain_row
 
 from kevin_env.judge import JudgeError, Options, Submission
 from kevin_env.judge.api import PACES
-from kevin_env.parsing import as_submission
 from kevin_env.pools.local import LocalPool
 
 ON_GPU = (
@@ -44,14 +50,23 @@ ON_GPU = (
     "cuda affine 128 MB, weights 128 MB", "triton softmax 512 MB", "conv 64 MB, weights 144 KB",
     "linear 4096x8192, weights 256 MB",
 )  # fmt: skip
-ON_CPU = ("honest/softmax_ctypes", "honest/rms_norm_positions_inside")
-LOADED = ("cuda affine 128 MB, weights 128 MB", "triton softmax 512 MB", *ON_CPU)
+ON_CPU = (
+    "column_sums_tree", "crc32_slicing_tables", "cross_entropy_ctypes", "extremes_ctypes",
+    "heat_two_buffers", "layer_norm_one_pass", "linear_packed_by_hook", "matmul_vector_intrinsics",
+    "moments_welford", "residual_input_returned", "rms_norm_positions_inside",
+    "row_means_expanded_copy", "row_norms_pinned_threads", "softmax_ctypes",
+    "softmax_openmp_buffers", "softmax_threads",
+)  # fmt: skip
+"""Honest files with calls of 0.1 to 40 ms, in C++ and torch, with one thread and several."""
+ROUNDS = 3
+"""Judgements of each file on a CPU before the judge is replaced."""
+LOADED = ("cuda affine 128 MB, weights 128 MB", "triton softmax 512 MB")
 """Kernels whose speedups are measured under load."""
 LOADED_REPEATS = 5
-LOAD = {"cpu": 2, "cuda": 16}
+LOAD = 16
 LOAD_POOLS = 2
 """Pools that generate the load: one alone would not run all of it at once on a small machine."""
-KINDS = {"cpu": ("cpp",), "cuda": ("triton", "cuda")}
+KINDS = ("triton", "cuda")
 TRUTHS = 3
 """Processes that measure the truth, with different memory layouts."""
 SHORT = 1e-3
@@ -67,15 +82,7 @@ def fixed_kernels(device: str) -> list[Kernel]:
     return [
         Kernel(each.name, each.task, each.code)
         for each in honest_entries(device)
-        if each.name in ON_CPU
-    ]
-
-
-def references_as_submissions(kernels: Sequence[Kernel]) -> list[Kernel]:
-    """The references as submissions."""
-    return [
-        Kernel(f"{each.name}, reference", each.problem, as_submission(each.problem.source))
-        for each in kernels
+        if each.path.stem in ON_CPU
     ]
 
 
@@ -154,9 +161,9 @@ def stage_rows(judged: Judgements, results: Results) -> None:
 
 
 @contextmanager
-def loaded(device: str) -> Iterator[list[str]]:
+def loaded() -> Iterator[list[str]]:
     """Judges submissions in separate pools until stopped; yields the names of the judged ones."""
-    entries = [each for kind in KINDS[device] for each in filled_up(kind, 0, device)]
+    entries = [each for kind in KINDS for each in filled_up(kind, 0, "cuda")]
     ended, done = threading.Event(), list[str]()
     numbers = itertools.count(random.SystemRandom().randrange(1, 1 << 29))
 
@@ -165,7 +172,7 @@ def loaded(device: str) -> Iterator[list[str]]:
             entry = freshened(random.choice(entries), next(numbers))
             try:
                 pool.submit(
-                    entry.task, Submission(code=entry.code), Options(device=device)
+                    entry.task, Submission(code=entry.code), Options(device="cuda")
                 ).result()
             except JudgeError:  # as they are when it ends
                 continue
@@ -174,9 +181,9 @@ def loaded(device: str) -> Iterator[list[str]]:
     with ExitStack() as stack:
         pools = [stack.enter_context(LocalPool()) for _ in range(LOAD_POOLS)]
         for pool in pools:
-            pool.device(device)
+            pool.device("cuda")
         stack.callback(ended.set)  # before the pools are closed
-        for number in range(LOAD[device]):
+        for number in range(LOAD):
             threading.Thread(target=keep, args=(pools[number % LOAD_POOLS],), daemon=True).start()
         yield done
 
@@ -211,11 +218,50 @@ def quiet_rows(
         stage_rows(judged, results)
     if "coverage" in options.rows and device == "cuda":
         coverage_rows(judged, truths, device, results)
-    elif "coverage" in options.rows:
-        references = references_as_submissions(kernels)
-        of_them = judged_in_turn(pool, references, how, options.repeats, options.seconds)
-        coverage_rows(of_them, {each.name: [1.0] for each in references}, device, results)
     return judged
+
+
+def judged_on_cpu(options: argparse.Namespace) -> Judgements:
+    """Judgements of each file, beside busy loops."""
+    end, judged = time.monotonic() + options.seconds, dict[str, list[Judged]]()
+    with busy_loops(options.beside):
+        for done in range(0, options.repeats, ROUNDS):
+            count, left = min(ROUNDS, options.repeats - done), end - time.monotonic()
+            with LocalPool() as pool:
+                few = judged_in_turn(pool, chosen(options), Options(device="cpu"), count, left)
+            for name, judgements in few.items():
+                judged.setdefault(name, []).extend(judgements)
+    return judged
+
+
+def rows_on_cpu(judged: Judgements, beside: int, results: Results) -> None:
+    """How much speedups vary, what their intervals contain, and how many files are timed."""
+    where = f", beside {beside} busy loops" if beside else ""
+    totals: dict[str, list[float]] = {"coverage": [], "half_width": [], "timed": []}
+    for name, judgements in judged.items():
+        values, truth = speedups(judgements), statistics.median(speedups(judgements))
+        outcomes = [each.outcome for each in judgements]
+        ends = [each.speedup_interval for each in outcomes if each.speedup_interval]
+        inside = [low <= truth <= high for low, high in ends]
+        sides = [max(truth_of - low, high - truth_of) / truth_of
+                 for truth_of, (low, high) in zip(values, ends, strict=True)]  # fmt: skip
+        timed = statistics.mean(each.kind == "timed" for each in outcomes)
+        spread = statistics.stdev(values) / truth if len(values) > 1 else None
+        row = plain_row(f"coverage: {name}{where}", statistics.mean(inside), "share", len(values))
+        results.put(row | {
+            "spread": spread, "speedup": truth, "half_width": statistics.median(sides),
+            "timed": timed,
+            "longest_call": max(
+                max(each.reference_seconds or 0.0, each.submission_seconds or 0.0)
+                for each in outcomes
+            ),
+        })  # fmt: skip
+        totals["coverage"] += inside
+        totals["half_width"] += sides
+        totals["timed"].append(timed > 0.5)
+    for key, values in totals.items():
+        middle = statistics.median if key == "half_width" else statistics.mean
+        results.put(plain_row(f"{key}{where}", middle(values), "share", len(values)))
 
 
 def chosen(options: argparse.Namespace) -> list[Kernel]:
@@ -237,6 +283,7 @@ def main() -> None:
         "--repeats", type=int, default=25, help="judgements of each kernel without load"
     )
     parser.add_argument("--at-once", type=int, default=1, help="concurrent judgements without load")
+    parser.add_argument("--beside", type=int, default=0, help="busy loops, on a CPU")
     parser.add_argument("--seconds", type=float, default=150)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
@@ -245,13 +292,20 @@ def main() -> None:
         raise SystemExit("timing_fidelity.py --device cuda needs a CUDA device")
     if "coverage" in options.rows and device == "cuda":
         truths = true_speedups(chosen(options))  # before the judge has the device
+    if device == "cpu":
+        with LocalPool() as pool:
+            info = pool.device(device)
+        results = Results(options.json, device_name(info), info.versions)
+        rows_on_cpu(judged := judged_on_cpu(options), options.beside, results)
+        results.print_all()
+        sys.exit(len(judged) < len(chosen(options)))
     with LocalPool() as pool:
         info = pool.device(device)
         results = Results(options.json, device_name(info), info.versions)
         quiet = quiet_rows(pool, options, truths, results)
         if "load" in options.rows:
             kernels = [each for each in chosen(options) if each.name in LOADED]
-            with loaded(device) as done:
+            with loaded() as done:
                 judged = judged_in_turn(
                     pool, kernels, Options(device=device), LOADED_REPEATS, options.seconds
                 )

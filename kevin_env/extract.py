@@ -11,7 +11,7 @@ from typing import Literal
 
 from kevin_env.judge.api import Submission
 from kevin_env.outcome import FormatError, Frozen, Printable
-from kevin_env.parsing import as_submission, defines, nodes_of, parsed, texts_of
+from kevin_env.parsing import as_submission, defines, imported, nodes_of, parsed, texts_of
 
 Language = Literal["cuda", "triton", "cpp", "python"]
 
@@ -130,8 +130,8 @@ def guess_language(code: str) -> Language:
     tree = parsed(code)
     if tree is None:
         return "python"
-    imported = _imported(tree)
-    if "triton" in imported and any(
+    packages = imported(tree)
+    if "triton" in packages and any(
         _is_jit(function) for function in nodes_of(tree, ast.FunctionDef)
     ):
         return "triton"
@@ -139,8 +139,8 @@ def guess_language(code: str) -> Language:
     has_sources = any(keyword.arg == "cuda_sources" for call in calls for keyword in call.keywords)
     if has_sources or any("__global__" in text for text in texts_of(tree)):
         return "cuda"
-    builds = any(_called(call) in ("load_inline", "load") for call in calls) and "torch" in imported
-    return "cpp" if builds or "ctypes" in imported else "python"
+    builds = any(_called(call) in ("load_inline", "load") for call in calls) and "torch" in packages
+    return "cpp" if builds or "ctypes" in packages else "python"
 
 
 def clean(text: str) -> str:
@@ -292,13 +292,6 @@ def _shortened(text: str) -> str:
         return text
     ends = [match.end() for match in _SENTENCE_END.finditer(text, 0, SUMMARY_LIMIT)]
     return text[: ends[-1] if ends else SUMMARY_LIMIT].rstrip()
-
-
-def _imported(tree: ast.Module) -> set[str]:
-    """Top-level packages that import statements name."""
-    modules = [alias.name for node in nodes_of(tree, ast.Import) for alias in node.names]
-    modules += [node.module for node in nodes_of(tree, ast.ImportFrom) if node.module]
-    return {module.split(".")[0] for module in modules}
 
 
 def _is_jit(node: ast.FunctionDef) -> bool:

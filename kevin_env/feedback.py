@@ -268,12 +268,10 @@ def _render_profile(profile: Profile) -> list[str]:
     sections = (
         [inline(" ".join(map(sentence, profile.notes)), NOTES_LIMIT)] if profile.notes else []
     )
-    if profile.kernels or profile.ncu or profile.code:
+    if profile.kernels or profile.ncu:
         sections.insert(
             0,
-            render(
-                "feedback/profile.j2", kernels=profile.kernels, ncu=profile.ncu, code=profile.code
-            ),
+            render("feedback/profile.j2", kernels=profile.kernels, ncu=profile.ncu),
         )
     if (sanitizer := profile.sanitizer) is not None:
         section = render(

@@ -350,41 +350,19 @@ class SanitizerDigest(Frozen):
     """Number of errors."""
 
 
-class CodeFacts(Frozen):
-    """Findings in the machine code of one kernel."""
-
-    source: Source = "inside"
-    kernel: Printable
-    registers: int | None = None
-    local_memory: int | None = None
-    """Bytes per thread."""
-    shared_memory: int | None = None
-    """Static bytes per block."""
-    load_bytes: tuple[int, ...] = ()
-    store_bytes: tuple[int, ...] = ()
-    """Bytes that a thread loads from or stores to global memory per instruction, all widths."""
-    tensor_cores: tuple[str, ...] = ()
-    """Tensor core instructions in use, such as `HGMMA`."""
-    local_accesses: int = 0
-    """Instructions that load from or store to local memory."""
-    bulk_copies: bool = False
-    """Whether whole tiles are copied by the bulk copy engine (TMA)."""
-
-
 class Profile(Frozen):
     """The findings that were requested and available."""
 
     kernels: KernelProfile | None = None
     ncu: NcuDigest | None = None
     sanitizer: SanitizerDigest | None = None
-    code: tuple[CodeFacts, ...] = ()
     notes: tuple[Printable, ...] = ()
     """What could not be measured, and why; one sentence each."""
 
     @property
     def holds_findings(self) -> bool:
         """Whether it has anything other than notes."""
-        return bool(self.kernels or self.ncu or self.sanitizer or self.code)
+        return bool(self.kernels or self.ncu or self.sanitizer)
 
     def without(self, notes: tuple[str, ...]) -> "Profile":
         """The profile without these notes."""

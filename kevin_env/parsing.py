@@ -83,6 +83,13 @@ def _read_whole(tree: ast.Module) -> tuple[dict[type[ast.AST], list[ast.AST]], l
     return kinds, fields
 
 
+def imported(tree: ast.Module) -> set[str]:
+    """Top-level packages that import statements name."""
+    modules = [alias.name for node in nodes_of(tree, ast.Import) for alias in node.names]
+    modules += [node.module for node in nodes_of(tree, ast.ImportFrom) if node.module]
+    return {module.split(".")[0] for module in modules}
+
+
 def texts_of(tree: ast.Module) -> list[str]:
     """All strings in an unchanged tree."""
     return [node.value for node in nodes_of(tree, ast.Constant) if isinstance(node.value, str)]

@@ -132,7 +132,7 @@ class Settings(Frozen):
     """Seconds for one call, at most 1,200; by default 2, or 200 times the reference's if more.
 
     It also limits the constructor. By default, the constructor and the first call in each case get
-    30 s more.
+    30 s more. On a CPU it is processor time, and a submission that sleeps has ten times as long.
     """
     build_timeout: float = Field(default=300.0, gt=0, le=MOST_BUILD_SECONDS)
     """Seconds to import a submission, compilers included, at most 3,600."""

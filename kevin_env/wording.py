@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from kevin_env.extract import fenced
 from kevin_env.judge.api import InputFacts
 from kevin_env.outcome import (
-    CodeFacts,
     Difference,
     Dimensions,
     HotLine,
@@ -199,25 +198,6 @@ def describe_operator(operator: Operator) -> str:
     )
 
 
-def describe_machine_code(facts: CodeFacts) -> str:
-    """Findings in the machine code of one kernel."""
-    parts: list[str] = []
-    if facts.load_bytes:
-        parts.append(f"a thread loads {_either(facts.load_bytes)} B of global memory at once")
-    if facts.store_bytes:
-        parts.append(f"stores {_either(facts.store_bytes)} B")
-    tensor = (
-        f"tensor cores ({', '.join(facts.tensor_cores)})"
-        if facts.tensor_cores
-        else "no tensor cores"
-    )
-    parts += [tensor, *(["bulk copies (TMA)"] if facts.bulk_copies else [])]
-    if facts.local_accesses or facts.local_memory:
-        size = f"{binary_size(facts.local_memory)} of " if facts.local_memory else ""
-        parts.append(f"{size}local memory (spills or arrays), {facts.local_accesses} accesses")
-    return f"{quoted(facts.kernel)}: {', '.join(parts)}"
-
-
 def describe_metric(metric: Metric) -> str:
     """One figure of Nsight Compute."""
     if metric.unit == "fraction":
@@ -268,9 +248,6 @@ def profile_lines(profile: Profile) -> list[str]:
             f"{kernels.source}: PyTorch's {describe_operator(each)}" for each in kernels.operators
         ]
         lines += [f"{kernels.source}: {each}" for each in _shares(kernels)]
-    lines += [
-        f"{each.source}: machine code of {describe_machine_code(each)}" for each in profile.code
-    ]
     if (ncu := profile.ncu) is not None:
         lines.append(f"{ncu.source}: Nsight Compute on {quoted(ncu.kernel)}: {describe_bound(ncu)}")
         lines += [f"{ncu.source}: {describe_metric(each)}" for each in ncu.metrics]
@@ -289,7 +266,6 @@ FILTERS: Mapping[str, Callable[..., str]] = {
     "bound": describe_bound,
     "hot_line": describe_hot_line,
     "kernel": describe_kernel,
-    "machine_code": describe_machine_code,
     "metric": describe_metric,
     "operator": describe_operator,
     "percent": percent,
@@ -308,10 +284,6 @@ def _shares(profile: KernelProfile) -> list[str]:
         [f"idle between launches {duration(profile.idle)}"] if profile.idle is not None else []
     )
     return shares + ([f"{profile.cores:.1f} cores busy"] if profile.cores is not None else [])
-
-
-def _either(numbers: tuple[int, ...]) -> str:
-    return " or ".join(map(str, numbers[:4]))
 
 
 def _numbers(size: Dimensions) -> str:

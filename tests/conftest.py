@@ -22,8 +22,8 @@ from kevin_env.pools.local import LocalPool
 from kevin_env.pools.remote import STEADY
 
 if TYPE_CHECKING:
-    from kevin_env.judge.bench import Bench
-    from kevin_env.judge.judge import Clock, Judge
+    from kevin_env.judge.lane.bench import Bench
+    from kevin_env.judge.lane.judge import Clock, Judge
 
 
 @pytest.fixture(scope="session")
@@ -90,8 +90,8 @@ def a_bench(servers: Callable[[LevelName], ForkServer]) -> "Iterator[Callable[[]
     """
     import torch
 
-    from kevin_env.judge.bench import Bench
     from kevin_env.judge.device import inform
+    from kevin_env.judge.lane.bench import Bench
 
     with ExitStack() as started:
 
@@ -113,7 +113,7 @@ def bench(a_bench: "Callable[[], Bench]") -> "Bench":
 @pytest.fixture(scope="module")
 def a_judge(servers: Callable[[LevelName], ForkServer]) -> "Iterator[Callable[..., Judge]]":
     """Starts a quick judge of this CPU in this process; arguments as of `Judge`."""
-    from kevin_env.judge.judge import Judge
+    from kevin_env.judge.lane.judge import Judge
 
     with ExitStack() as started:
 
@@ -123,6 +123,14 @@ def a_judge(servers: Callable[[LevelName], ForkServer]) -> "Iterator[Callable[..
             return judge
 
         yield start
+
+
+@pytest.fixture(scope="module")
+def untimed_judge(a_judge: "Callable[..., Judge]") -> "Judge":
+    """A judge that only says what is wrong, for all tests of a module."""
+    from kevin_env.lint.examine import untimed
+
+    return a_judge(clock=untimed)
 
 
 def pytest_configure(config: pytest.Config) -> None:

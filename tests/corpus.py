@@ -58,7 +58,7 @@ ATTACKS = {
     "work in phases that are not "
     "timed": "works_at_import table_made_at_import draws_before_the_clock",
     "heat and boost": "rests_before_its_calls raises_its_priority",
-    "head start": "head_start head_start_in_cpp wakes_for_a_moment answers_before_it_is_asked",
+    "head start": "head_start answers_before_it_is_asked",
     "head start on the "
     "device": "polls_for_its_input starts_on_rows_that_are_there watches_its_input_by_copies",
     "early claim, late output": "late_outbox frees_what_it_claimed",

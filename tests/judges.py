@@ -11,9 +11,7 @@ from kevin_env.judge.workers.launcher import ForkServer
 from kevin_env.outcome import Correct
 
 if TYPE_CHECKING:  # these take torch
-    from kevin_env.judge.job import Stopwatch
-    from kevin_env.judge.submission_run import SubmissionRun
-    from kevin_env.judge.timing.session import UnverifiedAnswers
+    from kevin_env.judge.lane.trial import Trial
     from kevin_env.judge.workers.worker import Worker
 
 SECRET = "the-judges-own-secret-b07d1c"
@@ -62,9 +60,7 @@ class ScriptedClock:
         self.cases: list[str] = []
         self.worker: Worker
 
-    def __call__(
-        self, run: "SubmissionRun", unverified: "UnverifiedAnswers", watch: "Stopwatch"
-    ) -> Correct:
-        self.cases.append(run.case.name)
-        self.worker = run.worker
-        return self.script[run.case.name]
+    def __call__(self, trial: "Trial") -> Correct:
+        self.cases.append(trial.case.name)
+        self.worker = trial.worker
+        return self.script[trial.case.name]

@@ -10,7 +10,7 @@ import pytest
 
 from kevin_env.extract import guess_language
 from kevin_env.judge import Options, Submission
-from kevin_env.judge.bench import Bench
+from kevin_env.judge.lane.judge import Judge
 from kevin_env.lint.examine import screen
 from kevin_env.pools.local import LocalPool
 from kevin_env.problem import data_folder, load_problem, problem_paths
@@ -74,11 +74,11 @@ def test_there_are_solutions_on_every_level_and_in_every_language() -> None:
     assert all(len(files(language)) >= count for language, count in least.items())
 
 
-def check(path: Path, bench: Bench) -> None:
+def check(path: Path, untimed_judge: Judge) -> None:
     """Verifies a solution as the judge does, in a candidate's process, on every input set, without
     timing it.
     """
-    assert screen(bench, load_problem(problem_of(path)), path.read_text(), ON_CPU) is None
+    assert screen(untimed_judge, load_problem(problem_of(path)), path.read_text(), ON_CPU) is None
 
 
 def judged_apart(params: list) -> list:
@@ -94,16 +94,16 @@ def judged_apart(params: list) -> list:
 
 
 @pytest.mark.parametrize("path", judged_apart(files("cpp")))
-def test_a_cpp_solution_is_right(path: Path, bench: Bench) -> None:
-    check(path, bench)
+def test_a_cpp_solution_is_right(path: Path, untimed_judge: Judge) -> None:
+    check(path, untimed_judge)
 
 
 @pytest.mark.full
 @pytest.mark.parametrize(
     "path", judged_apart([each for each in files("triton") if problem_of(each.values[0]) in QUICK])
 )
-def test_a_triton_solution_is_right_in_the_interpreter(path: Path, bench: Bench) -> None:
-    check(path, bench)
+def test_a_triton_solution_is_right_in_the_interpreter(path: Path, untimed_judge: Judge) -> None:
+    check(path, untimed_judge)
 
 
 @pytest.mark.gpu

@@ -19,7 +19,6 @@ from kevin_env.feedback import PROFILE_TOKENS, render_feedback
 from kevin_env.judge import Judgement
 from kevin_env.judge.api import Sandbox, Seconds
 from kevin_env.outcome import (
-    CodeFacts,
     Correct,
     HotLine,
     Kernel,
@@ -51,8 +50,6 @@ KERNELS = KernelProfile(
     seconds=2e-4, kernels=(OWN, FILL), operators=(Operator(name="aten::empty_like", calls=1, seconds=1.2e-5),),
     coverage=0.8, idle=5e-5,
 )  # fmt: skip
-CODE = CodeFacts(kernel="softmax_kernel", registers=40, local_memory=256, load_bytes=(4, 16), store_bytes=(16,),
-                 local_accesses=3)  # fmt: skip
 NCU = NcuDigest(
     kernel="softmax_kernel", own=True, seconds=1e-4, share=0.8, coverage=0.8, bound="memory",
     metrics=(Metric(name="memory throughput", value=0.912, unit="fraction"),
@@ -75,7 +72,7 @@ PROBLEM = Problem(id="double", source=SOURCE, name="double")
 
 
 def test_a_profile_as_a_whole() -> None:
-    profile = Profile(kernels=KERNELS, ncu=NCU, code=(CODE,), notes=(NOTE,))
+    profile = Profile(kernels=KERNELS, ncu=NCU, notes=(NOTE,))
     text = render_feedback(Correct(kind="too_noisy", message="Noisy."), profile=profile)
     assert text.split("\n\n", 1)[1] == (
         "One call as your own process sees it (not verified; no part of the score):\n"
@@ -83,8 +80,6 @@ def test_a_profile_as_a_whole() -> None:
         "- `at::native::fill` (of a library) 20 us, 2 launches, grid 1, block 32\n"
         "- 80 % of the device's time is in kernels of your own; the device waits 50 us for launches.\n"
         "- PyTorch is called for `aten::empty_like` (12 us).\n"
-        "- Machine code of `softmax_kernel`: a thread loads 4 or 16 B of global memory at once, stores 16 B, no tensor "
-        "cores, 256 B of local memory (spills or arrays), 3 accesses.\n"
         "Nsight Compute on `softmax_kernel`, 80 % of the device's time (counted outside your code): it is bound by "
         "memory.\n"
         "- memory throughput 91.2 %, DRAM bytes 268 MB, waves 1.5.\n"
@@ -114,9 +109,6 @@ def largest(text: str) -> Profile:
     big = (123456, 65535, 65535)
     kernel = Kernel(name=text[:48], own=False, launches=9999, seconds=123e-6, grid=big, block=(1024, 1, 1),
                     registers=255, shared_memory=232448, local_memory=123456)  # fmt: skip
-    facts = CodeFacts(kernel=text[:48], registers=255, local_memory=123456, load_bytes=(1, 2, 4, 8, 16),
-                      store_bytes=(1, 2, 4, 8, 16), tensor_cores=("HGMMA", "HMMA", "IMMA", "QGMMA"),
-                      local_accesses=99999, bulk_copies=True)  # fmt: skip
     names = (
         "memory throughput",
         "shared memory bank conflicts",
@@ -134,7 +126,6 @@ def largest(text: str) -> Profile:
             stalls=(Stall(reason=text[:40], share=0.123),) * 3,
             lines=(HotLine(line=99999, file=text[:80], text=text, share=0.123),) * 2,
         ),
-        code=(facts,) * 8,
         notes=(text,) * 3,
     )  # fmt: skip
 
@@ -187,7 +178,7 @@ def test_a_turn_records_its_profile_and_a_note_is_told_once() -> None:
 
 
 def test_the_replay_shows_all_of_a_profile_and_where_it_was_taken() -> None:
-    profile = Profile(kernels=KERNELS, ncu=NCU, code=(CODE,), sanitizer=RACE, notes=(NOTE,))
+    profile = Profile(kernels=KERNELS, ncu=NCU, sanitizer=RACE, notes=(NOTE,))
     episode = trajectory(turn(1, profile=profile, seconds=Seconds(build=1.0, profile=1.25)))
     page = io.StringIO()
     console = Console(file=page, width=120)
@@ -199,11 +190,7 @@ def test_the_replay_shows_all_of_a_profile_and_where_it_was_taken() -> None:
         "inside: `softmax_kernel` 80 us" in text
         and "outside: Nsight Compute on `softmax_kernel`" in text
     )
-    assert (
-        "inside: machine code of" in text
-        and "outside: memcheck: Invalid __global__ read" in text
-        and NOTE in text
-    )
+    assert "outside: memcheck: Invalid __global__ read" in text and NOTE in text
     assert re.search(r"profile +1\.250", page.getvalue()) and re.search(
         r"total +2\.250", page.getvalue()
     )

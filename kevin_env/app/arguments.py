@@ -10,11 +10,11 @@ from kevin_env.app.errors import BadInput
 from kevin_env.app.evaluate.config import read_values
 from kevin_env.context import load_counter
 from kevin_env.judge.api import JudgeError, device_names
-from kevin_env.judge.protocol import RequestPool
 from kevin_env.policies.base import Policy, PolicyError
 from kevin_env.policies.human import HumanPolicy
 from kevin_env.policies.openai import OpenAIPolicy
 from kevin_env.policies.transformers import TransformersPolicy
+from kevin_env.pools.base import RequestPool
 from kevin_env.pools.http import POOL, named_pool
 from kevin_env.retrieval.index import open_retriever
 from kevin_env.settings import Settings

@@ -1,10 +1,4 @@
-"""Other processes in the sandbox of the submission: forks, profilers, disassemblers.
-
-A program can stop at points until it is released. Both sides communicate by files in the program's
-folder, since descriptors may not outlive a tool that starts it. A submission can create such files,
-too: then it only continues sooner, or seems further along than it is. Each step has a deadline in
-any case.
-"""
+"""Other processes in the sandbox of the submission: forks, profilers, disassemblers."""
 
 import ctypes
 import faulthandler
@@ -12,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import traceback
 from collections.abc import Callable, Sequence
@@ -109,80 +104,44 @@ def kill_session(leader: int) -> None:
         os.killpg(leader, signal.SIGKILL)
 
 
-def hold(folder: Path, point: str) -> None:
-    """In the program: reports that it reached a point, and waits until it is released."""
-    (folder / f"at-{point}").touch()
-    while not (folder / f"past-{point}").exists():
-        time.sleep(STEP)
-
-
-class Program:
-    """A command in its own session.
+def run(command: list[str], seconds: float, environment: dict[str, str], limit: int) -> Message:
+    """Runs a program in its own session.
 
     Args:
         command: The program and its arguments.
+        seconds: Then its whole session is killed.
         environment: Variables in addition to those of this process.
+        limit: Bytes of output to return.
+
+    Returns:
+        `code`, None if it was killed, and `output`, stdout and stderr.
 
     Raises:
         OSError: if it cannot be started.
     """
-
-    def __init__(self, command: list[str], environment: dict[str, str]) -> None:
-        self._output = Path(f"output-{time.monotonic_ns()}")
-        with self._output.open("wb") as output:
-            self._process = subprocess.Popen(
-                command, env=os.environ | environment, stdin=subprocess.DEVNULL, stdout=output,
-                stderr=output, start_new_session=True,
-            )  # fmt: skip
-
-    def follow(self, seconds: float, limit: int, past: str = "", to: str = "") -> Message:
-        """Releases it from a point and waits until it reaches the next one, ends, or times out.
-
-        Args:
-            seconds: Then its whole session is killed.
-            limit: Bytes of output to return.
-            past: The point that it may pass; empty if it is at none.
-            to: The point to wait for; empty for its end.
-
-        Returns:
-            `at`, the point; or `code`, None if it was killed, and `output`, stdout and stderr.
-        """
-        if past:
-            Path(f"past-{past}").touch()
-        deadline = time.monotonic() + seconds
-        while (code := self._process.poll()) is None and time.monotonic() < deadline:
-            if to and Path(f"at-{to}").exists():
-                return {"at": to}
-            time.sleep(STEP)
-        kill_session(self._process.pid)
-        self._process.wait()
-        text = read(str(self._output), limit)
-        self._output.unlink(missing_ok=True)
-        return {"code": code, "output": text}
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen(
+            command, env=os.environ | environment, stdin=subprocess.DEVNULL, stdout=output,
+            stderr=output, start_new_session=True,
+        )  # fmt: skip
+        try:
+            code = process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            code = None
+        kill_session(process.pid)
+        process.wait()
+        output.seek(0)
+        return {"code": code, "output": output.read(limit).decode("utf-8", "replace")}
 
 
 class Orders:
     """Orders about programs and files; every public method is one."""
 
-    def __init__(self) -> None:
-        self._programs: dict[str, Program] = {}
-
-    def begin(self, name: str, command: list[str], environment: dict[str, str]) -> Message:
-        """Starts a program under a name; others may run meanwhile."""
-        self._programs[name] = Program(command, environment)
-        return {}
-
-    def follow(
-        self, name: str, seconds: float, limit: int, past: str = "", to: str = ""
-    ) -> Message:
-        """See `Program.follow`."""
-        return self._programs[name].follow(seconds, limit, past, to)
-
     def run(
         self, command: list[str], seconds: float, environment: dict[str, str], limit: int
     ) -> Message:
-        """Runs a program to its end; see `Program.follow`."""
-        return Program(command, environment).follow(seconds, limit)
+        """See `run`."""
+        return run(command, seconds, environment, limit)
 
     def write(self, path: str, text: str) -> Message:
         """Writes a file."""
@@ -195,7 +154,7 @@ class Orders:
 
     def artefacts(self, folder: str) -> Message:
         """Files in a folder that may hold compiled device code, the largest first."""
-        patterns = ("*.cubin", "*.so", "*.ptx")
+        patterns = ("*.cubin", "*.so")
         files = {path for each in patterns for path in Path(folder).rglob(each) if path.is_file()}
         of_triton = ("cuda_utils", "__triton_launcher", "launcher")
         kept = [path for path in files if not path.name.startswith(of_triton)]

@@ -2,62 +2,43 @@
 
 The judge writes `job.json` to its folder and, except for jobs that only load, `call.json`, with
 weights and inputs in files beside them. The model is constructed, warmed up, and called once
-between the marks that profilers look for. With `hold`, the program stops at `ready`, `loaded` and
-`warm`.
+between the marks that profilers look for.
 """
 
-import importlib
 import json
-import os
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from kevin_env.candidate import programs, tree
+from kevin_env.candidate import tree
 from kevin_env.candidate.model import LoadedModel
-from kevin_env.candidate.precompile import precompile
 from kevin_env.candidate.region import Region
 from kevin_env.candidate.wire import Channel
 
 DIFFERENT = 10
 """Exit code: the same inputs gave different outputs."""
 WARM_UPS = 2
-COMPILE_SECONDS = 20.0
-"""For Triton's kernels, in a job that only compiles."""
 
 
-def run_job(
-    job: dict[str, Any], folder: Path, channel: Channel | None = None, holding: bool = False
-) -> int:
+def run_job(job: dict[str, Any], folder: Path, channel: Channel | None = None) -> int:
     """Runs a job and returns the exit code. Errors of the submission propagate.
 
     Args:
         job: `device`, `threads`, `load` (arguments of the order) and `step`: `load` only loads,
-            `compile` compiles what the calls would compile, `compare` also checks whether outputs
-            change from call to call.
+            `compare` also checks whether outputs change from call to call.
         folder: Has `call.json`: `construct` and `stage` (arguments of the orders), and `regions`
             with the file of each.
         channel: To the judge, in a fork of the candidate.
-        holding: Whether to wait at `loaded` and `warm`.
     """
     runtime = LoadedModel(channel)  # type: ignore[arg-type]  # None in a separate program
     runtime.load(**job["load"])
     if job["step"] == "load":
         return 0
-    if holding:
-        programs.hold(folder, "loaded")
     call = json.loads((folder / "call.json").read_text())
-    if job["step"] == "compile":
-        runtime.device = torch.device(job["device"])
-        precompile(runtime, [call], COMPILE_SECONDS)
-        return 0
     _construct(runtime, job, call)
     outputs = [_call(runtime) for _ in range(WARM_UPS)]
-    if holding:
-        programs.hold(folder, "warm")
     _mark(runtime.device, True)
     outputs.append(_call(runtime))
     _mark(runtime.device, False)
@@ -101,14 +82,6 @@ def _mark(device: torch.device, begin: bool) -> None:
 
 
 def main() -> None:
-    """Runs the job in the folder that is the second-last argument; the last is `hold` or `run`."""
-    folder, holding = Path(sys.argv[-2]), sys.argv[-1] == "hold"
-    if holding:
-        with suppress(ImportError):
-            importlib.import_module("triton.language")  # not while the device is held
-        programs.hold(folder, "ready")
-    code = run_job(json.loads((folder / "job.json").read_text()), folder, holding=holding)
-    if holding:  # the device is held: skip exit handlers
-        programs.flush()
-        os._exit(code)
-    sys.exit(code)
+    """Runs the job in the folder that is the last argument."""
+    folder = Path(sys.argv[-1])
+    sys.exit(run_job(json.loads((folder / "job.json").read_text()), folder))

@@ -44,7 +44,10 @@ MOST_BUILD_SECONDS, MOST_CALL_SECONDS = 3600.0, 1200.0
 
 
 class Limits(Frozen):
-    """Seconds after which a submission is ended as hung."""
+    """Seconds after which a submission is ended as hung.
+
+    On a CPU they are of its own processor time, and one that sleeps has ten times as long.
+    """
 
     build: float
     """Importing it, compilers included."""
@@ -99,12 +102,17 @@ class Options(Frozen):
     retry_noisy: bool = False
     """Whether a time with a wide interval is measured again."""
 
-    def limits(self, reference: float = 0.0) -> Limits:
-        """The limits if a call of the reference takes `reference` seconds."""
+    def limits(self, reference: float = 0.0, interpreted: bool = False) -> Limits:
+        """The limits if a call of the reference takes `reference` seconds.
+
+        With `interpreted`, for a submission that Triton's interpreter runs: each of its calls has
+        as long as a first one.
+        """
         if self.call_timeout is not None:
             return Limits(build=self.build_timeout, first=self.call_timeout, call=self.call_timeout)
         call = max(CALL_SECONDS, CALL_MULTIPLE * reference)
-        return Limits(build=self.build_timeout, first=FIRST_SECONDS + call, call=call)
+        first = FIRST_SECONDS + call
+        return Limits(build=self.build_timeout, first=first, call=first if interpreted else call)
 
 
 class Sandbox(Frozen):
@@ -291,7 +299,7 @@ class Pace(Frozen):
 
 
 PACES = {
-    "cpu": Pace(pairs=(7, 25), seconds=1.0, precision=0.1),
+    "cpu": Pace(pairs=(21, 75), seconds=1.0, precision=0.1),
     "cuda": Pace(pairs=(1, 8), seconds=0.25, sets=2),
 }
 """By kind of device."""

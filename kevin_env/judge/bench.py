@@ -5,6 +5,7 @@ import threading
 import time
 from collections import defaultdict
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import torch
@@ -55,45 +56,18 @@ class ProblemCache:
         return self._largest[problem.sha256]
 
 
+@dataclass
 class ProfilerState:
-    """What is known of NVIDIA's tools on one device, and a candidate in which one has begun.
+    """What is known of NVIDIA's tools on one device.
 
     Attributes:
         refusals: By tool that was tried on a trusted program: why it cannot inspect this device;
             empty if it can.
         missing_metrics: Metrics of Nsight Compute that this device does not have, by the same test.
-        beginning: Lock held while Nsight Compute begins in a candidate for `keep`.
     """
 
-    def __init__(self) -> None:
-        self.refusals: dict[str, str] = {}
-        self.missing_metrics: set[str] = set()
-        self.beginning = threading.Lock()
-        self._begun: list[tuple[Worker, frozenset[str]]] = []
-        self._lock = threading.Lock()
-
-    def keep(self, worker: Worker, missing: frozenset[str]) -> bool:
-        """Keeps a candidate in which Nsight Compute has begun; False when one is kept already.
-
-        Args:
-            worker: The candidate; it is stopped.
-            missing: The metrics that were not asked for.
-        """
-        with self._lock:
-            kept = not self._begun
-            if kept:
-                self._begun.append((worker, missing))
-        return kept
-
-    def take(self) -> tuple[Worker, frozenset[str]] | None:
-        """The candidate that was kept, with its missing metrics; None when there is none."""
-        with self._lock:
-            return self._begun.pop() if self._begun else None
-
-    @property
-    def has_begun(self) -> bool:
-        """Whether a candidate is kept."""
-        return bool(self._begun)
+    refusals: dict[str, str] = field(default_factory=dict[str, str])
+    missing_metrics: set[str] = field(default_factory=set[str])
 
 
 class Bench:

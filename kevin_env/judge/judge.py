@@ -329,7 +329,7 @@ class Judge:
                     baselines = borrow_baselines(run, held)
             with leased(run, watch) as give_way:
                 session = TimingSession.prepare(run, baselines, unverified)
-                for _ in session.warm(sets_needed(session)):
+                for _ in session.warm(sets_needed()):
                     if lease.wanted():
                         give_way()
             with watch("queue"), asleep(run.worker, wait=False):

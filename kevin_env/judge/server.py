@@ -21,13 +21,16 @@ from kevin_env.judge.api import Facts, JudgeError, Judgement, Options, Pace, Sub
 from kevin_env.judge.protocol import Request, answer_of
 from kevin_env.judge.sandbox.system import have_descriptors
 from kevin_env.judge.workers.launcher import ForkServer
-from kevin_env.lint.report import Limits, LintReport
+from kevin_env.lint.report import LintReport
 from kevin_env.problem import Problem
 from kevin_env.shortage import described
 
 if TYPE_CHECKING:
     from kevin_env.judge.job import Cancellation
-    from kevin_env.judge.judge import Judge
+    from kevin_env.judge.judge import Judge as JudgeOfGpu
+    from kevin_env.judge.lane.judge import Judge as JudgeOfCpu
+
+    Judge = JudgeOfCpu | JudgeOfGpu
 
 THREADS = 32
 DESCRIBERS = 4
@@ -41,7 +44,7 @@ A thread that times a submission must not wait for one that parses another.
 """
 
 
-def start_judge(device: str, pace: Pace | None, memory: int | None) -> "Judge":
+def start_judge(device: str, pace: Pace | None, memory: int | None, clock: Any = None) -> "Judge":
     """A judge whose fork server imports torch while this process does.
 
     Raises:
@@ -49,9 +52,13 @@ def start_judge(device: str, pace: Pace | None, memory: int | None) -> "Judge":
     """
     server = ForkServer(device.partition(":")[0])
     try:
-        from kevin_env.judge.judge import Judge
+        if device == "cpu":
+            from kevin_env.judge.lane.judge import Judge as JudgeOfCpu
 
-        return Judge(device, server, pace, memory=memory)
+            return JudgeOfCpu(device, server, pace, clock, memory)
+        from kevin_env.judge.judge import Judge as JudgeOfGpu
+
+        return JudgeOfGpu(device, server, pace, clock, memory)
     except BaseException:
         server.close()
         raise
@@ -142,7 +149,7 @@ class Server:
     def _answer(self, judge: "Judge", request: Request) -> None:
         alone, number = request["alone"], request["id"]
         with self._taking_place(alone):
-            answer = answer_of(lambda: self._perform(judge, request, self._wanted[number]))
+            answer = answer_of(lambda: self.perform(judge, request, self._wanted[number]))
             trouble = judge.trouble()
             if trouble and not alone:  # any request in progress may be the cause
                 self._hang_up(trouble)
@@ -169,23 +176,16 @@ class Server:
                 held.enter_context(self._places)
             yield
 
-    def _perform(
+    def perform(
         self, judge: "Judge", request: Request, wanted: "Cancellation"
     ) -> Facts | LintReport | Judgement:
-        from kevin_env.profile.ncu_session import foresee
-
+        """The value of a request. Errors as of `Judge`."""
         wanted.require_wanted()
         problem = Problem.model_validate(request["problem"])
         options = Options.model_validate(request["options"])
-        foresee(judge.bench, options)
         if request["do"] == "describe":
             with judge.bench.lease.shared():
                 return judge.bench.problems.facts.of(problem).told(judge.info, options)
-        if request["do"] == "lint":
-            from kevin_env.lint.examine import examine
-
-            limits = Limits.model_validate(request["limits"])
-            return examine(judge.bench, problem, options, limits)
         return judge.judge(
             problem,
             Submission.model_validate(request["submission"]),
@@ -199,11 +199,11 @@ class Server:
             self._channel.send(message)
 
 
-def main() -> None:
+def main(kind: type[Server] = Server) -> None:
     """Serves the socket whose descriptor is the first argument."""
     for number in (signal.SIGINT, signal.SIGHUP):  # for the client: this process ends with it
         signal.signal(number, signal.SIG_IGN)
-    server = Server(Channel(socket.socket(fileno=int(sys.argv[1]))))
+    server = kind(Channel(socket.socket(fileno=int(sys.argv[1]))))
     signal.signal(signal.SIGTERM, lambda *_: server.end())
     sys.setswitchinterval(SWITCH_SECONDS)
     have_descriptors()

@@ -29,8 +29,10 @@ from kevin_env.judge.precompile import precompile
 from kevin_env.judge.timing.chain import GpuHandshake
 from kevin_env.judge.verdict import Place
 from kevin_env.judge.workers.errors import Broken, Ended, Failed, TimedOut
+from kevin_env.judge.workers.usage import SLEEPING
 from kevin_env.judge.workers.worker import Patience, Worker
 from kevin_env.outcome import Incorrect, RulesViolation
+from kevin_env.parsing import imported, parsed
 from kevin_env.problem import Problem, ProblemError
 from kevin_env.rules.recorded import Record, recording, violation
 
@@ -42,7 +44,7 @@ ALL_CALLS = 10
 SLOW = 10
 """A submission is much slower if its calls take this multiple of the reference's time."""
 SCREENING_SECONDS = 2.0
-"""Seconds after which `FEW_SETS` input sets of a case suffice for a much slower submission."""
+"""Seconds of calls after which `FEW_SETS` sets of a case suffice for a much slower submission."""
 VALUES = ("values", "not_finite")
 """Kinds of wrong answers that differ in the values of tensors."""
 KEPT = 1 / 16
@@ -93,7 +95,7 @@ class SubmissionRun:
         self._needs_oracle = needs_oracle
         self._draws = 0
         self._spent = self._paused = 0.0
-        self._called = self._recorded = False
+        self._called = self._recorded = self._interpreted = False
         self._pause: Callable[[], None] = lambda: None
         self._record: Record | None = None
         self._paired: tuple[tuple[str, str], ...] = ()
@@ -106,6 +108,8 @@ class SubmissionRun:
         Raises:
             CandidateError: if it does not import.
         """
+        tree, on_cpu = parsed(code), self.bench.device.type == "cpu"
+        self._interpreted = on_cpu and tree is not None and "triton" in imported(tree)
         path, headers = self.worker.path, self.options.headers
         patience = Patience(self.options.build_timeout, self.options.build_timeout)
         self.worker.ask("load", patience, path=path, code=code, entry="ModelNew", headers=headers)
@@ -143,14 +147,13 @@ class SubmissionRun:
             self.enter(name, recorded=self.options.rules != "open")
             self.seconds = math.inf
             yield None
-            began = self._spent
             timed, only = name == names[-1], len(names) == 1
             planned = plan(self.distributions, timed, self.secret, name, self.bench.pace, only)
             if len(planned) == 1 and self._recorded:
                 planned *= 2  # it may behave differently while it is recorded
             for number, distribution in enumerate(planned):
-                late = number >= FEW_SETS and self._spent - began > SCREENING_SECONDS
-                if late and self.much_slower():
+                long = number >= FEW_SETS and number * self.seconds > SCREENING_SECONDS
+                if long and self.much_slower():
                     break
                 with verifying():
                     wrong = self._screened(distribution)
@@ -228,14 +231,17 @@ class SubmissionRun:
 
         limit = self.limits.first if first else self.limits.call
         seconds = min(limit, max(0.0, whole - self._spent))
+        on_cpu, charged = self.bench.device.type == "cpu", self.worker.charged
+        usual = SLEEPING * self.limits.call if on_cpu else min(seconds, self.limits.call)
         try:
-            return order(Patience(seconds, min(seconds, self.limits.call), pause))
+            return order(Patience(seconds, usual, pause))
         except TimedOut as late:
             if seconds == limit or late.seconds < seconds:
                 raise
             raise TimedOut(whole, "all calls of ModelNew together") from None
         finally:
-            self._spent += time.monotonic() - began - self._paused
+            wall = time.monotonic() - began - self._paused
+            self._spent += self.worker.charged - charged if on_cpu else wall
 
     def check(self, answer: Answer, drawn: Drawn) -> Incorrect | None:
         """Compares an answer with the reference's for the same inputs."""
@@ -320,7 +326,7 @@ class SubmissionRun:
         inbox = image_size([of_spec(spec) for spec in self._known.inputs])
         known = self._enter_handshake(inbox, image_size(self.outputs))
         self.place, self._called = Place("construct", passed=self._passed_but()), False
-        self.limits = self.options.limits(self._known.seconds)
+        self.limits = self.options.limits(self._known.seconds, self._interpreted)
         construct = partial(self.construct, self.worker, recorded=recorded)
         self._paired = read_paired(self._within_limits(construct, first=True))
         admit = partial(self.handshake.admit, self.worker, trusted=False)

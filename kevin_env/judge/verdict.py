@@ -248,10 +248,7 @@ def _is_command(line: str) -> bool:
     )
 
 
-FlagName = Literal[
-    "above_roofline", "does_not_grow", "below_floor", "record_contradicted", "profile_differs",
-    "low_coverage", "burst_bounded", "gated_only",
-]  # fmt: skip
+FlagName = Literal["above_roofline", "record_contradicted", "profile_differs"]
 """What was odd:
 
 - `above_roofline`: faster than the reference's own work at this device's ceilings. Better algebra
@@ -260,8 +257,6 @@ FlagName = Literal[
   submission's own kernels.
 - `profile_differs`: a profiled call took longer on the device than the timed ones in total, so that
   its coverage is not reported.
-- `does_not_grow`, `below_floor`, `low_coverage`, `burst_bounded`, `gated_only`: only in older
-  records.
 """
 
 
@@ -282,6 +277,6 @@ def roofline_flags(outcome: Outcome) -> tuple[str, ...]:
 
 
 def flag_name(flag: str) -> str:
-    """The name of a recorded flag; empty for records from before flags had names."""
+    """The name of a recorded flag; empty if there is no such flag, as in a file of others."""
     name = flag.partition(": ")[0]
     return name if name in get_args(FlagName) else ""

@@ -1,23 +1,20 @@
-"""The lint of one problem, in the judge process of its device."""
+"""The lint of one problem, in the lint process of its device."""
 
-import ctypes
-import threading
+import signal
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import torch
 
-from kevin_env.judge.api import Options
-from kevin_env.judge.bench import Bench
+from kevin_env.judge.api import Options, Submission
+from kevin_env.judge.compare.accumulator import OneAccumulator
 from kevin_env.judge.compare.tolerance import FEW
 from kevin_env.judge.device import event_seconds
 from kevin_env.judge.inputs.cases import open_cases, timed_case
-from kevin_env.judge.inputs.process_state import RANDOM, let_go
+from kevin_env.judge.inputs.process_state import RANDOM
 from kevin_env.judge.inputs.reference import Case, seed_from
-from kevin_env.judge.submission_run import SubmissionRun
-from kevin_env.judge.verdict import verdict
-from kevin_env.judge.workers.errors import CandidateError
 from kevin_env.lint.answers import (
     Survivors,
     accepted_answers,
@@ -27,72 +24,50 @@ from kevin_env.lint.answers import (
 from kevin_env.lint.influence import find_inert, input_names
 from kevin_env.lint.report import Check, Cost, Finding, Limits, LintReport
 from kevin_env.lint.target import SECRET, InputSet
-from kevin_env.outcome import Outcome
+from kevin_env.outcome import Correct, Outcome
 from kevin_env.parsing import as_submission
 from kevin_env.problem import Problem, ProblemError
 from kevin_env.profile.ceilings import clocked
 from kevin_env.profile.roofline import Counting
 
-AGAIN = 1.0
-"""Seconds after which it is raised again."""
+if TYPE_CHECKING:
+    from kevin_env.judge.server import Judge
 
 
-class TooSlow(BaseException):
-    """The time is over. Not an `Exception`: a problem's own exceptions are its failures."""
+@contextmanager
+def ended_after(seconds: float) -> Iterator[None]:
+    """The kernel ends this process by SIGALRM if what happens inside takes longer.
 
-
-class Deadline:
-    """Raises `TooSlow` in the thread inside, once the time is over and Python runs there.
-
-    It is raised again every second: a bare `except` may have caught the first one. Inside, the
-    thread must not wait for locks that others hold: it would get the lock and the error at once,
-    and keep it.
-
-    Args:
-        seconds: The time; a single call into torch is not interrupted.
+    Nothing that the problem's code does, or a library that it calls, can hold that up.
     """
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._left = threading.Event()
-        self._lock = threading.Lock()
-
-    def __enter__(self) -> None:
-        threading.Thread(target=self._watch, args=(threading.get_ident(),), daemon=True).start()
-
-    def __exit__(self, *error: Any) -> None:
-        with self._lock:
-            self._left.set()
-
-    def _watch(self, thread: int) -> None:
-        seconds = self._seconds
-        while not self._left.wait(seconds):
-            with self._lock:
-                if not self._left.is_set():
-                    raised = ctypes.py_object(TooSlow)
-                    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)
-            seconds = AGAIN
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def screen(bench: Bench, problem: Problem, code: str, options: Options) -> Outcome | None:
+def untimed(*_: object) -> Correct:
+    """The clock of a judge that only says what is wrong."""
+    return Correct(kind="timed", message="all outputs are right")
+
+
+def screen(judge: "Judge", problem: Problem, code: str, options: Options) -> Outcome | None:
     """What is wrong with a submission on all input sets of a verdict; None if it is accepted.
 
-    Nothing is timed.
+    Args:
+        judge: With the clock `untimed`.
+        problem: The problem.
+        code: The submission.
+        options: How it is judged.
 
     Raises:
         ProblemError: if the reference fails in the judge.
         JudgeError: if the judge fails.
     """
-    worker = bench.candidates.take()
-    run = SubmissionRun(bench, problem, options, SECRET, worker)
-    try:
-        run.build(code)
-        with bench.lease.shared():
-            return next(filter(None, run.screening()), None)
-    except CandidateError as error:
-        return verdict(error, run.place, str(worker.folder), worker.fault_line)
-    finally:
-        run.end()
+    options = options.model_copy(update={"secret": SECRET})
+    outcome = judge.judge(problem, Submission(code=code), options, lambda _: None).outcome
+    return None if outcome.category == "correct" else outcome
 
 
 CALLS = 5
@@ -141,23 +116,26 @@ LEAST_VARYING = 0.05
 """The share of an output's elements that must be further from its median than the tolerance."""
 
 
-def examine(bench: Bench, problem: Problem, options: Options, limits: Limits) -> LintReport:
+def examine(judge: "Judge", problem: Problem, options: Options, limits: Limits) -> LintReport:
     """Everything that is wrong with a problem; what its own code raises is a finding too.
+
+    It ends the process if the problem's first calls take too long (`Limits.first_seconds`).
 
     Raises:
         JudgeError: when the judge fails.
     """
     start = time.monotonic()
-    examination = Examination(bench, problem, options, limits)
-    with bench.lease.shared():
+    OneAccumulator()  # torch imports decompositions for the first: 2 s that are not the problem's
+    examination = Examination(judge, problem, options, limits)
+    with judge.bench.lease.shared():
         examination.take(examination.look_at_timed_case)
         if examination.cost is not None:
             examination.take(examination.look_at_influence)
-        _give_back(bench.device)
+        _give_back(judge.device)
     if examination.runs:
         examination.take(examination.judge_reference)
-        with bench.lease.shared():
-            _give_back(bench.device)
+        with judge.bench.lease.shared():
+            _give_back(judge.device)
     return examination.report(time.monotonic() - start)
 
 
@@ -169,10 +147,10 @@ class Examination:
         runs: False once the reference itself has failed before that.
     """
 
-    def __init__(self, bench: Bench, problem: Problem, options: Options, limits: Limits) -> None:
+    def __init__(self, judge: "Judge", problem: Problem, options: Options, limits: Limits) -> None:
         self.cost: Cost | None = None
         self.runs = True
-        self._bench, self._problem, self._options, self._limits = bench, problem, options, limits
+        self._judge, self._problem, self._options, self._limits = judge, problem, options, limits
         self._findings: list[Finding] = []
         self._reference = "failed"
         self._varied = self._shipped = Survivors()
@@ -186,13 +164,6 @@ class Examination:
         """
         try:
             step()
-        except TooSlow:
-            let_go()
-            self.runs, self._reference = False, "not judged"
-            limit = f"more than {self._limits.first_seconds:.0f} s"
-            self._add(
-                "time", f"an input set and the first calls take {limit}; nothing else was looked at"
-            )
         except ProblemError as error:
             self.runs, self._reference = self.cost is not None, "failed"
             self._add("reference", str(error))
@@ -205,8 +176,8 @@ class Examination:
     def look_at_timed_case(self) -> None:
         """What its outputs are like, what it costs and which trivial answers it accepts."""
         self._doing = "running the reference and its float64 oracle"
-        with RANDOM, Deadline(self._limits.first_seconds):  # to wait for others is not its own time
-            case = self._open(timed_case(self._problem, self._bench.device))
+        with ended_after(self._limits.first_seconds):
+            case = self._open(timed_case(self._problem, self._judge.device))
             first, peak = draw_watched(case)
         if not first.finite:
             raise ProblemError("the reference's output is not finite on its own inputs")
@@ -235,7 +206,7 @@ class Examination:
         There an invalid index is an error; on a GPU it would end the process.
         """
         self._doing = "changing inputs and weights one by one"
-        device = torch.device("cpu") if "cpu" in self._problem.cases else self._bench.device
+        device = torch.device("cpu") if "cpu" in self._problem.cases else self._judge.device
         inert: set[str] | None = None
         for case in open_cases(self._problem, device):
             case.draw_weights(seed_from(SECRET, case.name, "weights"))
@@ -252,7 +223,7 @@ class Examination:
         """Whether the real judge accepts the reference as a submission."""
         self._doing = "judging the reference as its own submission"
         code = as_submission(self._problem.source)
-        outcome = screen(self._bench, self._problem, code, self._options)
+        outcome = screen(self._judge, self._problem, code, self._options)
         self._reference = "accepted" if outcome is None else f"{outcome.category}/{outcome.kind}"
         if outcome is not None:
             where = getattr(outcome, "input_set", None)
@@ -263,7 +234,7 @@ class Examination:
         """The report so far."""
         return LintReport(
             problem=self._problem.id,
-            device=self._bench.info.device,
+            device=self._judge.info.device,
             findings=tuple(self._findings),
             reference=self._reference,
             accepted=self._varied.names,
@@ -273,13 +244,13 @@ class Examination:
         )
 
     def _open(self, name: str) -> Case:
-        case = Case(self._problem, name, self._bench.device)
+        case = Case(self._problem, name, self._judge.device)
         case.draw_weights(seed_from(SECRET, name, "weights"))
         return case
 
     def _others(self) -> list[Case]:
         """The cases that are not timed, without weights yet."""
-        return list(open_cases(self._problem, self._bench.device))[:-1]
+        return list(open_cases(self._problem, self._judge.device))[:-1]
 
     def _look_at_inputs(self, case: Case, first: InputSet) -> None:
         if not first.tensors:
@@ -305,7 +276,7 @@ class Examination:
                 )
 
     def _look_at_cost(self, cost: Cost) -> None:
-        limits, gpu = self._limits, self._bench.device.type == "cuda"
+        limits, gpu = self._limits, self._judge.device.type == "cuda"
         most = limits.cuda_bytes if gpu else limits.cpu_bytes
         if cost.peak_bytes > most:
             what = "it holds up to" if gpu else "its inputs take"

@@ -73,6 +73,19 @@ class LintReport(Frozen):
     took: float = 0.0
     """Seconds that the lint took."""
 
+    @classmethod
+    def too_slow(cls, problem: str, device: str, limits: Limits) -> "LintReport":
+        """Of a problem whose first calls took longer than they may."""
+        seconds = limits.first_seconds
+        text = (
+            f"an input set and the first calls take more than {seconds:.0f} s; nothing else was"
+            " looked at"
+        )
+        return cls(
+            problem=problem, device=device, findings=(Finding(check="time", message=text),),
+            reference="not judged", accepted=(), accepted_as_shipped=(), took=seconds,
+        )  # fmt: skip
+
     @property
     def ok(self) -> bool:
         """Whether nothing is wrong."""

@@ -21,7 +21,8 @@ from typing import Any
 
 from kevin_env.candidate.wire import LIMIT
 from kevin_env.judge.api import DeviceInfo, JudgeError, JudgePool, OnStage
-from kevin_env.judge.protocol import Request, RequestPool, value_of
+from kevin_env.judge.protocol import Request, value_of
+from kevin_env.pools.base import RequestPool
 
 TOKEN = "KEVIN_ENV_JUDGE_TOKEN"
 """The environment variable with the token of the server."""

@@ -1,10 +1,11 @@
 """The client's side of judging: starts judge processes and sends requests. Imports no torch."""
 
 import logging
+import signal
 import threading
 import time
 import weakref
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
@@ -13,12 +14,15 @@ from functools import partial
 from typing import Any
 
 from kevin_env.judge.api import DeviceInfo, JudgeError, OnStage, Options, Pace, devices_here
-from kevin_env.judge.protocol import Request, RequestPool, value_of
+from kevin_env.judge.protocol import Request, value_of
 from kevin_env.judge.sandbox.readable import check_named
 from kevin_env.lint.report import Limits, LintReport
+from kevin_env.pools.base import RequestPool
 from kevin_env.pools.remote import JudgeGone, NoJudge, Remote
 from kevin_env.problem import Problem
 
+LINTER = ("-m", "kevin_env.lint.server")
+"""What Python runs as the lint process of a device."""
 TRIES = 4
 """Judges that a request is sent to before it fails; each loss may be due to another request."""
 
@@ -71,6 +75,8 @@ class LocalPool(RequestPool):
     ) -> Future[LintReport]:
         """Whether the problem is fit for training on a device. A failing reference is a finding.
 
+        One at a time per device, in a process of its own; of several devices the first counts.
+
         Raises (from the future):
             JudgeError: if the judge fails or the device does not exist.
         """
@@ -102,6 +108,7 @@ class LocalPool(RequestPool):
         self._reporting = threading.Lock()
         start = partial(self._start, pace=self._pace, memory=self._memory, readable=self._readable)
         self._judges = _Judges(start)
+        self._linting = defaultdict[str, threading.Lock](threading.Lock)
         self._close = weakref.finalize(self, self._judges.close)
 
     def _after_fork(self) -> None:
@@ -113,7 +120,10 @@ class LocalPool(RequestPool):
         parents.abandon()
 
     def _send(self, request: Request, future: Future[Any], on_stage: OnStage | None) -> None:
-        self._settle_later(future, lambda: self._value(request, future, on_stage))
+        if request["do"] == "lint":
+            self._settle_later(future, lambda: self._lint(request, future))
+        else:
+            self._settle_later(future, lambda: self._value(request, future, on_stage))
 
     def _value(self, request: Request, future: Future[Any], on_stage: OnStage | None) -> Any:
         """The answer of one judge; if that goes away, of another, which handles it alone."""
@@ -138,6 +148,21 @@ class LocalPool(RequestPool):
             finally:
                 self._balance.done(name, failed)
         raise JudgeError(f"{TRIES} judges went away while they had this: {gone}")
+
+    def _lint(self, request: Request, future: Future[Any]) -> LintReport:
+        """The report of a lint process, which ends with a problem that takes too long."""
+        name, problem = devices_here(request["options"]["device"])[0], request["problem"]["id"]
+        with self._linting[name]:
+            linter = self._judges.of(name, LINTER)
+            _ = linter.info
+            attempt = linter.ask({**request, "alone": True})
+            future.add_done_callback(partial(_cancel_too, linter, request["id"]))
+            try:
+                return value_of(attempt.result())
+            except JudgeGone:
+                if linter.exit_code != -signal.SIGALRM:
+                    raise
+                return LintReport.too_slow(problem, name, Limits(**request["limits"]))
 
     def _choose(self, request: Request) -> tuple[str, Remote]:
         """A device and its judge; preferably one that has not failed lately."""
@@ -188,30 +213,30 @@ class _Place:
 
 
 class _Judges:
-    """The judges of one process, by device. Thread-safe.
+    """The judges of one process, by device and program. Thread-safe.
 
     Args:
-        start: Starts the judge of a device.
+        start: Starts the judge of a device; with `program`, one that runs another program.
 
     Attributes:
         closed: Whether no more are started.
     """
 
-    def __init__(self, start: Callable[[str], Remote]) -> None:
+    def __init__(self, start: Callable[..., Remote]) -> None:
         self.closed = False
         self._start = start
-        self._places: dict[str, _Place] = {}
+        self._places: dict[tuple[str, Sequence[str]], _Place] = {}
 
-    def of(self, name: str) -> Remote:
+    def of(self, name: str, program: Sequence[str] = ()) -> Remote:
         """The judge of a device, which may be starting; a new one if there is none alive."""
-        place = self._places.setdefault(name, _Place())
+        place = self._places.setdefault((name, program), _Place())
         with place.lock:
             if self.closed:
                 raise JudgeError("the pool is closed")
             if place.judge is None or not place.judge.alive:
                 if place.judge is not None:
                     place.judge.close()
-                place.judge = self._start(name)
+                place.judge = self._start(name, **({"program": program} if program else {}))
             return place.judge
 
     def close(self) -> None:
@@ -240,8 +265,6 @@ def _cancel_too(judge: Remote, number: str, future: Future[Any]) -> None:
 
 REST = 60.0
 """Seconds for which a device gets no requests after its judge failed, if there is another device.
-
-The time doubles with each further failure.
 """
 
 
@@ -255,7 +278,6 @@ class Balance:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._rests: dict[str, float] = {}
-        self._failures: Counter[str] = Counter()
         self._under_way: Counter[str] = Counter()
         self._known: set[tuple[str, str]] = set()
         self._lock = threading.Lock()
@@ -285,9 +307,5 @@ class Balance:
         """Ends a request; `failed` if the judge failed, not the submission."""
         with self._lock:
             self._under_way[name] -= 1
-            now = self._clock()
-            if not failed:
-                self._failures[name] = 0
-            elif now >= self._rests.get(name, now):  # else it failed together with others
-                self._rests[name] = now + REST * 2 ** self._failures[name]
-                self._failures[name] += 1
+            if failed:
+                self._rests[name] = self._clock() + REST

@@ -2,13 +2,12 @@
 
     RayPool in each client  ->  Dispatcher, one actor  ->  JudgeActor, one per GPU, placed by Ray
 
-The dispatcher queues requests by priority and gives each to the judge with the fewest. A judge is
-a `LocalPool` of one device, so both sides of a measurement run there. When a node is lost, its
+The dispatcher queues requests, and each judge takes as many as it has room for. A judge is a
+`LocalPool` of one device, so both sides of a measurement run there. When a node is lost, its
 requests go to other judges, and Ray starts its judge elsewhere. All judges of a pool are of one
 type of device.
 """
 
-import asyncio
 import faulthandler
 import functools
 import logging
@@ -16,7 +15,6 @@ import os
 import socket
 import threading
 import urllib.parse
-import weakref
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -30,15 +28,15 @@ from ray.exceptions import RayActorError, RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from kevin_env.judge.api import DeviceInfo, JudgeError, OnStage
-from kevin_env.judge.protocol import Answer, Request, RequestPool, fail, value_of, wanted
+from kevin_env.judge.protocol import Answer, Request, value_of
 from kevin_env.outcome import Frozen
+from kevin_env.pools.base import RequestPool
 from kevin_env.pools.local import TRIES, LocalPool
-from kevin_env.pools.ray_actors import Dispatcher, JudgeActor, answer_from
-from kevin_env.problem import ProblemError
+from kevin_env.pools.ray_actors import Dispatcher, JudgeActor
 
 CALLS = 10_000
 """Requests that an actor takes at a time, those that wait included."""
-CLOSE_SECONDS = CONNECT_SECONDS = 10.0
+CONNECT_SECONDS = 10.0
 
 
 class RaySettings(Frozen):
@@ -53,10 +51,6 @@ class RaySettings(Frozen):
     """Ray's accelerator type, such as `H100`; needed if the cluster has GPUs of several types."""
     in_flight: int | None = Field(default=None, ge=1)
     """Requests that a judge has at a time; by default one more than it works on."""
-    priority: int = 0
-    """Requests of a higher priority go first."""
-    at_once: int = Field(default=1000, ge=1, le=CALLS)
-    """Requests of this client that wait in the cluster; further ones wait in the client."""
 
     @classmethod
     def of(cls, pool: str) -> "RaySettings":
@@ -75,7 +69,7 @@ class RaySettings(Frozen):
 
 
 class RayPool(RequestPool):
-    """The judges of a Ray cluster. Safe to use from many threads.
+    """The judges of a Ray cluster. Safe to use from many threads. It reports no stages.
 
     Unless the process has connected to Ray, it does so when first used, as `ray.init()`. All
     clients in a Ray namespace, by default that of their job, share the judges. These end with the
@@ -92,26 +86,19 @@ class RayPool(RequestPool):
         open_judge: Callable[[str], RequestPool] | None = None,
     ) -> None:
         super().__init__()
-        self._refusal = "the pool is closed"
+        self._refusal = ""
+        """Why it takes no requests."""
         self._settings = settings or RaySettings()
         self._open_judge = open_judge or _open_local
         self._dispatchers: dict[str, Any] = {}
-        self._opening = asyncio.Lock()
-        self._loop = asyncio.new_event_loop()
-        self._places = asyncio.Semaphore(self._settings.at_once)
-        threading.Thread(target=_run, args=(self._loop,), daemon=True).start()
-        self._close = weakref.finalize(self, _end, self._loop)
+        self._opening = threading.Lock()
+        self._open = dict[Future[Any], Any]()
+        """What is under way, with Ray's reference to the call."""
 
     def device(self, name: str = "auto") -> DeviceInfo:
         """See `RequestPool.device`. Waits until a judge has started."""
-
-        async def ask() -> DeviceInfo:
-            return await (await self._dispatcher(name)).device.remote()
-
-        if not self._close.alive:
-            raise JudgeError(self._refusal)
         try:
-            return asyncio.run_coroutine_threadsafe(ask(), self._loop).result()
+            return ray.get(self._dispatcher(name).device.remote())
         except RayTaskError as error:
             raise JudgeError(str(error.cause)) from error
         except RayError as error:
@@ -123,12 +110,14 @@ class RayPool(RequestPool):
 
     def close(self) -> None:
         """Fails what is still open. If it came first, the judges end."""
-        self._close()
+        self._refusal = self._refusal or "the pool is closed"
+        for future, call in list(self._open.items()):
+            self._fail(future, JudgeError(self._refusal))
+            _cancel(call)
         self._dispatchers.clear()
 
     def _after_fork(self) -> None:
         super()._after_fork()
-        self._close.detach()
         self._refusal = "Ray does not work in a forked process: use multiprocessing's spawn"
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -136,57 +125,42 @@ class RayPool(RequestPool):
         return RayPool, (self._settings, self._open_judge)
 
     def _send(self, request: Request, future: Future[Any], on_stage: OnStage | None) -> None:
-        if not self._close.alive:
-            fail(future, JudgeError(self._refusal))
-            return
-        asking = self._ask(request, future, on_stage)
-        try:
-            task = asyncio.run_coroutine_threadsafe(asking, self._loop)
-        except RuntimeError:  # it was closed meanwhile
-            asking.close()
-            fail(future, JudgeError(self._refusal))
-            return
-        future.add_done_callback(lambda done: task.cancel() if done.cancelled() else None)
+        self._open[future] = None
+        future.add_done_callback(self._ended)
+        self._settle_later(future, lambda: self._value(request, future))
 
-    async def _ask(self, request: Request, future: Future[Any], on_stage: OnStage | None) -> None:
-        try:
-            async with self._places:
-                value = value_of(await self._answer(request, on_stage))
-        except (JudgeError, ProblemError) as error:
-            fail(future, error)
-        except asyncio.CancelledError:
-            fail(future, JudgeError(self._refusal))
-        except Exception as error:  # the boundary of a request, which must be answered
-            text = f"a request to the Ray cluster failed: {type(error).__name__}: {error}"
-            fail(future, JudgeError(text))
-        else:
-            if wanted(future):
-                future.set_result(value)
+    def _ended(self, future: Future[Any]) -> None:
+        call = self._open.pop(future, None)
+        if future.cancelled():
+            _cancel(call)
 
-    async def _answer(self, request: Request, on_stage: OnStage | None) -> Answer:
-        def report(stage: Any) -> None:
-            with suppress(Exception):  # a failing display must not affect the verdict
-                if on_stage is not None:
-                    on_stage(stage)
+    def _value(self, request: Request, future: Future[Any]) -> Any:
+        """The answer by the dispatcher; if that is lost, by the next one."""
+        return value_of(self._answer(request, future))
 
-        dispatcher = lost = None
+    def _answer(self, request: Request, future: Future[Any]) -> Answer:
+        dispatcher = None
         for _ in range(TRIES):
-            dispatcher = await self._dispatcher(request["options"]["device"], dispatcher)
-            try:
-                priority = self._settings.priority
-                return await answer_from(dispatcher, on_stage and report, request, priority)
-            except RayActorError as error:
-                lost = str(error)  # the error itself would keep the actor alive
-        raise JudgeError(f"{TRIES} dispatchers were lost while they had this: {lost}")
+            dispatcher = self._dispatcher(request["options"]["device"], dispatcher)
+            call = dispatcher.ask.remote(request)
+            if future in self._open:
+                self._open[future] = call
+            if future.done():  # meanwhile
+                _cancel(call)
+            if (answer := _answer_of(call)) is not None:
+                return answer
+        return {"judge_error": f"{TRIES} dispatchers were lost while they had this"}
 
-    async def _dispatcher(self, device: str, lost: Any = None) -> Any:
+    def _dispatcher(self, device: str, lost: Any = None) -> Any:
         """The dispatcher for a kind of device; a new one in place of `lost`."""
-        async with self._opening:
+        with self._opening:
+            if self._refusal:
+                raise JudgeError(self._refusal)
             if self._dispatchers.get(device) is lost:
-                self._dispatchers[device] = await asyncio.to_thread(self._open, device)
+                self._dispatchers[device] = self._opened(device)
             return self._dispatchers[device]
 
-    def _open(self, device: str) -> Any:
+    def _opened(self, device: str) -> Any:
         if not ray.is_initialized():
             join_cluster()
         kind = _kind(device)
@@ -201,6 +175,23 @@ class RayPool(RequestPool):
             "scheduling_strategy": here,
         }  # fmt: skip
         return ray.remote(Dispatcher).options(**options).remote(start, count)
+
+
+def _answer_of(call: Any) -> Answer | None:
+    """The answer of a dispatcher; None if it is lost."""
+    try:
+        return ray.get(call)
+    except RayError as error:
+        error.__traceback__ = None  # a frame of Ray's has the error: the cycle keeps actors alive
+        if isinstance(error, RayActorError):
+            return None
+        return {"judge_error": f"a request to the Ray cluster failed: {error}"}
+
+
+def _cancel(call: Any) -> None:
+    if call is not None:
+        with suppress(Exception):  # the cluster may be gone
+            ray.cancel(call)
 
 
 def join_cluster() -> None:
@@ -269,25 +260,3 @@ def _placement(kind: str, settings: RaySettings) -> tuple[int, dict[str, Any]]:
     free = int(ray.available_resources().get("GPU", 0))
     placing |= {"num_gpus": 1} | ({"accelerator_type": chosen} if chosen else {})
     return settings.judges or max(1, min(count, free)), placing
-
-
-def _run(loop: asyncio.AbstractEventLoop) -> None:
-    """Runs the event loop of a pool until `_end`, and closes its sockets."""
-    try:
-        loop.run_forever()
-    finally:
-        loop.close()
-
-
-def _end(loop: asyncio.AbstractEventLoop) -> None:
-    """Cancels what is open in the event loop of a pool, and ends it."""
-
-    async def cancel() -> None:
-        tasks = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    with suppress(TimeoutError):
-        asyncio.run_coroutine_threadsafe(cancel(), loop).result(CLOSE_SECONDS)
-    loop.call_soon_threadsafe(loop.stop)

@@ -13,9 +13,10 @@ from typing import Any
 from kevin_env.candidate.wire import Channel, Late, TooLong, WireError
 from kevin_env.judge.api import DeviceInfo, JudgeError, OnStage, Pace
 from kevin_env.judge.environment import without_secrets
-from kevin_env.judge.protocol import SPAWNING, Answer, Request, fail
+from kevin_env.judge.protocol import Answer, Request
 from kevin_env.judge.sandbox.readable import NAME as READABLE
 from kevin_env.judge.waiting import waiting
+from kevin_env.pools.base import SPAWNING, fail
 
 STEADY = {
     # threads that spin after their work would disturb the next process that is timed
@@ -31,7 +32,7 @@ CLOSE_SECONDS = 30.0
 BEAT_SECONDS = 10.0
 """How often a judge reports that it and its device still answer."""
 MISSED = 12
-"""Heartbeats in a row that a judge may miss; a client that was stopped for a while missed one."""
+"""Heartbeats in a row that a judge may miss."""
 
 
 class JudgeGone(JudgeError):
@@ -85,6 +86,11 @@ class Remote:
         chosen = {"pace": pace and pace.model_dump(), "memory": memory}
         hello = {"device": device, **chosen, "beat": beat}
         threading.Thread(target=self._listen, args=(hello,), daemon=True).start()
+
+    @property
+    def exit_code(self) -> int | None:
+        """Of the process: negative for the signal that ended it, None while it runs."""
+        return self._process.returncode
 
     @property
     def info(self) -> DeviceInfo:
@@ -154,7 +160,8 @@ class Remote:
                 raise NoJudge(answer["fatal"])
             self._ready.set_result(DeviceInfo.model_validate(answer["device"]))
             while True:
-                answer = self._receive()
+                with waiting(f"an answer of the judge of {self._device}"):
+                    answer = self._channel.receive(MISSED * self._beat)
                 if "beat" not in answer:
                     self._deliver(answer)
         except JudgeGone as error:
@@ -171,14 +178,6 @@ class Remote:
         except Exception as error:  # the boundary of a judge's answers: every future must end
             text = f"an answer of the judge could not be read: {type(error).__name__}: {error}"
             self._fail(JudgeError(text))
-
-    def _receive(self) -> dict[str, Any]:
-        """The next message of a judge that is ready. Raises `Late` after too many missed beats."""
-        with waiting(f"an answer of the judge of {self._device}"):
-            for _ in range(MISSED):
-                with suppress(Late):
-                    return self._channel.receive(self._beat)
-        raise Late("no sign of life")
 
     def _send(self, message: dict[str, Any]) -> None:
         with self._lock:

@@ -18,6 +18,7 @@ from kevin_env.judge.api import DeviceInfo
 from kevin_env.judge.cache_file import CacheFile
 from kevin_env.judge.device import event_seconds, identity
 from kevin_env.judge.inputs.process_state import RANDOM, set_precision
+from kevin_env.judge.lane.lane import Lane
 from kevin_env.judge.lease import Lease
 from kevin_env.roofline import Arithmetic, Ceilings, Positive, Work
 
@@ -61,7 +62,7 @@ class CeilingStore:
         lease: Of that device; held alone while something is measured.
     """
 
-    def __init__(self, device: torch.device, info: DeviceInfo, lease: Lease) -> None:
+    def __init__(self, device: torch.device, info: DeviceInfo, lease: Lease | Lane) -> None:
         self._device = device
         self._threads = info.processors
         self._lease = lease

@@ -1,24 +1,21 @@
-"""Names of kernels, their machine code, and the claims of a candidate's profiler.
+"""Names of kernels, the local memory that they use, and the claims of a candidate's profiler.
 
 A library's kernels are known by their names, which a submission cannot change. It can name its own
 kernels as a library does, but only loses by it. So a kernel not known as a library's is the
 submission's. A copy of a library's machine code under another name would pass; such a kernel is
 timed like any other.
-
-Machine code is SASS as cuobjdump prints it, or Triton's PTX where there is no cuobjdump.
 """
 
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
 from kevin_env.frozen import Frozen
-from kevin_env.outcome import CodeFacts, Dimensions, Kernel, KernelProfile, Operator
+from kevin_env.outcome import Dimensions, Kernel, KernelProfile, Operator
 
 LENGTH = 48
 
@@ -85,127 +82,20 @@ KERNELS = 8
 _LONGEST_LINE = 2000
 _FUNCTION = re.compile(r"^\s*Function\s*:?\s*(?P<name>[^\s:]{1,1000})(?::\s*$|\s*$)")
 _RESOURCES = re.compile(
-    r"^\s*REG:(?P<registers>\d{1,9}) STACK:(?P<stack>\d{1,9}) "
-    r"SHARED:(?P<shared>\d{1,9}) LOCAL:(?P<local>\d{1,9})\b"
+    r"^\s*REG:\d{1,9} STACK:(?P<stack>\d{1,9}) SHARED:\d{1,9} LOCAL:(?P<local>\d{1,9})\b"
 )
-_INSTRUCTION = re.compile(
-    r"^\s*/\*[0-9a-f]{1,8}\*/\s+(?:@!?U?P[T\d]\w{0,3}\s+)?(?P<name>[A-Z][A-Z0-9_.]{1,80})\b"
-)
-_PTX_ENTRY = re.compile(r"^\s*(?:\.visible\s+)?\.entry\s+(?P<name>[\w$]{1,1000})")
-_PTX = re.compile(r"^\s*(?:@!?%p\d{1,9}\s+)?(?P<name>[a-z][a-z0-9_.:]{1,120})\b")
-
-_GLOBAL_LOADS = ("LDG", "LDGSTS", "LD")
-_GLOBAL_STORES = ("STG", "ST")
-_LOCAL = ("LDL", "STL")
-_TENSOR = re.compile(r"(?:H|I|B|D|Q|O)(?:MMA|GMMA)|UTC\w{0,4}MMA|UTC[A-Z]MMA")
-_BULK = ("UTMALDG", "UTMASTG", "UBLKCP")
-_PTX_TENSOR = re.compile(r"w?mma(?:\.|_)|wgmma|tcgen05\.mma")
 
 
-@dataclass
-class _Seen:
-    """What was found of one kernel so far."""
-
-    loads: set[int] = field(default_factory=set)
-    stores: set[int] = field(default_factory=set)
-    tensor: set[str] = field(default_factory=set)
-    local: int = 0
-    bulk: bool = False
-    resources: dict[str, int] = field(default_factory=dict)
-
-    def facts(self, name: str) -> CodeFacts:
-        known = self.resources
-        return CodeFacts(
-            kernel=shorten(name),
-            registers=known.get("registers"),
-            local_memory=known["stack"] + known["local"] if known else None,
-            shared_memory=known.get("shared"),
-            load_bytes=tuple(sorted(self.loads)),
-            store_bytes=tuple(sorted(self.stores)),
-            tensor_cores=tuple(sorted(self.tensor))[:4],
-            local_accesses=self.local,
-            bulk_copies=self.bulk,
-        )
-
-
-def read_sass(text: str) -> tuple[CodeFacts, ...]:
-    """Facts of each kernel in the output of `cuobjdump -sass -res-usage`, in order.
-
-    Library kernels are left out.
-    """
-    return _read(text, _FUNCTION, _see)
-
-
-def read_ptx(text: str) -> tuple[CodeFacts, ...]:
-    """Facts of each kernel in a PTX file.
-
-    Registers and spills are not known before it is assembled.
-    """
-    return _read(text, _PTX_ENTRY, _see_ptx)
-
-
-def _read(
-    text: str, begin: re.Pattern[str], see: Callable[[_Seen, str], None]
-) -> tuple[CodeFacts, ...]:
-    """Facts of each kernel in a text in which one begins where `begin` matches."""
-    seen = defaultdict[str, _Seen](_Seen)
-    at: _Seen | None = None
+def read_local_memory(text: str) -> dict[str, int]:
+    """Bytes of local memory per thread by kernel, from the output of `cuobjdump -res-usage`."""
+    found, kernel = dict[str, int](), ""
     for line in text.splitlines():
         line = line[:_LONGEST_LINE]
-        if (kernel := begin.match(line)) is not None:
-            at = seen[kernel["name"]]
-        elif at is not None:
-            see(at, line)
-    return tuple(
-        entry.facts(name) for name, entry in seen.items() if not is_library(shorten(name))
-    )[:KERNELS]
-
-
-def _see(at: _Seen, line: str) -> None:
-    if (resources := _RESOURCES.match(line)) is not None:
-        at.resources = {name: int(value) for name, value in resources.groupdict().items()}
-    if (instruction := _INSTRUCTION.match(line)) is None:
-        return
-    name, *modifiers = instruction["name"].split(".")
-    if name in _GLOBAL_LOADS:
-        at.loads.add(_bytes(modifiers))
-    elif name in _GLOBAL_STORES:
-        at.stores.add(_bytes(modifiers))
-    elif name in _LOCAL:
-        at.local += 1
-    elif _TENSOR.fullmatch(name):
-        at.tensor.add(name)
-    elif name in _BULK:
-        at.bulk = True
-
-
-def _bytes(modifiers: list[str]) -> int:
-    """How many bytes an instruction moves for a thread: four unless it says otherwise."""
-    for modifier in modifiers:
-        if modifier in ("64", "128", "256"):
-            return int(modifier) // 8
-        if modifier in ("U8", "S8"):
-            return 1
-        if modifier in ("U16", "S16"):
-            return 2
-    return 4
-
-
-def _see_ptx(at: _Seen, line: str) -> None:
-    if (instruction := _PTX.match(line)) is None:
-        return
-    name = instruction["name"]
-    parts = name.split(".")
-    if parts[:2] in (["ld", "global"], ["st", "global"]):
-        wide = next((int(part[1:]) for part in parts if part in ("v2", "v4", "v8")), 1)
-        bits = int(re.sub(r"\D", "", parts[-1])[:4] or 32)
-        (at.loads if parts[0] == "ld" else at.stores).add(wide * bits // 8)
-    elif parts[:2] == ["cp", "async"]:
-        at.bulk = at.bulk or "bulk" in parts
-    elif parts[:2] in (["ld", "local"], ["st", "local"]):
-        at.local += 1
-    elif _PTX_TENSOR.match(name):
-        at.tensor.add(parts[0])
+        if (function := _FUNCTION.match(line)) is not None:
+            kernel = shorten(function["name"])
+        elif kernel and (resources := _RESOURCES.match(line)) is not None:
+            found[kernel] = int(resources["stack"]) + int(resources["local"])
+    return found
 
 
 OPERATORS = 8
@@ -229,12 +119,14 @@ class _Claim(Frozen):
     launches: list[_Launch] = Field(max_length=10_000)
 
 
-def read_claim(claim: dict[str, Any], code: tuple[CodeFacts, ...] = ()) -> KernelProfile | None:
+def read_claim(
+    claim: dict[str, Any], local: Mapping[str, int] | None = None
+) -> KernelProfile | None:
     """The profile that a candidate claims; None if it is malformed.
 
     Args:
         claim: Its answer to the order `profile`.
-        code: What is known of its kernels' machine code; it tells what local memory they use.
+        local: Bytes of local memory of its kernels, as far as they are known.
     """
     try:
         read = _Claim.model_validate(claim)
@@ -245,7 +137,7 @@ def read_claim(claim: dict[str, Any], code: tuple[CodeFacts, ...] = ()) -> Kerne
     )
     return KernelProfile(
         seconds=read.seconds / read.calls,
-        kernels=tuple(_kernels(read, code)[:KERNELS]),
+        kernels=tuple(_kernels(read, local or {})[:KERNELS]),
         operators=tuple(_operators(read)[:OPERATORS]),
         coverage=_coverage(read.launches) if read.launches else outside,
         idle=_idle(read),
@@ -253,8 +145,7 @@ def read_claim(claim: dict[str, Any], code: tuple[CodeFacts, ...] = ()) -> Kerne
     )
 
 
-def _kernels(read: _Claim, code: tuple[CodeFacts, ...]) -> list[Kernel]:
-    local = {facts.kernel: facts.local_memory for facts in code}
+def _kernels(read: _Claim, local: Mapping[str, int]) -> list[Kernel]:
     launches = defaultdict[tuple[str, bool], list[_Launch]](list)
     for launch in read.launches:
         launches[shorten(launch[0]), not is_library(launch[0])].append(launch)

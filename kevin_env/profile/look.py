@@ -2,31 +2,32 @@
 
 import secrets
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
-import torch
-
 from kevin_env.judge.api import Judgement, Options
-from kevin_env.judge.bench import Bench
+from kevin_env.judge.bench import Bench as BenchOfGpu
 from kevin_env.judge.device import finish
 from kevin_env.judge.inputs.cases import timed_case
+from kevin_env.judge.lane.bench import Bench
+from kevin_env.judge.lane.trial import Trial
 from kevin_env.judge.submission_run import SubmissionRun
 from kevin_env.judge.verdict import flag
 from kevin_env.judge.workers.worker import Worker
-from kevin_env.outcome import CodeFacts, Correct, KernelProfile, Outcome, Profile
+from kevin_env.outcome import Correct, KernelProfile, Outcome, Profile
 from kevin_env.problem import Problem
-from kevin_env.profile.kernels import KERNELS, read_claim, read_ptx, read_sass
-from kevin_env.profile.outside import Outside, cause_of
+from kevin_env.profile.kernels import read_claim, read_local_memory
+from kevin_env.profile.outside import Outside
+from kevin_env.profile.sanitizer import cause_of
 from kevin_env.profile.tools import OUTPUT_LIMIT, find_tool
 from kevin_env.rules import Rules
 
 Found = TypeVar("Found")
 PROFILE_SECONDS = 60.0
 FILES = 4
-"""Files whose machine code is read."""
-DISASSEMBLY_SECONDS = 3.0
+"""Files of device code that are looked at."""
+RESOURCES_SECONDS = 3.0
 TOO_LONG = 2.0
 """Factor on its timed duration above which a profiled call must be a different call."""
 LAUNCH_ERROR = 20e-6
@@ -38,7 +39,7 @@ LOW_COVERAGE = 0.05
 class Look:
     """Examines one submission in fresh candidates."""
 
-    bench: Bench
+    bench: Bench | BenchOfGpu
     problem: Problem
     code: str
     options: Options
@@ -51,53 +52,53 @@ class Look:
         cause = None if cause == "values" and self.bench.device.type == "cpu" else cause
         if profile == "none" and cause is None:
             return None
-        notes: list[str] = []
-        outside = Outside(self.bench, self.problem, self.code, self.options, notes)
-        with ThreadPoolExecutor(1) as beside:  # each uses its own candidate
-            counted = beside.submit(self._tried, outside.ncu, notes) if profile == "ncu" else None
-            if counted and self.bench.capacity.sessions == 1:  # no room for both at once
-                wait((counted,))
-            kernels, code = (
-                self._tried(self._inside, self.notes) if profile != "none" else None
-            ) or (None, ())
-            ncu = counted.result() if counted else None
-        sanitizer = self._tried(lambda: outside.sanitizer(outcome), notes) if cause else None
-        every = (*self.notes, *notes)
-        result = Profile(kernels=kernels, ncu=ncu, sanitizer=sanitizer, code=code, notes=every)
+        outside = Outside(self.bench, self.problem, self.code, self.options, self.notes)
+        kernels = self._tried(self._inside) if profile != "none" else None
+        ncu = self._tried(outside.ncu) if profile == "ncu" else None
+        sanitizer = self._tried(lambda: outside.sanitizer(outcome)) if cause else None
+        notes = tuple(self.notes)
+        result = Profile(kernels=kernels, ncu=ncu, sanitizer=sanitizer, notes=notes)
         return None if result == Profile() else result
 
-    def _tried(self, part: Callable[[], Found], notes: list[str]) -> Found | None:
-        """The result of one part, in any thread; None, and a note, if it fails."""
+    def _tried(self, part: Callable[[], Found]) -> Found | None:
+        """The result of one part; None, and a note, if it fails."""
         try:
-            if self.bench.device.type == "cuda":
-                torch.cuda.set_device(self.bench.device)
             return part()
         except Exception as error:  # boundary: what is read here is the submission's
             text = " ".join(str(error).split())[:200]
-            notes.append(f"the submission could not be looked into: {text}")
+            self.notes.append(f"the submission could not be looked into: {text}")
             return None
 
-    def _inside(self) -> tuple[KernelProfile | None, tuple[CodeFacts, ...]]:
-        """What the submission's process claims of a call, and its machine code."""
-        worker = self.bench.candidates.take()
-        run = SubmissionRun(self.bench, self.problem, self.options, secrets.token_hex(16), worker)
+    def _inside(self) -> KernelProfile | None:
+        """What the submission's process claims of a call."""
+        bench, worker = self.bench, self.bench.candidates.take()
+        arguments = self.problem, self.options, secrets.token_hex(16), worker
+        # compiles what the profiled calls use, and nothing of other cases
+        if isinstance(bench, BenchOfGpu):
+            run = SubmissionRun(bench, *arguments)
+            load, enter = run.load, partial(run.enter, timed_case(self.problem, bench.device))
+        else:
+            run = Trial(bench, *arguments)
+            load, enter = run.build, lambda: run.enter(run.admit()[-1])
         try:
-            run.load(
-                self.code
-            )  # what is compiled is what the profiled calls use, and of no other case
-            with self.bench.lease.shared():
+            load(self.code)
+            with bench.lease.shared():
+                enter()
                 claim = self._claim(run)
-            code = self._machine_code(worker) if self.bench.device.type == "cuda" else ()
+            local = self._local_memory(worker) if bench.device.type == "cuda" else {}
         finally:
-            run.end()
-        profile = read_claim(claim, code)
+            if isinstance(run, SubmissionRun):
+                run.end()
+            else:
+                run.close()
+                bench.candidates.retire(worker)
+        profile = read_claim(claim, local)
         if profile is None:
             self.notes.append("the submission's process sent no readable profile")
-        return profile, code
+        return profile
 
-    def _claim(self, run: SubmissionRun) -> dict[str, object]:
+    def _claim(self, run: SubmissionRun | Trial) -> dict[str, object]:
         device = self.bench.device
-        run.enter(timed_case(self.problem, self.bench.device))
         drawn = run.draw("own")
         drawn.image.write_to(run.handshake.inbox)
         finish(device)
@@ -107,35 +108,20 @@ class Look:
         )
         return worker.ask("profile", max(seconds, PROFILE_SECONDS))
 
-    def _machine_code(self, worker: Worker) -> tuple[CodeFacts, ...]:
-        """Claims from files in the candidate's folder.
-
-        The disassembler runs inside the sandbox.
-        """
-        files = worker.ask("artefacts", self.options.limits().first, folder=str(worker.folder)).get(
-            "files"
-        )
-        paths = [path for path in files if isinstance(path, str)] if isinstance(files, list) else []
-        tool = find_tool("cuobjdump")
+    def _local_memory(self, worker: Worker) -> dict[str, int]:
+        """Bytes by kernel, from files in the candidate's folder; the tool runs in the sandbox."""
+        tool, found = find_tool("cuobjdump"), dict[str, int]()
         if tool is None:
-            self.notes.append("cuobjdump is not installed here, so no machine code could be read")
-        every: list[CodeFacts] = []
-        for path in [path for path in paths if path.endswith(".ptx") == (tool is None)][:FILES]:
-            every += self._facts(worker, tool, path)
-        return tuple({facts.kernel: facts for facts in every}.values())[:KERNELS]
-
-    def _facts(self, worker: Worker, tool: str | None, path: str) -> tuple[CodeFacts, ...]:
-        if tool is None:
-            text = worker.ask("read", DISASSEMBLY_SECONDS, path=path, limit=OUTPUT_LIMIT).get(
-                "text"
-            )
-            return read_ptx(text if isinstance(text, str) else "")
-        ran = worker.ask(
-            "run", 2 * DISASSEMBLY_SECONDS, command=[tool, "-sass", "-res-usage", path],
-            seconds=DISASSEMBLY_SECONDS, environment={}, limit=OUTPUT_LIMIT,
-        )  # fmt: skip
-        text = ran.get("output")
-        return read_sass(text if isinstance(text, str) else "")
+            return found
+        first, folder = self.options.limits().first, str(worker.folder)
+        files = worker.ask("artefacts", first, folder=folder).get("files")
+        for path in (files if isinstance(files, list) else [])[:FILES]:
+            ran = worker.ask(
+                "run", 2 * RESOURCES_SECONDS, command=[tool, "-res-usage", str(path)],
+                seconds=RESOURCES_SECONDS, environment={}, limit=OUTPUT_LIMIT,
+            )  # fmt: skip
+            found |= read_local_memory(str(ran.get("output")))
+        return found
 
 
 def with_profile(judgement: Judgement, profile: Profile | None, rules: Rules) -> Judgement:

@@ -8,8 +8,11 @@ from dataclasses import dataclass
 
 from kevin_env.outcome import Bound, HotLine, Metric, NcuDigest, Stall
 from kevin_env.profile.kernels import is_library, shorten
+from kevin_env.profile.tools import Runner, refusal
 
 LINES = 2
+PAGE_SECONDS = 10.0
+"""For a table: 0.8 s on an H200."""
 _LONGEST_LINE = 200_000
 _MOST_ROWS = 50_000
 SAMPLES = "group:smsp__pcsamp_warp_stall_reasons"
@@ -159,6 +162,25 @@ def show(tool: str, report: str, page: str) -> list[str]:
     """
     extra = ["--print-source", "cuda,sass"] if page == "source" else ["--print-units", "base"]
     return [tool, "--config-file", "off", "--import", report, "--page", page, "--csv", *extra]
+
+
+def read_tables(runner: Runner, tool: str, report: str, output: str) -> NcuDigest | str:
+    """A digest of a report, or why there is none.
+
+    Args:
+        runner: Where the report is.
+        tool: Nsight Compute.
+        report: Its path, without the suffix.
+        output: What the tool printed while it wrote the report.
+    """
+
+    def table(page: str) -> str:
+        return runner.run(show(tool, f"{report}.ncu-rep", page), PAGE_SECONDS, {}).output
+
+    found = digest(read_raw(table("raw")))
+    if found is None:
+        return refusal(output) or "it saw no kernel in a call"
+    return found.model_copy(update={"lines": hot_lines(table("source"), found.kernel)})
 
 
 def missing_in(text: str) -> set[str]:

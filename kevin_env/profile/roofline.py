@@ -26,6 +26,7 @@ from torch.utils.flop_counter import flop_registry
 from kevin_env.candidate import tree
 from kevin_env.judge.handshake.handshake import Drawn
 from kevin_env.judge.inputs.reference import Case
+from kevin_env.judge.lane.lane import Lane
 from kevin_env.judge.lease import Lease
 from kevin_env.outcome import Correct
 from kevin_env.problem import ProblemError
@@ -228,7 +229,7 @@ class Rooflines:
         ceilings: Of the device.
     """
 
-    def __init__(self, lease: Lease, ceilings: CeilingStore) -> None:
+    def __init__(self, lease: Lease | Lane, ceilings: CeilingStore) -> None:
         self._lease = lease
         self._ceilings = ceilings
         self._work: dict[tuple[str, str], Work | None] = {}

@@ -25,7 +25,7 @@ from kevin_env.profile.tools import OUTPUT_LIMIT, Ran
 
 LINES = {"NVCC_APPEND_FLAGS": "-lineinfo"}
 """Has nvcc keep line numbers; the machine code stays the same. Triton always keeps them."""
-Step = Literal["load", "compile", "call", "compare"]
+Step = Literal["load", "call", "compare"]
 _FILES_SECONDS = 30.0
 _SLACK = 5.0
 _START = """
@@ -55,11 +55,8 @@ class Target:
         self.threads = threads
         self._job: dict[str, Any] = {}
         package = str(Path(str(candidate.__file__)).parent.parent)
-        program = [sys.executable, "-P", "-c", _START, package, str(worker.folder)]
-        self.command = [*program, "run"]
+        self.command = [sys.executable, "-P", "-c", _START, package, str(worker.folder)]
         """Runs the submission: constructs it, warms it up, calls it once more."""
-        self.holding = [*program, "hold"]
-        """The same, stopping at `ready`, `loaded` and `warm`."""
 
     def write_code(self, code: str) -> None:
         """Writes what the program needs to load a submission. Errors as `write`."""
@@ -117,41 +114,19 @@ class Target:
         fields = {"job": job, "folder": folder, "seconds": seconds, "environment": LINES}
         return _code(self.worker.ask("rehearse", seconds + _SLACK, **fields).get("code"))
 
-    def begin(self, name: str, command: Sequence[str], environment: Mapping[str, str]) -> None:
-        """See `Runner.begin`."""
-        begun = {**LINES, **environment}
-        self.worker.ask(
-            "begin", _FILES_SECONDS, name=name, command=list(command), environment=begun
-        )
-
-    def reach(self, name: str, seconds: float, past: str, to: str) -> Ran | None:
-        """Lets a program that was begun go past a point and waits until it is at the next one.
-
-        Args:
-            name: The program.
-            seconds: After which it is killed, with all that it started.
-            past: The point that it may leave; it need not have come there.
-            to: The point that is waited for.
-
-        Returns:
-            None if it reports that it is there; else how it ended.
-        """
-        answer = self._followed(name, seconds, past, to)
-        return None if answer.get("at") == to else _ran(answer)
-
-    def finish(self, name: str, seconds: float, past: str = "") -> Ran:
-        """See `Runner.finish`; `past` as for `reach`."""
-        return _ran(self._followed(name, seconds, past, ""))
+    def run(self, command: Sequence[str], seconds: float, environment: Mapping[str, str]) -> Ran:
+        """See `Runner.run`."""
+        claim = self.worker.ask(
+            "run", seconds + _SLACK, command=list(command), seconds=seconds,
+            environment={**LINES, **environment}, limit=OUTPUT_LIMIT,
+        )  # fmt: skip
+        return Ran(_code(claim.get("code")), _text(claim.get("output")))
 
     def read(self, path: str) -> str:
         """See `Runner.read`."""
         return _text(
             self.worker.ask("read", _FILES_SECONDS, path=path, limit=OUTPUT_LIMIT).get("text")
         )
-
-    def _followed(self, name: str, seconds: float, past: str, to: str) -> dict[str, Any]:
-        fields = {"name": name, "seconds": seconds, "limit": OUTPUT_LIMIT, "past": past, "to": to}
-        return self.worker.ask("follow", seconds + _SLACK, **fields)
 
     def _write(self, name: str, content: dict[str, Any]) -> None:
         self.worker.ask("write", _FILES_SECONDS, path=self._path(name), text=json.dumps(content))
@@ -173,10 +148,6 @@ class Target:
 
 def _image(tensors: list[torch.Tensor]) -> Image:
     return Image([tensor.cpu() for tensor in tensors], torch.device("cpu"))
-
-
-def _ran(claim: dict[str, Any]) -> Ran:
-    return Ran(_code(claim.get("code")), _text(claim.get("output")))
 
 
 def _code(claim: Any) -> int | None:

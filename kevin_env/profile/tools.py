@@ -34,67 +34,21 @@ class Ran:
 
 
 class Runner(Protocol):
-    """Runs commands where the submission is confined. `ScriptedRunner` is one for tests."""
+    """Runs commands where the submission is confined."""
 
-    def begin(self, name: str, command: Sequence[str], environment: Mapping[str, str]) -> None:
-        """Starts a command; others may run meanwhile.
+    def run(self, command: Sequence[str], seconds: float, environment: Mapping[str, str]) -> Ran:
+        """Runs a command to its end; after `seconds` it is killed, with all that it started.
 
         Args:
-            name: What it is called from now on.
             command: The program and its arguments.
+            seconds: Its limit.
             environment: Additional variables.
-        """
-        ...
-
-    def finish(self, name: str, seconds: float) -> Ran:
-        """Waits for the end of a program that was begun.
-
-        After `seconds` it is killed, with all that it started.
         """
         ...
 
     def read(self, path: str) -> str:
         """The beginning of a file as text; empty when it is not there."""
         ...
-
-
-def run(
-    runner: Runner, command: Sequence[str], seconds: float, environment: Mapping[str, str]
-) -> Ran:
-    """Runs one command and waits for it. Arguments as those of a `Runner`."""
-    runner.begin("", command, environment)
-    return runner.finish("", seconds)
-
-
-class ScriptedRunner:
-    """A `Runner` that answers from a script, by the first argument that is in it; nothing is run.
-
-    Args:
-        answers: What to answer, by a word of the command.
-        files: What files hold, by the end of their path.
-    """
-
-    def __init__(self, answers: Mapping[str, Ran], files: Mapping[str, str] | None = None) -> None:
-        self.commands: list[list[str]] = []
-        """All that were begun, in order."""
-        self._answers = answers
-        self._files = files or {}
-        self._begun: dict[str, list[str]] = {}
-
-    def begin(self, name: str, command: Sequence[str], environment: Mapping[str, str]) -> None:
-        """See `Runner.begin`."""
-        self._begun[name] = list(command)
-        self.commands.append(self._begun[name])
-
-    def finish(self, name: str, seconds: float) -> Ran:
-        """See `Runner.finish`."""
-        return next(
-            (self._answers[word] for word in self._begun[name] if word in self._answers), Ran(0)
-        )
-
-    def read(self, path: str) -> str:
-        """See `Runner.read`."""
-        return next((text for end, text in self._files.items() if path.endswith(end)), "")
 
 
 def find_tool(name: ToolName) -> str | None:

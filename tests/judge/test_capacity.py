@@ -1,17 +1,10 @@
 """How many submissions at once, by the size of the machine or container."""
 
-import contextlib
-import errno
 import os
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import torch
 
-from kevin_env.judge.bench import Bench
-from kevin_env.judge.candidates import WarmPool
 from kevin_env.judge.capacity import (
     CONTEXT,
     COPIES,
@@ -25,7 +18,6 @@ from kevin_env.judge.capacity import (
     cores,
     host_memory,
 )
-from kevin_env.judge.workers.worker import Worker
 
 H200 = Machine(cores=16, memory=120 * GIB, device_memory=139 * GIB)
 CONSUMER = Machine(cores=16, memory=28 * GIB, device_memory=24 * GIB)
@@ -87,123 +79,3 @@ def test_a_container_has_what_it_is_given(tmp_path: Path) -> None:
     assert host_memory(tmp_path) == 500
     (tmp_path / "memory.max").write_text("max\n")
     assert host_memory(tmp_path) == pytest.approx(free, rel=0.3)
-
-
-def _wait(bench: Bench) -> None:
-    """Until there are as many warm candidates as there are to be."""
-    end = time.monotonic() + 30
-    while len(bench.candidates._spares) < bench.capacity.spares and time.monotonic() < end:
-        time.sleep(0.05)
-
-
-def _no_files_left(*given: Bench) -> Worker:
-    raise OSError(errno.EMFILE, "too many open files")
-
-
-def test_a_busy_pool_keeps_spares_without_contexts(
-    a_bench: Callable[[], Bench], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fork = WarmPool._forked
-
-    def bare(pool: WarmPool, tools: bool = False) -> Worker:
-        worker = fork(pool, tools)
-        worker.has_context = False  # as on a GPU
-        return worker
-
-    monkeypatch.setattr(WarmPool, "_forked", bare)
-    monkeypatch.setattr(
-        Worker, "create_context", lambda worker: setattr(worker, "has_context", True)
-    )
-    with contextlib.closing(a_bench()) as bench:
-        pool = bench.candidates
-
-        def contexts() -> set[bool]:
-            _wait(bench)
-            return {spare.has_context for spare in pool._spares}
-
-        assert contexts() == {True}
-        taken = [pool.take(context=False) for _ in range(bench.capacity.on_device)]
-        pool.end_spares()
-        pool.retire(pool.take(context=False))
-        assert contexts() == {False}
-        for worker in taken:
-            pool.retire(worker)
-        assert contexts() == {True}
-        last = pool.take()
-        assert last.has_context
-        pool.retire(last)
-
-
-def test_idle_processes_are_ended_only_for_memory_that_a_gpu_lacks(
-    a_bench: Callable[[], Bench], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ended = list[str]()
-    with contextlib.closing(a_bench()) as bench:
-        monkeypatch.setattr(bench.candidates, "end_spares", lambda: ended.append("spares"))
-        monkeypatch.setattr(bench.baselines, "end_free", lambda: ended.append("baselines"))
-        bench.clear()
-        assert not ended, "on a CPU"
-        with monkeypatch.context() as on_gpu:
-            on_gpu.setattr(bench, "device", torch.device("cuda"))
-            on_gpu.setattr("kevin_env.judge.bench.free_memory", lambda device: GIB)
-            bench.clear(GIB)
-            assert not ended
-            bench.clear(GIB + 1)
-            bench.clear()
-        assert ended == ["spares", "baselines"] * 2
-
-
-def test_a_spare_that_could_not_be_started_is_started_again(
-    a_bench: Callable[[], Bench], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with contextlib.closing(a_bench()) as bench:
-        _wait(bench)
-        with monkeypatch.context() as patch:
-            patch.setattr(WarmPool, "_new_worker", _no_files_left)
-            bench.candidates.retire(bench.candidates.take())
-            end = time.monotonic() + 20
-            while bench.candidates._starting and time.monotonic() < end:
-                time.sleep(0.01)
-        left = bench.capacity.spares - 1
-        assert (len(bench.candidates._spares), bench.candidates._starting) == (left, 0)
-        bench.candidates.retire(bench.candidates.take())
-        _wait(bench)
-        assert len(bench.candidates._spares) == bench.capacity.spares
-
-
-def test_a_candidate_that_cannot_be_prepared_is_ended(
-    a_bench: Callable[[], Bench], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with contextlib.closing(a_bench()) as bench:
-        _wait(bench)
-        made: list[Worker] = []
-        forked = WarmPool._forked
-        monkeypatch.setattr(
-            WarmPool, "_forked", lambda bench: made.append(forked(bench)) or made[-1]
-        )
-        monkeypatch.setattr(Worker, "prepare", lambda worker, threads: _no_files_left())
-        with pytest.raises(OSError, match="too many"):
-            bench.candidates._new_worker()
-        assert not made[0].folder.exists()
-
-
-def test_a_partner_is_replaced_when_a_submission_has_ended(a_bench: Callable[[], Bench]) -> None:
-    with contextlib.closing(a_bench()) as bench:
-        _wait(bench)
-        for _ in range(bench.capacity.spares + 1):
-            bench.candidates.take_trusted().close()
-        assert not bench.candidates._starting
-        bench.candidates.retire(bench.candidates.take())
-        _wait(bench)
-        assert len(bench.candidates._spares) == bench.capacity.spares
-
-
-def test_on_a_gpu_a_candidate_is_ended_while_another_is_timed(
-    a_bench: Callable[[], Bench], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with contextlib.closing(a_bench()) as bench:
-        worker = bench.candidates.take()
-        monkeypatch.setattr(bench.candidates, "_device", torch.device("cuda"))
-        with bench.lease.exclusive():
-            bench.candidates.retire(worker)
-            assert not worker.folder.exists()

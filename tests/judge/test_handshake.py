@@ -1,9 +1,7 @@
 """The handshake of a CPU: who stands still when, and from when to when a call is timed."""
 
-import itertools
 import json
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,16 +10,13 @@ import pytest
 import torch
 
 from kevin_env.candidate.region import spec_of
-from kevin_env.judge.api import JudgeError, Options
-from kevin_env.judge.bench import Bench
+from kevin_env.judge.api import JudgeError
 from kevin_env.judge.handshake import handshake
-from kevin_env.judge.handshake.claims import Distant, Output, TensorClaim
+from kevin_env.judge.handshake.claims import Output, TensorClaim
 from kevin_env.judge.handshake.handshake import Answer, Player
 from kevin_env.judge.handshake.memory import Image, SharedRegion
-from kevin_env.judge.submission_run import SubmissionRun
 from kevin_env.judge.timing.chain import WARM_SECONDS, GpuHandshake
 from kevin_env.judge.workers.errors import Broken, TimedOut
-from kevin_env.judge.workers.usage import descendants
 from kevin_env.problem import load_problem
 
 CPU = torch.device("cpu")
@@ -32,56 +27,6 @@ class ModelNew(torch.nn.Module):
     def forward(self, x):
         return torch.softmax(x, dim=1)
 """
-
-
-@pytest.fixture
-def run(bench: Bench) -> Iterator[SubmissionRun]:
-    """A real candidate before one case."""
-    worker = bench.candidates.take()
-    run = SubmissionRun(bench, SOFTMAX, Options(device="cpu"), "00" * 16, worker)
-    try:
-        run.build(RIGHT)
-        run.enter("cpu")
-        yield run
-    finally:
-        run.close()
-        bench.candidates.retire(worker)
-
-
-def test_a_submission_is_admitted_once_to_the_same_regions(run: SubmissionRun) -> None:
-    assert not any(run.screening())
-    inbox, seconds, worker = run.handshake.inbox, run.seconds, run.worker
-    run.enter(run.case.name)
-    assert run.handshake.inbox is inbox and run.seconds == seconds and run.worker is worker
-    assert run.checked("own")[1] is None
-
-
-def test_a_submission_stands_still_while_its_inputs_are_written_when_the_clock_is_read_and_while_it_is_looked_at(
-    run: SubmissionRun, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen: list[tuple[str, set[str]]] = []
-
-    def note(what: str) -> None:
-        places = (Path(f"/proc/{pid}/stat").read_text() for pid in descendants(run.worker.pid))
-        seen.append((what, {place.rpartition(")")[2].split()[0] for place in places}))
-
-    def noted(what: str, do: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda *given: (note(what), do(*given))[1]
-
-    monkeypatch.setattr(
-        handshake, "time", SimpleNamespace(perf_counter_ns=noted("clock", time.perf_counter_ns))
-    )
-    for owner, name in ((Image, "write_to"), (Image, "unchanged_in"), (Distant, "taken")):
-        monkeypatch.setattr(owner, name, noted(name, getattr(owner, name)))
-    assert run.checked("own")[1] is None
-    before, *seen[:] = seen
-    assert (
-        before[0] == "clock" and "T" not in before[1]
-    )  # from then on whoever runs all the same is timed
-    steps = ["write_to", "clock", "clock", "taken", "unchanged_in"]
-    assert seen == [(step, {"T"}) for step in steps]
-    note("afterwards")
-    assert "T" not in seen[-1][1]
 
 
 class Mapped:
@@ -102,8 +47,6 @@ def order_of(frame: bytes) -> dict[str, Any]:
 
 
 def called(
-    stood_still: bool = True,
-    freeze: Callable[[bool], None] = lambda on: None,
     left: bool = False,
     told: Callable[[str], None] = lambda step: None,
     skeleton: Any = None,
@@ -124,7 +67,7 @@ def called(
     worker: Any = SimpleNamespace(
         send=lambda frame, timeout: told(order_of(frame)["order"]),
         answer=lambda timeout: {"claims": [claim]},
-        freeze=freeze, stood_still=stood_still, settle=lambda: told("settled"), memory=None,
+        settle=lambda: told("settled"), memory=None,
     )  # fmt: skip
     try:
         player = handshake.Player(worker, Mapped(regions[left]), trusted=False)  # type: ignore[arg-type]
@@ -134,20 +77,22 @@ def called(
             region.close()
 
 
-def test_a_player_runs_before_its_clock_starts() -> None:
-    """Its supervisor may still be letting it go on when it gets its first order."""
-    steps = list[str]()
-    called(freeze=lambda on: steps.append("stop" if on else "go on"), told=steps.append)
-    assert steps[:4] == ["stage", "settled", "stop", "go"]
-
-
-def test_an_order_is_encoded_before_its_clock_starts(monkeypatch: pytest.MonkeyPatch) -> None:
-    steps, encode = list[str](), handshake.encode
+def test_what_is_not_the_call_is_done_before_its_clock_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It may still be stopped when it gets its first order; orders are encoded, inputs written."""
+    steps, encode, write = list[str](), handshake.encode, Image.write_to
+    clock = SimpleNamespace(perf_counter_ns=lambda: (steps.append("clock"), 0)[1])
+    monkeypatch.setattr(handshake, "time", clock)
     monkeypatch.setattr(
-        handshake, "encode", lambda order: (steps.append(order["order"]), encode(order))[1]
+        handshake, "encode", lambda order: (steps.append("encoded"), encode(order))[1]
     )
-    called(freeze=lambda on: steps.append("stop" if on else "go on"))
-    assert steps[:3] == ["stage", "go", "stop"]
+    monkeypatch.setattr(
+        Image, "write_to", lambda *given: (steps.append("written"), write(*given))[1]
+    )
+    called(told=steps.append)
+    assert steps[:3] == ["encoded", "stage", "settled"]
+    assert sorted(steps[3:5]) == ["encoded", "written"] and steps[5:] == ["clock", "go", "clock"]
 
 
 def test_a_skeleton_that_does_not_fit_its_tensors_is_refused() -> None:
@@ -159,20 +104,6 @@ def test_nobody_is_called_at_a_gate_that_it_has_left() -> None:
     """Its memory would be looked for in regions that are gone."""
     with pytest.raises(JudgeError, match="has left"):
         called(left=True)
-
-
-@pytest.mark.parametrize("stood_still", [True, False])
-def test_whoever_ran_on_while_its_inputs_were_written_has_that_time_in_its_call(
-    stood_still: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stops, now = itertools.count(), [0]
-    monkeypatch.setattr(handshake, "time", SimpleNamespace(perf_counter_ns=lambda: now[0]))
-
-    def freeze(on: bool) -> None:
-        if on and next(stops) == 0:
-            now[0] += 10**8
-
-    assert called(stood_still=stood_still, freeze=freeze).seconds == (0 if stood_still else 0.1)
 
 
 def test_of_a_call_that_claims_far_more_than_right_answers_not_all_is_copied(

@@ -2,7 +2,6 @@
 
 import itertools
 import random
-from collections import Counter
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -24,11 +23,9 @@ from kevin_env.judge.timing.measure import (
     SHORT,
     SINGLE_LINKS,
     TRIES,
-    WINDOWS,
     WRITING,
     Chains,
     enough,
-    time_on_cpu,
 )
 from kevin_env.judge.timing.session import TimingSession, WrongAnswer
 
@@ -352,8 +349,8 @@ def found(ratio: float, half: float) -> Speedup:
     ("speedup", "pairs", "late", "is_enough"),
     [
         (found(1.0, 0.04), 6, False, False), (found(1.0, 0.04), 7, False, True),
-        (found(1.0, 0.06), 24, False, False), (found(1.0, 0.06), 25, False, True),
-        (found(1.0, 0.06), LEAST - 1, True, False), (found(1.0, 0.06), LEAST, True, True),
+        (found(1.0, 0.3), 24, False, False), (found(1.0, 0.3), 25, False, True),
+        (found(1.0, 0.3), LEAST - 1, True, False), (found(1.0, 0.3), LEAST, True, True),
         (found(0.05, 0.5), 1, False, False), (found(0.05, 0.5), 2, False, True),
         (found(0.09, 0.5), 2, False, False),
     ],
@@ -377,58 +374,6 @@ def calls(submission: float, reference: float, null: float = 1e-3) -> Seconds:
         "null": null,
         "other": 1.0,
     }[name]
-
-
-def test_on_a_cpu_each_side_is_called_in_turn_in_no_order_that_can_be_known() -> None:
-    orders = set[tuple[str, ...]]()
-    for _ in range(20):
-        session = Scripted(Pace(pairs=(2, 2), seconds=60.0), seconds=calls(3e-3, 5e-3))
-        outcome = time_on_cpu(session)
-        assert outcome.speedup == pytest.approx(2.0) and not outcome.queued
-        assert session.calls.count("other") == 1
-        calls_made = [each for each in session.calls if each != "other"]
-        turns = [tuple(calls_made[at : at + 3 * WINDOWS]) for at in (0, 3 * WINDOWS)]
-        assert all({*Counter(turn).values()} == {WINDOWS} for turn in turns)
-        orders |= {*turns}
-    assert len(orders) > 20
-
-
-def test_a_much_slower_submission_is_called_once_in_each_of_two_turns() -> None:
-    pace = Pace(pairs=(7, 25), seconds=60.0)
-    session = Scripted(pace, seconds=calls(2.0, 5e-3), rough=(2.0, 5e-3))
-    time_on_cpu(session)
-    threads_too = 1
-    assert (
-        session.calls.count("submission") == 2 + threads_too
-        and session.calls.count("reference") == 2 * WINDOWS
-    )
-
-
-def test_one_late_call_on_a_cpu_does_not_change_a_turn() -> None:
-    usual, once = calls(3e-3, 5e-3), itertools.count()
-
-    def seconds(name: str, count: int) -> float:
-        return usual(name, count) * (9 if next(once) in (0, 10, 20) else 1)
-
-    assert time_on_cpu(
-        Scripted(Pace(pairs=(3, 3), seconds=60.0), seconds=seconds)
-    ).speedup == pytest.approx(2.0)
-
-
-@pytest.mark.parametrize(("vary", "pairs"), [(0.01, 7), (2.0, 25)])
-def test_a_cpu_is_called_until_the_interval_is_as_narrow_as_asked(vary: float, pairs: int) -> None:
-    draw, usual = random.Random(1), calls(3e-3, 5e-3)
-    session = Scripted(
-        Pace(pairs=(7, 25), seconds=60.0, precision=0.05),
-        seconds=lambda name, count: usual(name, count) * draw.uniform(1, 1 + vary),
-    )
-    session.draw = random.Random(1)  # type: ignore[assignment]
-    outcome = time_on_cpu(session)
-    besides = (
-        1 + 2
-    )  # one on other inputs; one each of the submission and of the null model for threads
-    assert len(session.calls) == 3 * WINDOWS * pairs + besides
-    assert outcome.threads is None  # none of their processes is there
 
 
 def test_a_chain_in_which_others_make_a_context_is_taken_again() -> None:

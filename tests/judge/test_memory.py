@@ -212,19 +212,19 @@ def test_outputs_are_seen_where_they_are_or_as_they_are_copied(
     """The reference is the submission itself; all that it gives has to be found, whichever way."""
     from kevin_env.judge import Options, Submission
     from kevin_env.judge.handshake.handshake import Answer
-    from kevin_env.judge.submission_run import SubmissionRun
+    from kevin_env.judge.lane.trial import Trial
     from kevin_env.problem import Problem
 
     if not readable:
         monkeypatch.setattr(worker_module, "memory_below", lambda supervisor: None)
     answers: list[Answer] = []
-    checked = SubmissionRun.checked
+    call = Trial.call
 
-    def noted(run: SubmissionRun, distribution: str) -> Any:
-        answers.append((found := checked(run, distribution))[0])
-        return found
+    def noted(*given: Any, **more: Any) -> Answer:
+        answers.append(call(*given, **more))
+        return answers[-1]
 
-    monkeypatch.setattr(SubmissionRun, "checked", noted)
+    monkeypatch.setattr(Trial, "call", noted)
     source = OUTPUTS.replace("ModelNew", "Model") + (
         "def get_inputs():\n    return [torch.randn(500, 300)]\ndef get_init_inputs():\n    return []\n"
     )

@@ -14,6 +14,7 @@ from corpus import FOLDER
 from kevin_env.candidate.wire import Channel, Closed
 from kevin_env.judge import JudgeError, Judgement, Options, Submission
 from kevin_env.judge.api import Sandbox, Seconds
+from kevin_env.judge.inputs.facts import FactStore
 from kevin_env.judge.server import THREADS, Server
 from kevin_env.outcome import FormatError
 from kevin_env.pools.scripted import SCRIPTED_CPU
@@ -39,7 +40,10 @@ class Double:
 
     device = torch.device("cpu")
     info = SCRIPTED_CPU
-    bench = SimpleNamespace(lease=SimpleNamespace(shared=nullcontext))
+    bench = SimpleNamespace(
+        lease=SimpleNamespace(shared=nullcontext),
+        problems=SimpleNamespace(facts=FactStore(device, info)),
+    )
 
     def __init__(self) -> None:
         self.lost = False

@@ -1,7 +1,6 @@
 """What /proc tells of processes' memory: real processes that hold real memory."""
 
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -12,10 +11,11 @@ import pytest
 
 from kevin_env.judge.workers.usage import (
     ancestors,
-    arrivals,
+    charged,
     descendants,
     faults,
     more_memory_than,
+    processor_time,
     threads,
 )
 
@@ -80,19 +80,22 @@ def test_no_name_hides_a_process(name: bytes) -> None:
         assert more_memory_than(0, [pid]) and threads([pid]) == 1
 
 
-def test_a_thread_that_was_given_a_processor_is_told_from_one_that_stood_still() -> None:
-    with running(
-        "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()"
-    ) as pids:
-        os.kill(pids[0], signal.SIGSTOP)
-        os.waitpid(pids[0], os.WUNTRACED)
-        stood = arrivals(pids)
-        time.sleep(0.1)
-        assert len(stood) == 2 and arrivals(pids) == stood
-        os.kill(pids[0], signal.SIGCONT)
-        while arrivals(pids) == stood:
-            time.sleep(0.01)
-    assert arrivals(pids) == {}
+def test_the_time_of_processes_that_have_ended_counts() -> None:
+    code = """
+import os
+os.system("timeout 9 sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'")
+"""
+    with running(code) as (pid, *below):
+        assert not below and processor_time(pid) > 0.2
+
+
+@pytest.mark.parametrize(
+    ("elapsed", "ran", "charge"), [(0.5, 0.5, 0.5), (0.5, 0.2, 0.2), (0.5, 2.0, 0.5), (5, 0, 0.5)]
+)
+def test_a_limit_is_used_up_by_what_a_submission_ran(
+    elapsed: float, ran: float, charge: float
+) -> None:
+    assert charged(elapsed, ran) == pytest.approx(charge)
 
 
 def test_a_process_that_waits_has_no_page_faults() -> None:

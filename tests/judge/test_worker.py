@@ -4,8 +4,10 @@ test.
 
 import os
 import signal
+import subprocess
+import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -84,7 +86,6 @@ def test_orders_to_stand_still_that_are_not_waited_for_are_obeyed_one_after_the_
         assert time.monotonic() < deadline
         written = len(worker.log)
         time.sleep(0.1)
-    assert worker.stood_still
     worker.freeze(False, wait=False)
     assert worker.ask("read", 5, path="/proc/self/stat", limit=10)["text"]
 
@@ -159,6 +160,40 @@ def test_a_process_that_only_waits_has_no_longer_than_a_usual_call(submit: Submi
 
     with ThreadPoolExecutor() as threads:
         assert list(threads.map(limit, *zip(*LIMITS, strict=True))) == list(LIMITS.values())
+
+
+@pytest.fixture
+def busy() -> Iterator[None]:
+    """Three times as many busy processes as there are processors."""
+    loops = [
+        subprocess.Popen([sys.executable, "-c", "while True: pass"])
+        for _ in range(3 * (os.cpu_count() or 1))
+    ]
+    yield
+    for each in loops:
+        each.kill()
+        each.wait()
+
+
+def test_on_a_cpu_limits_count_processor_time_whatever_else_runs(
+    submit: Submit, busy: None
+) -> None:
+    """Also that of programs that it starts."""
+
+    def load(worker: Worker, seconds: float) -> None:
+        spin = f"import time\nwhile time.process_time() < {seconds}: pass"
+        code = f"import subprocess, sys\nsubprocess.run([sys.executable, '-Sc', {spin!r}])"
+        worker.ask(
+            "load", Patience(1.5, 99), path=worker.path, code=f"{code}\nclass ModelNew: pass",
+            entry="ModelNew",
+        )  # fmt: skip
+
+    start = time.monotonic()
+    load(submit("").worker, 1.2)
+    assert time.monotonic() - start > 1.5
+    with pytest.raises(TimedOut):
+        load(submit("").worker, 9)
+    assert time.monotonic() - start < 60
 
 
 def test_stopping_itself_times_out_and_it_still_dies(submit: Submit) -> None:
@@ -363,7 +398,6 @@ import gc, os, threading, time
 def count():
     while not (found := [r for r in gc.get_objects() if type(r).__name__ == "Runtime" and "counter" in r.regions]):
         time.sleep(0.01)
-    os.sched_setscheduler(os.getpid(), os.SCHED_IDLE, os.sched_param(0))  # the main thread, which gets the signal
     memory, at = found[0].regions["counter"].bytes, int(os.fork() == 0)
     while True: memory[at] += 1
 threading.Thread(target=count, daemon=True).start()
@@ -377,11 +411,29 @@ threading.Thread(target=count, daemon=True).start()
             assert time.monotonic() < deadline
             time.sleep(0.02)
         ran.worker.freeze(True)
-        frozen = region.bytes[:2].tolist()
-        time.sleep(0.1)
-        assert region.bytes[:2].tolist() == frozen
+        frozen = []
+        while frozen != (
+            frozen := region.bytes[:2].tolist()
+        ):  # a thread stops once it is scheduled
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
         ran.worker.freeze(False)
     region.close()
+
+
+def test_a_program_that_starts_others_all_the_time_is_stopped(submit: Submit) -> None:
+    loop = "if os.fork() == 0:\n    while True: subprocess.run(['/bin/echo', '-n', 'x'])"
+    worker = submit(f"import os, subprocess\n{loop}").worker
+    for _ in range(20):
+        worker.freeze(True)
+        deadline, written = time.monotonic() + SECONDS, ""
+        while written != (written := worker.log):
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        worker.freeze(False)
+        while worker.log == written:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
 
 
 def _processes(of: Worker) -> dict[str, int]:

@@ -13,10 +13,10 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._pytree import tree_leaves
 
 from kevin_env.judge.api import Options
-from kevin_env.judge.bench import Bench
 from kevin_env.judge.compare.accumulator import OneAccumulator
 from kevin_env.judge.compare.values import PIECE
 from kevin_env.judge.inputs.facts import FactStore
+from kevin_env.judge.lane.judge import Judge
 from kevin_env.lint.examine import examine
 from kevin_env.lint.influence import _exchanged
 from kevin_env.lint.report import Limits, LintReport
@@ -88,11 +88,11 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     gc.enable()
 
 
-def lint(bench: Bench, held: Held, body: str) -> LintReport:
+def lint(judge: Judge, held: Held, body: str) -> LintReport:
     it = Problem(id="p", name="p", source=SOURCE.format(body=body, side=SIDE), cases=("main",))
-    bench.problems.facts = FactStore(bench.device, bench.info)
+    judge.bench.problems.facts = FactStore(judge.device, judge.info)
     with held:
-        return examine(bench, it, Options(device="cpu"), Limits(cpu_seconds=20))
+        return examine(judge, it, Options(device="cpu"), Limits(cpu_seconds=20, first_seconds=200))
 
 
 @pytest.mark.full
@@ -100,14 +100,14 @@ def lint(bench: Bench, held: Held, body: str) -> LintReport:
     ("body", "left"), [("x.clamp(-100, 100)", ("input 0",)), ("torch.sigmoid(x)", ())]
 )
 def test_a_lint_holds_little_more_than_the_reference_and_its_oracle(
-    bench: Bench, body: str, left: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+    untimed_judge: Judge, body: str, left: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Input and output, the same in float64, and once more an input: also where answers are left
     for further sets.
     """
     monkeypatch.setattr("kevin_env.lint.examine.screen", lambda *_: None)
     held = Held()
-    report = lint(bench, held, body)
+    report = lint(untimed_judge, held, body)
     assert report.ok and report.accepted_as_shipped == left
     assert 6 * UNIT <= held.most <= 7.5 * UNIT
     assert held.now == 0
@@ -125,15 +125,15 @@ def test_a_changed_input_is_all_that_is_made_for_one() -> None:
 
 
 @pytest.mark.full
-def test_a_reference_is_judged_where_the_lint_has_no_room(bench: Bench) -> None:
+def test_a_reference_is_judged_where_the_lint_has_no_room(untimed_judge: Judge) -> None:
     """After an error for want of memory at any place nothing is held, and the reference is judged
     all the same.
     """
     whole, kinds = Held(), set()
-    lint(bench, whole, "torch.relu(x)")
+    lint(untimed_judge, whole, "torch.relu(x)")
     for end in range(2, whole.seen, max(1, whole.seen // 24)):
         held = Held(end)
-        report = lint(bench, held, "torch.relu(x)")
+        report = lint(untimed_judge, held, "torch.relu(x)")
         assert held.now == 0, end
         messages = [finding.message for finding in report.findings if finding.check == "memory"]
         for message in messages:
@@ -147,8 +147,8 @@ def test_a_reference_is_judged_where_the_lint_has_no_room(bench: Bench) -> None:
     }  # fmt: skip
 
 
-def test_a_reference_that_fails_is_not_judged(bench: Bench) -> None:
-    report = lint(bench, Held(), "nope(x)")
+def test_a_reference_that_fails_is_not_judged(untimed_judge: Judge) -> None:
+    report = lint(untimed_judge, Held(), "nope(x)")
     assert report.reference == "failed" and [finding.check for finding in report.findings] == [
         "reference"
     ]

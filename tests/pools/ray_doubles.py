@@ -4,21 +4,25 @@ import os
 import threading
 import time
 from concurrent.futures import Future
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import ray
 
 from kevin_env.judge import JudgeError, Judgement
 from kevin_env.judge.api import DeviceInfo, OnStage, Sandbox, Seconds
-from kevin_env.judge.protocol import Request, RequestPool, fail, wanted
+from kevin_env.judge.protocol import Request
 from kevin_env.outcome import Correct
+from kevin_env.pools.base import RequestPool, fail, wanted
 from kevin_env.problem import ProblemError
 
 HELD = Sandbox(network="enforced", filesystem="enforced", limits="enforced", processes="enforced")
 
 
 class Double(RequestPool):
-    """Does what the code of a submission says: `sleep 2`, `fail`, `problem`, or nothing.
+    """Does what the code of a submission says: `sleep 2`, `fail`, `problem`, or nothing. With a
+    path behind it, `sleep 2 PATH`, it makes that file when it begins.
 
     Its device has its process, and its versions the process and the node.
     A judgement's `secret` has its place among all that this judge began, and its log the most
@@ -43,17 +47,14 @@ class Double(RequestPool):
             self._began += 1
             self._now += 1
             self._most = max(self._most, self._now)
-            judge = threading.Thread(
-                target=self._judge, args=(request, future, on_stage, self._began)
-            )
+            judge = threading.Thread(target=self._judge, args=(request, future, self._began))
         judge.start()
 
-    def _judge(
-        self, request: Request, future: Future[Any], on_stage: OnStage | None, number: int
-    ) -> None:
-        if on_stage is not None:
-            on_stage("build")
-        word, _, seconds = request["submission"]["code"].partition(" ")
+    def _judge(self, request: Request, future: Future[Any], number: int) -> None:
+        word, seconds, path, *_ = [*request["submission"]["code"].split(), "", "", ""]
+        if path:
+            with suppress(FileNotFoundError):  # it is judged again, and nobody waits for that
+                Path(path).touch()
         end = time.monotonic() + float(seconds or 0)
         while time.monotonic() < end and not future.cancelled():
             time.sleep(0.01)

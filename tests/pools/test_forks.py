@@ -16,8 +16,8 @@ from plain_judge import FACTS, OUTCOME, PROGRAM
 from processes import descendants, named
 
 from kevin_env.judge import JudgeError, Options, Submission
-from kevin_env.judge.protocol import RequestPool
 from kevin_env.outcome import Outcome
+from kevin_env.pools.base import RequestPool
 from kevin_env.pools.http import HttpPool
 from kevin_env.pools.local import LocalPool
 from kevin_env.pools.remote import Remote

@@ -106,9 +106,10 @@ def test_nothing_is_looked_into_where_there_is_nothing_to_find(pool: LocalPool, 
 
 
 def test_launches_become_kernels_with_shares() -> None:
-    found = read_claim(CLAIM)
+    found = read_claim(CLAIM, {"own_kernel": 256, "at::native::fill": 8})
     assert found is not None
     own, fill, copy = found.kernels
+    assert (own.local_memory, fill.local_memory) == (256, None)
     assert (own.name, own.own, own.launches, own.seconds) == (
         "own_kernel",
         True,

@@ -2,18 +2,14 @@
 Needs a GPU.
 """
 
-import os
-
 import pytest
 from corpus import FOLDER
-from processes import descendants, named, wait_for
 
 from kevin_env.judge import Judgement, Options, Submission
 from kevin_env.judge.verdict import flag_name
-from kevin_env.outcome import CodeFacts, NcuDigest, Profile
+from kevin_env.outcome import NcuDigest, Profile
 from kevin_env.pools.local import LocalPool
 from kevin_env.problem import load_problem
-from kevin_env.profile.tools import find_tool
 
 pytestmark = [pytest.mark.gpu, pytest.mark.full]
 
@@ -21,11 +17,7 @@ KERNELS = {
     "memory_naive": "relu_in_pieces", "memory_good": "relu_in_rows", "compute_naive": "one_each",
     "compute_good": "linear_in_tiles", "spilling": "relu_that_spills",
 }  # fmt: skip
-UNUSABLE = ("cannot be used here", "is not installed here")
-
-
-def judges() -> set[int]:
-    return set(named(descendants(os.getpid()), "kevin_env.judge.server"))
+UNUSABLE = ("cannot be used here",)
 
 
 def metric(found: NcuDigest, name: str) -> float | None:
@@ -52,28 +44,12 @@ def profiled(pool: LocalPool, name: str, **options) -> Profile:
     return judgement.profile
 
 
-def facts(profile: Profile, name: str) -> CodeFacts:
-    found = [each for each in profile.code if each.kernel == KERNELS[name]]
-    assert len(found) == 1, profile
-    return found[0]
-
-
 def counted(pool: LocalPool, name: str) -> NcuDigest:
     profile = profiled(pool, name, profile="ncu")
     if profile.ncu is None and any(sign in note for note in profile.notes for sign in UNUSABLE):
         pytest.skip(profile.notes[0])
     assert profile.ncu is not None, profile.notes
     return profile.ncu
-
-
-def test_nsight_compute_begins_with_the_first_word_of_a_digest() -> None:
-    if find_tool("ncu") is None:
-        pytest.skip("Nsight Compute is not installed here")
-    others, relu = judges(), load_problem(str(FOLDER / "problems" / "relu.py"))
-    with LocalPool() as pool:
-        pool.describe(relu, Options(device="cuda", profile="ncu")).result(120)
-        (judge,) = judges() - others
-        wait_for("--clock-control", below=judge)
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -86,13 +62,10 @@ def test_own_kernels_take_the_time(pool: LocalPool, name: str) -> None:
     assert any(each.name.startswith("aten::") for each in found.operators)
 
 
-def test_machine_code_shows_widths_tensor_cores_and_spills(pool: LocalPool) -> None:
-    found = {name: facts(profiled(pool, name, profile="kernels"), name) for name in KERNELS}
-    assert found["memory_naive"].load_bytes == (4,) and max(found["memory_good"].load_bytes) == 16
-    assert found["compute_good"].tensor_cores and not found["compute_naive"].tensor_cores
-    spilled = found["spilling"]
-    assert spilled.local_memory and spilled.local_accesses and spilled.registers == 32
-    assert not found["memory_good"].local_accesses and not found["memory_good"].local_memory
+def test_kernels_that_spill_show_it(pool: LocalPool) -> None:
+    for name, spills in (("spilling", True), ("memory_good", False)):
+        found = profiled(pool, name, profile="kernels").kernels
+        assert found is not None and bool(found.kernels[0].local_memory) == spills
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -12,14 +11,12 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from kevin_env.judge import Judgement, Options, Submission
 from kevin_env.judge.api import Pace
-from kevin_env.judge.candidates import WarmPool
 from kevin_env.judge.inputs.reference import Case
-from kevin_env.judge.judge import RETRIES, Judge
-from kevin_env.judge.timing.session import UnverifiedAnswers, WrongAnswer
+from kevin_env.judge.lane.judge import RETRIES, Judge
 from kevin_env.judge.verdict import flag_name
 from kevin_env.judge.workers.usage import descendants
 from kevin_env.judge.workers.worker import Worker
-from kevin_env.outcome import Correct, Incorrect
+from kevin_env.outcome import Correct
 from kevin_env.problem import Problem, load_problem
 from kevin_env.profile.ceilings import CeilingStore
 from kevin_env.profile.roofline import SPECIAL, find_work
@@ -249,37 +246,6 @@ def test_a_time_below_the_roofline_is_believed_at_once(judge, seen, monkeypatch)
     assert held.fraction * (outcome.submission_seconds or 0) == pytest.approx(held.seconds)
 
 
-@pytest.fixture
-def gone(monkeypatch: pytest.MonkeyPatch) -> list[Worker]:
-    """Who was let go before all was compared, as on a GPU."""
-    found: list[Worker] = []
-
-    def dismiss(pool: WarmPool, worker: Worker) -> None:
-        found.append(worker)
-        worker.dismiss()
-
-    monkeypatch.setattr(WarmPool, "dismiss", dismiss)
-    return found
-
-
-def test_a_wrong_answer_is_found_after_the_submission_ended_early(
-    judge, seen, gone, monkeypatch
-) -> None:
-    right = judge.judge(
-        PROBLEM, Submission(code=HONEST), Options(device="cpu", inputs="shipped"), lambda _: None
-    )
-    compare = UnverifiedAnswers.compare_beside_others
-
-    def wrong(self: UnverifiedAnswers, *given: Any) -> None:
-        compare(self, *given)
-        raise WrongAnswer(Incorrect(kind="values", message="wrong", input_set="cpu/own"))
-
-    monkeypatch.setattr(UnverifiedAnswers, "compare_beside_others", wrong)
-    options = Options(device="cpu", inputs="shipped")
-    outcome = judge.judge(PROBLEM, Submission(code=HONEST), options, lambda _: None).outcome
-    assert right.outcome.category == "correct" and outcome.category == "correctness" and gone
-
-
 def test_higher_ceilings_explain_a_time_above_the_roofline(judge, seen, monkeypatch) -> None:
     outcome, judgement = judged(judge, HONEST, seen, monkeypatch, LOW, HIGH)
     assert (seen.cases, seen.again, names(judgement)) == (["cpu"], [False, True], [])
@@ -288,7 +254,8 @@ def test_higher_ceilings_explain_a_time_above_the_roofline(judge, seen, monkeypa
 
 def test_a_time_above_the_roofline_is_paid_with_a_flag(judge, seen, monkeypatch) -> None:
     outcome, judgement = judged(judge, HONEST, seen, monkeypatch, LOW)
-    assert seen.states == {"T"}  # it does nothing while it is found out what the device reaches
+    # it does nothing while it is found out what the device reaches, or is about to stop
+    assert {"T"} <= seen.states <= {"T", "R"}
     assert seen.cases == ["cpu"]
     assert (outcome.kind, outcome.speedup, names(judgement)) == ("timed", 1.0, ["above_roofline"])
     assert outcome.roofline is not None and outcome.roofline.above

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kevin_env.judge import Options, Submission
-from kevin_env.judge.bench import Bench
+from kevin_env.judge.lane.judge import Judge
 from kevin_env.lint.examine import screen
 from kevin_env.pools.local import LocalPool
 from kevin_env.problem import data_folder, list_problems, parse_problem
@@ -36,9 +36,12 @@ def test_they_obey_the_rules() -> None:
 
 @pytest.mark.full
 @pytest.mark.parametrize("kernel", kernels("cpp", "triton"))
-def test_it_is_right_on_a_cpu(kernel: Path, bench: Bench) -> None:
+def test_it_is_right_on_a_cpu(kernel: Path, untimed_judge: Judge) -> None:
     problem = parse_problem(kernel.parent / "reference.py")
-    assert screen(bench, problem, kernel.read_text(), Options(device="cpu", rules="kernel")) is None
+    assert (
+        screen(untimed_judge, problem, kernel.read_text(), Options(device="cpu", rules="kernel"))
+        is None
+    )
 
 
 @pytest.mark.gpu

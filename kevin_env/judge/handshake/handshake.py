@@ -4,8 +4,9 @@ The judge draws an input in private memory. The candidate prepares for it; the j
 input where the candidate can see it and lets it begin. When the candidate reports that it is done,
 the judge looks at the output. Only then is the whole output copied, to be compared.
 
-On a CPU the candidate is stopped while the input is written, and the clock starts when it
-continues. It is stopped again for the look, which stops the clock.
+On a CPU the clock runs from the order to begin until the report. Outputs are copied once, and only
+the copy is compared. A submission that reads its input earlier, or works on after its report, gains
+time: on a CPU values are defended, times are not.
 
 On a GPU the candidate queues its calls behind a flag in device memory that the judge sets when the
 input is there. Its stream waits for this flag before each call, and sets a second one after it, for
@@ -351,28 +352,22 @@ class Handshake(ABC):
 
 
 class CpuHandshake(Handshake):
-    """The handshake on a CPU: candidates are stopped while inputs are written and outputs read."""
+    """The handshake on a CPU, where candidates run all the time."""
 
     def call(self, player: Player, drawn: Drawn, timeout: float | Patience) -> Answer:
         """See `Handshake.call`."""
         self.stage(player, drawn, timeout)
         worker, order = player.worker, encode({"order": "go", "seeds": seeds_of([drawn])})
-        stopped = time.perf_counter_ns()
-        worker.freeze(True)
         drawn.image.write_to(self.inbox)
-        shown = time.perf_counter_ns()
+        start = time.perf_counter_ns()
         worker.send(order, timeout)
-        worker.freeze(False)
         answer = worker.answer(timeout)
-        start = shown if worker.stood_still else stopped  # one that ran on could work ahead
+        seconds = (time.perf_counter_ns() - start) / 1e9
         (claim,), (placed,) = self.claims(player, answer, 1)
-        worker.freeze(True)  # from here on the output stays as it was then
-        stop = time.perf_counter_ns()
         require_skeletons([claim])
-        taken = placed if player.trusted else [output.taken() for output in self.takeable(placed)]
         unchanged = player.trusted or drawn.image.unchanged_in(self.inbox)
-        worker.freeze(False)
-        return Answer(claim, taken, placed, (stop - start) / 1e9, unchanged)
+        taken = placed if player.trusted else [output.taken() for output in self.takeable(placed)]
+        return Answer(claim, taken, placed, seconds, unchanged)
 
 
 def seeds_of(sets: list[Drawn]) -> list[int | None]:

@@ -33,13 +33,6 @@ def lacks_memory(error: BaseException | None) -> bool:
     return isinstance(error, RuntimeError) and any(words in str(error) for words in _NO_MEMORY)
 
 
-def let_go() -> None:
-    """Releases `RANDOM` completely if this thread holds it, after an interruption."""
-    with suppress(RuntimeError):
-        while True:
-            RANDOM.release()
-
-
 def set_precision(precision: str) -> None:
     """Allows or forbids TF32 in float32 products and convolutions of the reference.
 

@@ -1,52 +1,48 @@
 """From durations of calls to a speedup with an interval. Pure functions; times in seconds.
 
-A speedup is the median of paired ratios. Its 95 % interval is for the speedup that another
-judgement of the same code on the same machine would report. It adds in quadrature
+A speedup is the median of paired ratios. Its 95 % interval is for the median speedup of many
+judgements of the same code on the same machine, each in processes of its own. It says nothing about
+other machines. It adds in quadrature
 
 - how the calls of this judgement vary,
-- the uncertainty of the constant overhead of a timed call,
-- how judgements vary beyond that (`BETWEEN`), since processes differ in memory layout, and machines
-  in what else they do.
-
-It says nothing about other machines.
+- how judgements vary beyond that, since processes differ in memory layout (`BETWEEN`, `PROCESS`),
+- on a GPU, the uncertainty of the constant overhead of a timed call.
 """
 
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-
-from kevin_env.judge.workers.usage import Ran
+from dataclasses import dataclass
 
 NOISY = 0.25
 """A speedup is noisy if its interval is wider than this, relative to it, on either side."""
 STUDENT = {2: 12.71, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571}
-"""The 97.5 % quantile of Student's t, by the number of pairs."""
+"""The 97.5 % quantile of Student's t, by the number of samples."""
 NORMAL = 1.96
 """The 97.5 % quantile of the normal distribution."""
 LEAST = 6
 """The least number of pairs when time is short."""
-MAD, MANY = 1.4826, 3.5
-"""For normal values: the standard deviation over the median absolute deviation; and half of the 95
-% interval of their median, times the root of their number, over the standard deviation. The latter
-is 1.25 times 1.96, and more because the deviation is estimated from few values.
-"""
-BETWEEN = {"cpu": 0.2, "cuda": 0.012}
-"""Half of the 95 % interval by which the logarithm of a speedup varies between judgements, beyond
-the variation within one of them. On a CPU it holds for calls much longer than their overhead.
+BETWEEN = 0.012
+"""Half of the 95 % interval by which the logarithm of a speedup on a GPU varies between judgements,
+beyond the variation within one of them.
 
 On an H100 speedups of large kernels were within 1.4 % of those by events in their own process,
-where no context switches. On a quiet CPU with two processors, eight judgements of a reference
-against itself in one pool varied by 4 to 10 % (standard deviation), and as much between pools,
-since memory is placed differently each time.
+where no context switches.
 """
-CROWDED, BETWEEN_CROWDED = 0.8, 0.4
-"""`BETWEEN` if timed processes wait for a processor for more than the first share of the time they
-run.
+PROCESS, HANDSHAKE = 0.06, 15e-6
+"""Half of the 95 % interval by which a call on a CPU varies between processes: a share of the call,
+and seconds of its overhead.
+"""
+BLOCK, BLOCKS = 3, 7
+"""Pairs on a CPU that are one sample of their scatter, and the least number of samples for that.
 
-The share was 1.2 to 2.1 at a load of 5 to 7 on two processors. Of 57 judgements of two references
-against themselves, next to judges and tests on two processors, logarithms varied by 0.16 to 0.45:
-one side may have both threads on one processor.
+Pairs that follow one another are disturbed alike, and single ones by much more than lasts.
+"""
+CROWD, MANY = 0.6, 2.3
+"""On a CPU, half of 95 % intervals over the standard deviation of a judgement's samples.
+
+The first is for how judgements vary with what else runs and where threads are placed, which more
+pairs do not narrow. The second, over the root of their number, is Student's for 7 to 16 samples.
 """
 RESOLUTION = 1e-6
 """The shortest duration of a call."""
@@ -96,72 +92,60 @@ class Speedup:
         """The wider side of the interval, relative to the ratio."""
         return max(self.high - self.ratio, self.ratio - self.low) / self.ratio
 
-    def widened(self, between: float) -> "Speedup":
-        """With an interval that also covers variation between judgements, as `BETWEEN` gives it."""
-        low, high = (
-            math.hypot(math.log(self.ratio / end), between) for end in (self.low, self.high)
-        )
-        return replace(self, low=self.ratio * math.exp(-low), high=self.ratio * math.exp(high))
 
-
-def resolution_of(overheads: Sequence[float]) -> float:
-    """The shortest call that can be distinguished from none: the error of the overhead."""
-    return max(RESOLUTION, _scatter(overheads) / math.sqrt(len(overheads)))
-
-
-def widened_on_cpu(speedup: Speedup, overhead: float, resolution: float, share: float) -> Speedup:
-    """With an interval that also covers variation between judgements on a CPU.
-
-    What varies is a whole measurement, overhead included, which for short calls is most of it.
+def speedup_of_calls(pairs: Sequence[Pair], nulls: Sequence[float]) -> Speedup:
+    """The speedup of alternating calls on a CPU.
 
     Args:
-        speedup: Of calls, from which the overhead has been subtracted.
-        overhead: Of a call.
-        resolution: The shortest duration of a call.
-        share: As `BETWEEN`, which is for both sides together.
-    """
-    reference, own = speedup.reference, speedup.submission
-    by = [share * (call + overhead) / math.sqrt(2) for call in (reference, own)]
-    down = (reference / max(reference - by[0], resolution), (own + by[1]) / own)
-    up = ((reference + by[0]) / reference, own / max(own - by[1], resolution))
-    low = math.hypot(math.log(speedup.ratio / speedup.low), *map(math.log, down))
-    high = math.hypot(math.log(speedup.high / speedup.ratio), *map(math.log, up))
-    ratio = speedup.ratio
-    return replace(speedup, low=ratio * math.exp(-low), high=ratio * math.exp(high))
-
-
-def between(before: Ran, after: Ran) -> float:
-    """`BETWEEN` on a CPU, by how long the timed processes ran and waited between two moments."""
-    crowded = after.waited - before.waited > CROWDED * (after.ran - before.ran)
-    return BETWEEN_CROWDED if crowded else BETWEEN["cpu"]
-
-
-def speedup_of(pairs: Sequence[Pair]) -> Speedup:
-    """The speedup of these pairs, with the interval of this judgement alone.
+        pairs: Seconds of a call of each side, one right after the other.
+        nulls: Seconds of calls that do nothing: their median is the overhead of any call.
 
     Raises:
-        ValueError: without pairs.
+        ValueError: without pairs or calls of nothing.
     """
-    if not pairs:
+    if not pairs or not nulls:
         raise ValueError("no pairs")
-    middle, half = (
-        statistics.median(pair.ratio for pair in pairs),
-        _half([math.log(pair.ratio) for pair in pairs]),
+    overhead = statistics.median(nulls)
+    apart = statistics.median(abs(null - overhead) for null in nulls)
+    least = max(RESOLUTION, 1.5 * apart / math.sqrt(len(nulls)))  # the error of the overhead
+    net = [
+        Pair(max(pair.reference - overhead, least), max(pair.submission - overhead, least))
+        for pair in pairs
+    ]
+    ratio, logs = statistics.median(p.ratio for p in net), [math.log(p.ratio) for p in net]
+    reference = statistics.median(pair.reference for pair in net)
+    own = statistics.median(pair.submission for pair in net)
+    within = _half(logs)
+    by = [_between(call) for call in (reference, own)]
+    low = math.hypot(
+        within, math.log(reference / max(reference - by[0], least)), math.log(1 + by[1] / own)
     )
-    return _speedup(pairs, middle * math.exp(-half), middle * math.exp(half))
+    high = math.hypot(
+        within, math.log(1 + by[0] / reference), math.log(own / max(own - by[1], least))
+    )
+    return Speedup(ratio, ratio * math.exp(-low), ratio * math.exp(high), reference, own)
+
+
+def least_spread_of_calls(reference: float, submission: float) -> float:
+    """The least spread that any number of calls of such durations can reach on a CPU, roughly."""
+    return math.hypot(*(_between(call) / call for call in (reference, submission)))
+
+
+def _between(call: float) -> float:
+    """Half of the interval in seconds by which a call varies between processes on a CPU."""
+    return math.hypot(PROCESS * call, HANDSHAKE)
 
 
 def _half(logs: Sequence[float]) -> float:
-    """Half of the interval of the median of logarithms that are normal; 0 for a single one."""
-    if len(logs) in STUDENT:
-        return STUDENT[len(logs)] * statistics.stdev(logs) / math.sqrt(len(logs))
-    return MANY * _scatter(logs) / math.sqrt(len(logs))
-
-
-def _scatter(values: Sequence[float]) -> float:
-    """The standard deviation of normal values, by their median absolute deviation."""
-    middle = statistics.median(values)
-    return MAD * statistics.median(abs(value - middle) for value in values)
+    """Half of the interval of logarithms by what varies within a judgement; 0 for a single one."""
+    samples = logs
+    if len(logs) >= BLOCK * BLOCKS:
+        starts = range(0, len(logs) - BLOCK + 1, BLOCK)
+        samples = [statistics.median(logs[start : start + BLOCK]) for start in starts]
+    if len(samples) < 2:
+        return 0.0
+    sampled = STUDENT.get(len(samples), MANY) / math.sqrt(len(samples))
+    return statistics.stdev(samples) * math.hypot(sampled, CROWD)
 
 
 def lower_quartile(values: Sequence[float]) -> float:
@@ -182,7 +166,7 @@ def call_of(calls: Sequence[float]) -> float:
 def speedup_of_chains(
     reference: Sequence[Sequence[float]], submission: Sequence[Sequence[float]]
 ) -> Speedup:
-    """The speedup of pairs of chains, with the interval of this judgement alone.
+    """The speedup of pairs of chains on a GPU.
 
     Args:
         reference: The calls of each of its chains: links minus their constant.
@@ -208,8 +192,9 @@ def speedup_of_chains(
         half = max(
             half, STUDENT.get(len(pairs), NORMAL) * statistics.stdev(logs) / math.sqrt(len(pairs))
         )
-    middle = statistics.median(pair.ratio for pair in pairs)
-    return _speedup(pairs, middle * math.exp(-half), middle * math.exp(half))
+    half = math.hypot(half, BETWEEN)
+    ratio = statistics.median(pair.ratio for pair in pairs)
+    return Speedup(ratio, ratio * math.exp(-half), ratio * math.exp(half), *sides)
 
 
 def least_spread(reference: float, submission: float) -> float:
@@ -218,7 +203,7 @@ def least_spread(reference: float, submission: float) -> float:
         NORMAL * CONSTANT_ERROR * (1 / reference - 1 / submission),
         NORMAL * PROCESS_ERROR / reference,
         NORMAL * PROCESS_ERROR / submission,
-        BETWEEN["cuda"],
+        BETWEEN,
     )
 
 
@@ -243,13 +228,3 @@ def _deviation(chain: Sequence[float]) -> float:
     links = sorted(counted(chain))
     quartile = lower_quartile(links)
     return statistics.mean(abs(link - quartile) for link in links[: (len(links) + 1) // 2])
-
-
-def _speedup(pairs: Sequence[Pair], low: float, high: float) -> Speedup:
-    return Speedup(
-        statistics.median(pair.ratio for pair in pairs),
-        low,
-        high,
-        max(statistics.median(pair.reference for pair in pairs), RESOLUTION),
-        max(statistics.median(pair.submission for pair in pairs), RESOLUTION),
-    )

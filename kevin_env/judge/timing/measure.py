@@ -1,7 +1,4 @@
-"""Times a session: chains of calls on a GPU, alternating calls on a CPU.
-
-Both take pairs of measurements, one of each side, until the speedup's interval is narrow enough.
-"""
+"""Times a session on a GPU: pairs of chains, until the speedup's interval is narrow enough."""
 
 import statistics
 import time
@@ -10,14 +7,14 @@ from functools import partial
 
 from kevin_env.judge.api import JudgeError
 from kevin_env.judge.handshake.handshake import OFTEN, Answer, Drawn, Player
+from kevin_env.judge.lane.clock import outcome_of
 from kevin_env.judge.timing import estimates
 from kevin_env.judge.timing.chain import WARM_SECONDS, GpuHandshake
-from kevin_env.judge.timing.estimates import Pair, Speedup
+from kevin_env.judge.timing.estimates import Speedup
 from kevin_env.judge.timing.session import TimingSession, WrongAnswer
 from kevin_env.judge.workers.baselines import as_judge_error
-from kevin_env.judge.workers.usage import Ran, descendants, run_time, scheduled
 from kevin_env.judge.workers.worker import awake
-from kevin_env.outcome import Correct, Incorrect, Threads
+from kevin_env.outcome import Correct, Incorrect
 
 STUDY = 8
 """Factor on the most pairs and seconds if a precision is requested."""
@@ -27,11 +24,6 @@ SINGLE_LINKS = 5
 """The same where links are queued one by one, which takes some 20 ms each."""
 NULL_LINKS = 5
 """Least number of links of the null model that are mixed with a chain of the reference."""
-WINDOWS = 3
-"""Calls of each side per turn on a CPU, of which the shortest counts: disturbances only lengthen.
-
-A submission whose calls are long, and much longer than the reference's, is called once.
-"""
 CHAIN_SECONDS = 0.05
 """Longest total duration of the calls in one chain."""
 CROWDED = 0.5e-3
@@ -63,14 +55,10 @@ default, and if a precision is requested.
 """
 SLOW = 10
 """A submission that is certainly slower by this factor is not measured more precisely."""
-LONG_ENOUGH = 0.5e-3
-"""How much longer than the null model's a call on a CPU must be to count its busy threads."""
 
 
-def sets_needed(session: TimingSession) -> int:
+def sets_needed() -> int:
     """The least number of input sets that a measurement needs."""
-    if session.run.bench.device.type == "cpu":
-        return session.run.bench.pace.pairs[0] * WINDOWS + 1  # and one for its threads
     return 1 + LINKS
 
 
@@ -85,8 +73,6 @@ def measure(session: TimingSession) -> Correct:
         JudgeError: if a baseline does.
     """
     with session.still():
-        if session.run.bench.device.type == "cpu":
-            return time_on_cpu(session)
         return Chains(session).outcome()
 
 
@@ -98,9 +84,8 @@ def enough(session: TimingSession, speedup: Speedup, pairs: int, began: float) -
     if pairs >= most or speedup.high < 1 / SLOW:
         return pairs >= min(least, 2)
     wanted = requested or pace.precision
-    if session.run.bench.device.type == "cuda":
-        nearly = STUDY_NEARLY if requested else NEARLY
-        wanted = max(wanted, nearly * estimates.least_spread(speedup.reference, speedup.submission))
+    nearly = STUDY_NEARLY if requested else NEARLY
+    wanted = max(wanted, nearly * estimates.least_spread(speedup.reference, speedup.submission))
     precise = pairs >= least and speedup.spread <= wanted
     late = time.monotonic() - began > times * pace.seconds
     return precise or (pairs >= min(least, estimates.LEAST) and late)
@@ -157,7 +142,7 @@ class Chains:
         least = self._session.run.bench.least_constant(constant)
         writing = [answer.writing for answers in reference for answer in answers]
         usual = statistics.median(writing) + WRITING
-        speedup = estimates.speedup_of_chains(
+        return estimates.speedup_of_chains(
             [[answer.seconds - constant for answer in answers] for answers in reference],
             [
                 [
@@ -167,7 +152,6 @@ class Chains:
                 for answers in own
             ],
         )
-        return speedup.widened(estimates.BETWEEN["cuda"])
 
     def _constant(self) -> float:
         """The constant of a link: its duration without the call.
@@ -326,74 +310,3 @@ class Chains:
             if others and player.late:
                 return None
         raise JudgeError(BUSY)
-
-
-def time_on_cpu(session: TimingSession) -> Correct:
-    """Times a session by alternating calls of all three. Errors as `measure`."""
-    run, began, before = session.run, time.monotonic(), _scheduled(session)
-    players = (session.reference, run.player, session.null)
-    slow = run.seconds > CHAIN_SECONDS and run.much_slower()
-    order = [0, 1, 2] * WINDOWS if not slow else [0, 2] * WINDOWS + [1]
-    turns: list[list[float]] = []
-    untimed = session.draw.randrange(run.bench.pace.pairs[0])
-    while True:
-        if len(turns) == untimed:
-            session.call(run.player, session.supply.untimed())
-        windows: list[list[float]] = [[], [], []]
-        for place in session.draw.sample(order, len(order)):
-            windows[place].append(session.call(players[place]).seconds)
-        turns.append([min(each) for each in windows])
-        nulls = [null for _, _, null in turns]
-        overhead, least = statistics.median(nulls), estimates.resolution_of(nulls)
-        pairs = [[max(side - overhead, least) for side in turn[:2]] for turn in turns]
-        speedup = estimates.speedup_of([Pair(*pair) for pair in pairs])
-        if enough(session, speedup, len(turns), began):
-            break
-    share = estimates.between(before, _scheduled(session))
-    outcome = outcome_of(estimates.widened_on_cpu(speedup, overhead, least, share))
-    return outcome.model_copy(update={"threads": busy_threads(session)})
-
-
-def outcome_of(speedup: Speedup, queued: bool = False) -> Correct:
-    """The outcome for a speedup whose interval covers other judgements too."""
-    text = f"{speedup.ratio:.3g}x the reference's speed"
-    if speedup.noisy:
-        text = f"the time was noisy: about {text}, {speedup.low:.2g}x to {speedup.high:.2g}x"
-    return Correct(
-        kind="too_noisy" if speedup.noisy else "timed",
-        message=f"all outputs are right; {text}",
-        speedup=speedup.ratio,
-        speedup_interval=(speedup.low, speedup.high),
-        reference_seconds=speedup.reference,
-        submission_seconds=speedup.submission,
-        max_unseen_gain=0.0,
-        queued=queued,
-    )
-
-
-def busy_threads(session: TimingSession) -> Threads | None:
-    """How many threads the submission keeps busy on a CPU; None if its calls are too short.
-
-    The overhead of a call is the same for the null model, and subtracted.
-    """
-    own, null = (_spent(session, player) for player in (session.run.player, session.null))
-    if own[0] - null[0] < LONG_ENOUGH or own[1] <= null[1]:
-        return None
-    busy, processors = (own[1] - null[1]) / (own[0] - null[0]), session.run.bench.info.processors
-    return Threads(busy=min(busy, processors), of=processors)
-
-
-def _spent(session: TimingSession, player: Player) -> tuple[float, float]:
-    """Wall seconds and processor seconds of one call on a CPU. Errors as `measure`."""
-    processes = list(descendants(player.worker.pid))
-    session.require_still()
-    before = run_time(processes)
-    answer = session.call(player)
-    session.require_still()
-    return answer.seconds, (run_time(processes) - before) / 1e9
-
-
-def _scheduled(session: TimingSession) -> Ran:
-    """How long the timed processes have run, and waited for a processor, so far."""
-    workers = (session.run.worker, session.reference.worker, session.null.worker)
-    return scheduled([pid for worker in workers for pid in descendants(worker.pid)])

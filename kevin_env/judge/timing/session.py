@@ -16,7 +16,7 @@ from kevin_env.judge.lease import Lease
 from kevin_env.judge.submission_run import SubmissionRun
 from kevin_env.judge.timing.calibration import construct_null, null_code
 from kevin_env.judge.workers.baselines import BASELINE_SECONDS, Baseline, as_judge_error
-from kevin_env.judge.workers.worker import asleep, awake
+from kevin_env.judge.workers.worker import asleep
 from kevin_env.outcome import Incorrect
 
 TIMED = "own"
@@ -248,54 +248,25 @@ class TimingSession:
 
     @contextmanager
     def still(self) -> Iterator[None]:
-        """Stops all three processes; each runs only while it is called.
-
-        None disturbs another, and all wake up alike.
-        """
-        everyone = (self.run.worker, self.reference.worker, self.null.worker)
-        try:
-            for worker in everyone:
-                worker.freeze(True, wait=False)
-            self.require_still()
-            yield
-        finally:
-            for worker in everyone:
-                worker.freeze(False, wait=False)
-
-    def require_still(self) -> None:
-        """Waits until all three are stopped, which `awake` does not do.
+        """Stops all three processes, so that each runs only while its calls are queued.
 
         Raises:
             CandidateError: if the submission is gone.
             JudgeError: if a baseline is.
         """
-        self.run.worker.settle()
-        with as_judge_error():
-            for player in (self.reference, self.null):
-                player.worker.settle()
+        everyone = (self.run.worker, self.reference.worker, self.null.worker)
+        try:
+            for worker in everyone:
+                worker.freeze(True, wait=False)
+            self.run.worker.settle()
+            with as_judge_error():
+                self.reference.worker.settle()
+                self.null.worker.settle()
+            yield
+        finally:
+            for worker in everyone:
+                worker.freeze(False, wait=False)
 
     def sets_of(self, player: Player, count: int) -> list[Drawn]:
         """Inputs for `count` calls; fresh ones for the submission."""
         return self.supply.take(count) if player is self.run.player else self.supply.stock(count)
-
-    def call(self, player: Player, drawn: Drawn | None = None) -> Answer:
-        """One timed call on a CPU, inside `still`. The submission's is added to `unverified`.
-
-        Args:
-            player: The process to call.
-            drawn: Its inputs; by default timed ones.
-
-        Raises:
-            WrongAnswer: if a timed call is wrong and is compared already.
-            CandidateError: if the submission fails.
-            JudgeError: if a baseline does.
-        """
-        drawn = drawn or self.sets_of(player, 1)[0]
-        self.require_still()
-        if player is not self.run.player:
-            with as_judge_error(), awake(player.worker):
-                return self.baseline_handshake.call(player, drawn, BASELINE_SECONDS)
-        with awake(player.worker):
-            answer = self.run.call(drawn)
-        self.unverified.add(answer, drawn)
-        return answer

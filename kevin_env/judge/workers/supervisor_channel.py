@@ -18,14 +18,9 @@ SECONDS = 10.0
 
 
 class SupervisorChannel:
-    """The judge's end of the channel.
-
-    Attributes:
-        stood_still: See `Worker.stood_still`.
-    """
+    """The judge's end of the channel."""
 
     def __init__(self, sock: socket.socket) -> None:
-        self.stood_still = True
         self._channel = Channel(sock)
         self._ended: Ended | None = None
         self._dismissed = False
@@ -59,7 +54,7 @@ class SupervisorChannel:
         """See `Worker.settle`."""
         while self._owed > 0:
             self._owed -= 1
-            self.stood_still = not self._receive().get("ran")
+            self._receive()
         self._require_alive()
 
     def lend(self, name: str, size: int) -> None:

@@ -14,6 +14,10 @@ MEASURED = 16 << 30
 A process that maps the same pages repeatedly can have any number of them.
 """
 MAX_FILES = 100_000
+BUSY = 0.01
+"""A submission on a CPU that runs for a smaller share of the time than this is only waiting."""
+SLEEPING = 10
+"""A submission on a CPU that sleeps has this many times as long as one that computes."""
 
 
 @dataclass(frozen=True)
@@ -87,15 +91,41 @@ def threads(processes: list[int]) -> int:
     return total
 
 
-def run_time(processes: list[int]) -> int:
-    """Nanoseconds for which all their threads have run so far."""
-    return sum(ran for ran, _, _ in _scheduled(processes).values())
+def run_time(processes: list[int]) -> float:
+    """Seconds for which all their threads that are alive have run so far."""
+    return scheduled(processes).ran
 
 
 def scheduled(processes: list[int]) -> Ran:
     """How long all their threads have run, and been ready without a processor."""
-    times = _scheduled(processes).values()
-    return Ran(sum(ran for ran, _, _ in times) / 1e9, sum(waited for _, waited, _ in times) / 1e9)
+    times = list(_scheduled(processes))
+    return Ran(sum(ran for ran, _ in times) / 1e9, sum(waited for _, waited in times) / 1e9)
+
+
+def processor_time(of: int) -> float:
+    """Seconds for which a process and all below it have run so far, in steps of some 10 ms.
+
+    Those that have ended count, except where their parent ignores their end.
+    """
+    ticks = 0
+    for pid in (of, *descendants(of)):
+        with contextlib.suppress(OSError, ValueError):
+            ticks += sum(map(int, _after_name(pid)[11:15]))  # their own, and of ended children
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def charged(elapsed: float, ran: float) -> float:
+    """How much of a limit processes on a CPU have used up in `elapsed` seconds.
+
+    They are charged for the time that they ran, so that a limit does not depend on what else runs
+    on the machine. Several at a time cost no more than one. One that sleeps is charged for a tenth
+    of the time.
+
+    Args:
+        elapsed: Seconds that have passed.
+        ran: Seconds of processor time that they used meanwhile.
+    """
+    return max(min(ran, elapsed), elapsed / SLEEPING)
 
 
 def faults(processes: list[int]) -> tuple[int, int]:
@@ -111,9 +141,49 @@ def faults(processes: list[int]) -> tuple[int, int]:
     return len(processes), total
 
 
-def arrivals(processes: list[int]) -> dict[str, int]:
-    """How often each thread has been scheduled, by its path in /proc."""
-    return {thread: count for thread, (_, _, count) in _scheduled(processes).items()}
+class CpuUse:
+    """What a submission on a CPU has used of a limit, from one look to the next.
+
+    Args:
+        pid: Its supervisor.
+    """
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._ran: float | None = None
+
+    def since(self, elapsed: float) -> tuple[float, float | None]:
+        """Of the seconds since the last look, those that count, and those that it only waited.
+
+        The latter are None if it did anything. Before the first look nothing is known, and a
+        submission is taken to have slept.
+        """
+        before, self._ran = self._ran, processor_time(self._pid)
+        if before is None:
+            return charged(elapsed, 0.0), None
+        ran = self._ran - before
+        return charged(elapsed, ran), elapsed if ran < BUSY * elapsed else None
+
+
+class GpuUse:
+    """As `CpuUse`, of a submission on a GPU."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._before: Ran | None = None
+        self._faults = 0, 0
+
+    def since(self, elapsed: float) -> tuple[float, float | None]:
+        """As `CpuUse.since`. Time without a processor does not count.
+
+        It may spin while it waits for a kernel; a process that compiles has page faults.
+        """
+        processes = list(descendants(self._pid))
+        now, faulted = scheduled(processes), faults(processes)
+        if self._before is not None:
+            elapsed -= starved(elapsed, self._before, now)
+        waiting, self._before, self._faults = faulted == self._faults, now, faulted
+        return elapsed, elapsed if waiting else None
 
 
 def stored(place: Path, in_memory: bool) -> int:
@@ -133,19 +203,14 @@ def stored(place: Path, in_memory: bool) -> int:
     return total
 
 
-def _scheduled(processes: list[int]) -> dict[str, tuple[int, int, int]]:
-    """By thread: nanoseconds run, nanoseconds ready without a processor, and times scheduled."""
-    times: dict[str, tuple[int, int, int]] = {}
+def _scheduled(processes: list[int]) -> Iterator[tuple[int, int]]:
+    """For each thread: nanoseconds run, and nanoseconds ready without a processor."""
     for pid in processes:
         with contextlib.suppress(OSError):
             for thread in os.scandir(f"/proc/{pid}/task"):
-                with (
-                    contextlib.suppress(OSError, ValueError),  # the thread has just ended
-                    open(f"{thread.path}/schedstat", "rb", buffering=0) as file,  # noqa: PTH123 (it has to be quick)
-                ):
-                    ran, waited, count = map(int, file.read(64).split())
-                    times[thread.path] = ran, waited, count
-    return times
+                with contextlib.suppress(OSError, ValueError):  # the thread has just ended
+                    ran, waited, _ = Path(f"{thread.path}/schedstat").read_bytes().split()
+                    yield int(ran), int(waited)
 
 
 def _parent(pid: int | str) -> int:

@@ -23,7 +23,7 @@ from kevin_env.judge.sandbox.levels import LevelName
 from kevin_env.judge.workers.errors import Broken, CandidateError, Ended, Failed, Failure, TimedOut
 from kevin_env.judge.workers.launcher import START_SECONDS, Folder, ForkServer
 from kevin_env.judge.workers.supervisor_channel import SupervisorChannel
-from kevin_env.judge.workers.usage import Ran, descendants, faults, scheduled, starved
+from kevin_env.judge.workers.usage import CpuUse, GpuUse
 
 LOG_HEAD = LOG_TAIL = 8_000
 """Bytes kept from the start and the end of a log; the message before an `abort()` is at the end."""
@@ -35,8 +35,6 @@ LOOK = 0.5
 """Seconds without an answer between checks that the candidate runs. Shorter calls cost nothing."""
 CONTEXT_SECONDS = 10.0
 """For creating a CUDA context: it takes 0.1 s, or 0.4 s while other processes create one."""
-BUSY = 0.01
-"""A process on a CPU that runs for a smaller share of the time than this is only waiting."""
 _FRAME = re.compile(r'File "([^"]*)", line (\d{1,7}) in ')
 
 
@@ -45,10 +43,11 @@ class Patience:
     """How long to wait for a submission to answer.
 
     Attributes:
-        seconds: How long it may run, not counting time in which its processes wait for a processor.
-        usual: What a later call may take. A first call may take no longer once it has launched all
-            its work, or while its processes only wait: on a GPU a kernel may have to be loaded
-            behind one that hangs.
+        seconds: How long it may run: on a CPU as `usage.charged` counts, on a GPU without the time
+            in which its processes wait for a processor.
+        usual: How long its processes may only wait. On a GPU that is what a later call may take,
+            since a kernel may have to be loaded behind one that hangs. A first call may take no
+            longer once it has launched all its work.
         pause: Called after each `LOOK`, to let others go first. Its time does not count.
     """
 
@@ -155,6 +154,7 @@ class Worker:
         pid: Its supervisor, of which it is a descendant.
         memory: The memory of its process, on a CPU and where the judge may read it.
         has_context: Whether it has a CUDA context, or is for a CPU.
+        charged: Seconds that have counted against its limits so far.
 
     Raises:
         JudgeError: if it does not start.
@@ -171,6 +171,7 @@ class Worker:
         self._faults = Faults(self.path)
         self.memory: ProcessMemory | None = None
         self.has_context = device == "cpu"
+        self.charged = 0.0
         order = {
             "folder": str(self.folder), "environment": self._folder.environment,
             "groups": self._folder.groups, "memory": memory, "device": device, "tools": tools,
@@ -269,11 +270,6 @@ class Worker:
         """Waits until the last `freeze` has taken effect. Errors as `freeze`."""
         self._supervisor.settle()
 
-    @property
-    def stood_still(self) -> bool:
-        """Whether nothing ran from when it was last stopped until it was continued."""
-        return self._supervisor.stood_still
-
     def end(self, limit: str) -> None:
         """Kills everything, from any thread; a thread that waits for it gets `Ended(limit=...)`."""
         self._supervisor.end(limit)
@@ -327,21 +323,18 @@ class Worker:
     def _patiently(self, patience: Patience) -> dict[str, Any]:
         """Its answer. Errors as `Channel.receive`."""
         left, waits = patience.seconds, 0.0
-        before: Ran | None = None
-        seen = (0, 0)
+        use = CpuUse(self.pid) if self.device == "cpu" else GpuUse(self.pid)
         while True:
             began = time.monotonic()
             try:
-                return self._channel.receive(min(LOOK, left))
+                answer = self._channel.receive(min(LOOK, left))
+                self.charged += time.monotonic() - began
+                return answer
             except Late:
-                elapsed, processes = time.monotonic() - began, list(descendants(self.pid))
-                now, faulted = scheduled(processes), faults(processes)
-                ran = now.ran - before.ran if before else elapsed
-                # waiting for a GPU may be spinning
-                waiting = faulted == seen and (self.device != "cpu" or ran < BUSY * elapsed)
-                elapsed -= starved(elapsed, before, now) if before else 0.0
-                left, waits = left - elapsed, waits + elapsed if waiting else 0.0
-                before, seen = now, faulted
+                elapsed = time.monotonic() - began
+                charge, waited = use.since(elapsed)
+                self.charged += charge
+                left, waits = left - charge, 0.0 if waited is None else waits + waited
                 if left <= 0:
                     raise
                 if waits > patience.usual:

@@ -1,9 +1,9 @@
 """Computes honestly while threads of its own keep every core busy, to slow the reference down.
 
 problem: matmul.py
-device: cpu
+device: cuda
 rules: open
-expect: correct
+expect: no gain
 """
 
 import os

@@ -1,9 +1,9 @@
 """Has the kernel free gigabytes of a file in the reference's time: sockets that were sent through each other hold it.
 
 problem: matmul.py
-device: cpu
+device: cuda
 rules: open
-expect: correct
+expect: no gain
 """
 
 import array

@@ -1,9 +1,9 @@
 """Makes its own times vary tenfold by sleeping now and then, in the hope that the shortest count.
 
 problem: matmul.py
-device: any
+device: cuda
 rules: open
-expect: correct on cpu, no gain on cuda
+expect: no gain
 """
 
 import random

@@ -1,9 +1,9 @@
 """Lets the processor cool down before each of its own calls, outside of the clock.
 
 problem: matmul.py
-device: any
+device: cuda
 rules: open
-expect: correct on cpu, no gain on cuda
+expect: no gain
 """
 
 import gc

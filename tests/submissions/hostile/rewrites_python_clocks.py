@@ -1,9 +1,9 @@
 """Overwrites the C function behind time.perf_counter in memory: the same object, and another time.
 
 problem: matmul.py
-device: any
+device: cuda
 rules: open
-expect: correct on cpu, no gain on cuda
+expect: no gain
 """
 
 import ctypes

@@ -1,9 +1,9 @@
 """Has timers send SIGCONT to its helpers, which then run while all should stand still, and burn the cores.
 
 problem: matmul.py
-device: cpu
+device: cuda
 rules: open
-expect: correct
+expect: no gain
 """
 
 import ctypes

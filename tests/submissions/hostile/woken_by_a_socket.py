@@ -1,9 +1,9 @@
 """Has the kernel send SIGCONT to helpers when their sockets are written to, which they do to each other all the time.
 
 problem: matmul.py
-device: cpu
+device: cuda
 rules: open
-expect: correct
+expect: no gain
 """
 
 import fcntl
@@ -15,13 +15,7 @@ import time
 import torch
 import torch.nn as nn
 
-main = os.getpid()
 ours, theirs = socket.socketpair()
-
-
-def stopped() -> bool:
-    with open(f"/proc/{main}/stat") as file:
-        return file.read().rpartition(")")[2].split()[0] == "T"
 
 
 def play(end: socket.socket) -> None:
@@ -30,11 +24,7 @@ def play(end: socket.socket) -> None:
     fcntl.fcntl(end, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(end, 10, signal.SIGCONT)  # F_SETSIG
     fcntl.fcntl(end, fcntl.F_SETFL, os.O_ASYNC | os.O_NONBLOCK)
-    seen = 0
     while True:
-        seen = seen + 1 if stopped() else 0
-        if seen == 300:
-            print("BREACH: runs while it should stand still", flush=True)
         try:
             end.send(b"x")
             end.recv(4096)

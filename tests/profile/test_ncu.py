@@ -1,6 +1,7 @@
 """Nsight Compute's tables as 2025.3 prints them, and text that a submission wrote in between."""
 
 import pytest
+from scripted_runner import ScriptedRunner
 
 from kevin_env.outcome import NcuDigest
 from kevin_env.profile import ncu
@@ -9,9 +10,9 @@ from kevin_env.profile.ncu import (
     digest,
     hot_lines,
     read_raw,
+    read_tables,
 )
-from kevin_env.profile.ncu_session import read_tables
-from kevin_env.profile.tools import Ran, ScriptedRunner
+from kevin_env.profile.tools import Ran
 
 BASE = ["ID", "Process ID", "Process Name", "Host Name", "Kernel Name", "Context", "Stream", "Block Size", "Grid Size",
         "Device", "CC"]  # fmt: skip
@@ -162,7 +163,7 @@ def test_a_metric_that_the_device_does_not_have_is_not_asked_for_again() -> None
 RUN = {"raw": Ran(0, raw(SOFTMAX)), "source": Ran(0, SOURCE)}
 
 
-def test_both_tables_are_read_at_once_and_make_a_digest_with_lines() -> None:
+def test_both_tables_make_a_digest_with_lines() -> None:
     runner = ScriptedRunner(RUN)
     found = read_tables(runner, "/usr/bin/ncu", "/f/report", "")
     assert isinstance(found, NcuDigest) and [line.line for line in found.lines] == [12, 20]

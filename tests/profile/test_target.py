@@ -18,7 +18,6 @@ from kevin_env.judge.workers.launcher import ForkServer
 from kevin_env.judge.workers.worker import Worker
 from kevin_env.problem import load_problem
 from kevin_env.profile.target import DIFFERENT, Target
-from kevin_env.profile.tools import run
 
 pytestmark = pytest.mark.full
 LINEAR = load_problem(str(FOLDER / "problems" / "linear.py"))
@@ -53,13 +52,13 @@ for family, place in ((socket.AF_INET, ("192.0.2.1", 80)), (socket.AF_INET6, (":
 
 
 @pytest.fixture
-def start(server: ForkServer) -> Iterator[Callable[..., Target]]:
+def start(servers: Callable[[LevelName], ForkServer]) -> Iterator[Callable[..., Target]]:
     workers: list[Worker] = []
 
     def target(
         code: str = "", tools: bool = True, headers: Literal["short", "full"] = "short"
     ) -> Target:
-        workers.append(Worker(server, "cpu", MEMORY, tools=tools))
+        workers.append(Worker(servers("root"), "cpu", MEMORY, tools=tools))
         found = Target(workers[-1], Options(device="cpu", headers=headers), 1)
         if code:
             case = Case(LINEAR, "cpu" if "cpu" in LINEAR.cases else "main", torch.device("cpu"))
@@ -77,7 +76,7 @@ def test_the_program_builds_the_model_and_calls_it_with_the_judges_weights_and_i
 ) -> None:
     target = start(RIGHT)
     assert target.rehearse(60) == 0
-    ran = run(target, target.command, 120, {})
+    ran = target.run(target.command, 120, {})
     assert ran.code == 0, ran.output
     assert ran.output.count("constructed") == 1 and ran.output.count(WORDS) == 3
 
@@ -94,7 +93,7 @@ def test_whoever_writes_to_its_inputs_writes_to_no_file(start) -> None:
             "return self.inner(x)", "print('first', float(x.sum())); return self.inner(x.add_(1))"
         )
     )
-    first, second = (run(target, target.command, 120, {}).output for _ in range(2))
+    first, second = (target.run(target.command, 120, {}).output for _ in range(2))
     assert "first" in first and first == second
 
 
@@ -104,9 +103,8 @@ def test_outputs_that_change_from_call_to_call_are_noticed(start) -> None:
 
 
 def test_programs_get_variables_and_no_secrets(start) -> None:
-    ran = run(
-        start(), [sys.executable, "-c", "import os; print(sorted(os.environ))"], 20, {"OURS": "1"}
-    )
+    command = [sys.executable, "-c", "import os; print(sorted(os.environ))"]
+    ran = start().run(command, 20, {"OURS": "1"})
     assert (
         "'OURS'" in ran.output
         and "'NVCC_APPEND_FLAGS'" in ran.output
@@ -123,8 +121,8 @@ def test_only_tools_have_a_network_and_it_ends_at_the_sandbox(
         if worker.level != name:
             pytest.skip(f"no level {name} here")
         target = Target(worker, Options(device="cpu"), 1)
-        assert run(target, [sys.executable, "-c", SPEAKS], 20, {}).output == "hello\n"
-        log = run(target, [sys.executable, "-c", REACHES], 20, {}).output
+        assert target.run([sys.executable, "-c", SPEAKS], 20, {}).output == "hello\n"
+        log = target.run([sys.executable, "-c", REACHES], 20, {}).output
         assert log.count("refused") == 3 and "GOT THROUGH" not in log
         assert "network" in worker.held
     finally:
@@ -133,7 +131,7 @@ def test_only_tools_have_a_network_and_it_ends_at_the_sandbox(
 
 def test_a_candidate_has_no_loopback(start) -> None:
     target = start(tools=False)
-    assert "hello" not in run(target, [sys.executable, "-c", SPEAKS], 20, {}).output
+    assert "hello" not in target.run([sys.executable, "-c", SPEAKS], 20, {}).output
 
 
 NAMES = """
@@ -159,11 +157,7 @@ def test_a_program_for_tools_can_name_its_threads_as_cuda_does(name: LevelName, 
     try:
         if worker.level != name:
             pytest.skip(f"no level {name} here")
-        assert (
-            run(
-                Target(worker, Options(device="cpu"), 1), [sys.executable, "-c", NAMES], 20, {}
-            ).output
-            == "named\n\n"
-        )
+        target = Target(worker, Options(device="cpu"), 1)
+        assert target.run([sys.executable, "-c", NAMES], 20, {}).output == "named\n\n"
     finally:
         worker.close()

@@ -3,11 +3,12 @@ printed.
 """
 
 import pytest
+from scripted_runner import ScriptedRunner
 
 from kevin_env.outcome import CompileError, Correct, Incorrect, RuntimeFailure, SanitizerDigest
-from kevin_env.profile.outside import TOOLS, cause_of, read_report, run_sanitizer
+from kevin_env.profile.sanitizer import TOOLS, cause_of, read_report, run_sanitizer
 from kevin_env.profile.target import DIFFERENT
-from kevin_env.profile.tools import Ran, ScriptedRunner
+from kevin_env.profile.tools import Ran
 
 MEMCHECK = """========= COMPUTE-SANITIZER
 ========= Invalid __global__ read of size 16 bytes

@@ -1,0 +1,182 @@
+"""The clock of a CPU: calls of the reference and the submission alternate."""
+
+import random
+import time
+from dataclasses import dataclass
+
+from kevin_env.judge.api import JudgeError, Pace
+from kevin_env.judge.handshake.handshake import Answer, Drawn, Handshake, Player
+from kevin_env.judge.inputs.source import source_of
+from kevin_env.judge.lane.trial import Rejected, Trial
+from kevin_env.judge.timing.calibration import construct_null, null_code
+from kevin_env.judge.timing.estimates import (
+    LEAST,
+    Pair,
+    Speedup,
+    least_spread_of_calls,
+    speedup_of_calls,
+)
+from kevin_env.judge.workers.baselines import BASELINE_SECONDS, as_judge_error
+from kevin_env.judge.workers.usage import descendants, run_time
+from kevin_env.outcome import Correct, Threads
+
+TIMED = "own"
+"""The distribution of timed inputs: the time of some kernels depends on the values."""
+STOCK = 3
+"""Input sets of the baselines, used in turn so that none is cached when it is used again."""
+SIDES = ("reference", "own", "null")
+LONG_ENOUGH = 0.5e-3
+"""How much longer than the null model's a call must be to count its busy threads."""
+STUDY = 8
+"""Factor on the most pairs and seconds if a precision is requested."""
+NEARLY, STUDY_NEARLY = 1.5, 1.25
+"""More pairs hardly help once the spread is within this factor of the least possible one: by
+default, and if a precision is requested.
+"""
+SLOW = 10
+"""A submission that is certainly slower by this factor is not measured more precisely."""
+
+
+def time_on_cpu(trial: Trial) -> Correct:
+    """Times a submission next to the reference, and verifies every timed call.
+
+    Each turn calls the reference, the submission and a model that does nothing: what a call costs
+    beyond the model's work, which is subtracted.
+
+    Raises:
+        Rejected: if a call fails or is wrong.
+        JudgeError: if a process of the judge fails.
+    """
+    try:
+        return time_beside(trial, Beside.prepared(trial))
+    except JudgeError:
+        trial.bench.baselines.close()  # what they hold may be what fails
+        raise
+
+
+def time_beside(trial: Trial, baselines: "Beside") -> Correct:
+    """As `time_on_cpu`, with baselines that are ready."""
+    draw, began, pace = random.SystemRandom(), time.monotonic(), trial.bench.pace
+    others = [each for each in trial.distributions if each != TIMED] or [TIMED]
+    untimed = draw.randrange(pace.pairs[0])
+    pairs, nulls = list[Pair](), list[float]()
+    while True:
+        if len(pairs) == untimed:  # hidden among timed ones, which therefore all look alike
+            hidden = trial.draw(draw.choice(others))
+            _compare(trial, hidden, trial.call(hidden, timed=True))
+        drawn, seconds, answer = trial.draw(TIMED), dict[str, float](), None
+        for name in draw.sample(SIDES, len(SIDES)):
+            if name == "own":
+                answer = trial.call(drawn, timed=True)
+                seconds[name] = answer.seconds
+            else:
+                seconds[name] = baselines.call(name)
+        assert answer is not None
+        _compare(trial, drawn, answer)
+        pairs.append(Pair(seconds["reference"], seconds["own"]))
+        nulls.append(seconds["null"])
+        speedup = speedup_of_calls(pairs, nulls)
+        if _enough(speedup, len(pairs), time.monotonic() - began, pace, trial.options.precision):
+            outcome = outcome_of(speedup)
+            return outcome.model_copy(update={"threads": _busy_threads(trial, baselines)})
+
+
+def outcome_of(speedup: Speedup, queued: bool = False) -> Correct:
+    """The outcome for a speedup whose interval covers other judgements too."""
+    text = f"{speedup.ratio:.3g}x the reference's speed"
+    if speedup.noisy:
+        text = f"the time was noisy: about {text}, {speedup.low:.2g}x to {speedup.high:.2g}x"
+    return Correct(
+        kind="too_noisy" if speedup.noisy else "timed",
+        message=f"all outputs are right; {text}",
+        speedup=speedup.ratio,
+        speedup_interval=(speedup.low, speedup.high),
+        reference_seconds=speedup.reference,
+        submission_seconds=speedup.submission,
+        max_unseen_gain=0.0,
+        queued=queued,
+    )
+
+
+def _enough(
+    speedup: Speedup, pairs: int, seconds: float, pace: Pace, requested: float | None
+) -> bool:
+    """Whether no further pair is needed."""
+    times = STUDY if requested else 1
+    least, most = pace.pairs[0], times * pace.pairs[1]
+    if pairs >= most or speedup.high < 1 / SLOW:
+        return pairs >= min(least, 2)
+    reachable = least_spread_of_calls(speedup.reference, speedup.submission)
+    nearly = STUDY_NEARLY if requested else NEARLY
+    wanted = max(requested or pace.precision, nearly * reachable)
+    precise = pairs >= least and speedup.spread <= wanted
+    late = seconds > times * pace.seconds
+    return precise or (pairs >= min(least, LEAST) and late)
+
+
+def _busy_threads(trial: Trial, baselines: "Beside") -> Threads | None:
+    """How many threads the submission keeps busy; None if its calls are too short to know.
+
+    What a call takes of both times beyond the model's work is the null model's, and subtracted.
+    """
+    drawn = trial.draw(TIMED)
+    own, null = descendants(trial.worker.pid), descendants(baselines.null.worker.pid)
+    processes = list(own), list(null)
+    before = [run_time(each) for each in processes]
+    answer, nothing = trial.call(drawn, timed=True), baselines.call("null")
+    after = [run_time(each) for each in processes]
+    _compare(trial, drawn, answer)
+    wall = answer.seconds - nothing
+    busy = (after[0] - before[0]) - (after[1] - before[1])
+    if wall < LONG_ENOUGH or busy <= 0:
+        return None
+    processors = trial.bench.info.processors
+    return Threads(busy=min(busy / wall, processors), of=processors)
+
+
+def _compare(trial: Trial, drawn: Drawn, answer: Answer) -> None:
+    if (wrong := trial.wrong_with(answer, drawn)) is not None:
+        raise Rejected(wrong)
+
+
+@dataclass
+class Beside:
+    """The reference and the null model in the case of a trial.
+
+    Their memory is not shared with the submission, which could make the reference fail.
+    """
+
+    handshake: Handshake
+    reference: Player
+    null: Player
+    stock: list[Drawn]
+
+    @classmethod
+    def prepared(cls, trial: Trial) -> "Beside":
+        """Constructs both and calls them, which trusted code does without fresh inputs."""
+        bench, case, options = trial.bench, trial.case, trial.options
+        code = source_of(trial.problem, case.name)
+        key = f"{trial.problem.sha256}/{case.name}/{options.baseline}"
+        reference = bench.baselines.loaded(key, code, "Model")
+        null = bench.baselines.loaded("null", null_code(), "ModelNew")
+        stock = [trial.draw(TIMED) for _ in range(STOCK)]
+        outputs = trial.outbox_bytes
+        with as_judge_error():
+            compiled = options.baseline == "compile"
+            trial.construct(reference, BASELINE_SECONDS, compiled=compiled)
+            construct_null(null, on_gpu=False)
+            handshake = trial.open_handshake(max(each.image.end for each in stock), outputs)
+            players = [
+                handshake.admit(worker, BASELINE_SECONDS, trusted=True)
+                for worker in (reference, null)
+            ]
+            for player in players * bench.pace.warm_ups:
+                handshake.call(player, stock[0], BASELINE_SECONDS)
+        return cls(handshake, players[0], players[1], stock)
+
+    def call(self, name: str) -> float:
+        """Seconds of one call of `reference` or `null`."""
+        player = self.reference if name == "reference" else self.null
+        self.stock.append(drawn := self.stock.pop(0))
+        with as_judge_error():
+            return self.handshake.call(player, drawn, BASELINE_SECONDS).seconds
