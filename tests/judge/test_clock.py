@@ -84,7 +84,7 @@ def test_a_much_slower_submission_is_called_in_two_turns() -> None:
     calls = Calls(slow, Pace(pairs=(21, 75), seconds=60.0), slow=True)
     assert calls.time().speedup == pytest.approx(2e-3)
     threads_too = 1
-    assert calls.made.count("own") == 2 + threads_too
+    assert calls.made.count("own") == 2 + threads_too and calls.made.count("other") == 1
     assert calls.made.count("reference") == 2
 
 

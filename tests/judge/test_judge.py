@@ -1,6 +1,9 @@
 """A judgement from the first line of a submission's code to the end of its process."""
 
+import os
+import signal
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -11,6 +14,7 @@ import torch
 from kevin_env.judge import Judgement, Options, Submission
 from kevin_env.judge.api import Pace
 from kevin_env.judge.handshake.handshake import Answer, CpuHandshake, Drawn, Player
+from kevin_env.judge.handshake.memory import Image
 from kevin_env.judge.job import Cancellation, Cancelled
 from kevin_env.judge.lane.judge import Judge
 from kevin_env.judge.lane.trial import Trial
@@ -116,6 +120,30 @@ def test_a_submission_beside_a_process_of_the_judge_that_is_killed_is_judged_aga
 
     judgement, stages = judged(a_judge(clock=clock))
     assert judgement.outcome == timed and stages.count("build") == 2 and not killed
+
+
+@pytest.mark.parametrize("wrong", ["x", "2 * x"])
+def test_a_process_that_is_killed_after_its_report_is_no_verdict(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch, wrong: str
+) -> None:
+    take, taken = judge.bench.candidates.take, list[Worker]()
+    monkeypatch.setattr(judge.bench.candidates, "take", lambda: taken.append(take()) or taken[-1])
+    step, kind = ("unchanged_in", Image) if wrong == "x" else ("changed_since", Answer)
+    before, killed = getattr(kind, step), list[int]()
+
+    def killing(*given: object) -> bool:
+        if not killed:  # its outputs are read next, or compared with the copy
+            killed.extend(descendants(taken[0].pid))
+            for pid in killed:
+                os.kill(pid, signal.SIGKILL)
+            while states(taken[0]):
+                time.sleep(0.001)
+        return before(*given)
+
+    monkeypatch.setattr(kind, step, killing)
+    judgement, stages = judged(judge, f"x = {wrong}")
+    assert judgement.outcome.category == ("correct" if wrong == "x" else "correctness")
+    assert judgement.outcome.kind != "early_done" and stages.count("build") == 2
 
 
 @pytest.mark.parametrize("stage", ["queue", "build", "verify", "time"])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-TESTS = ("test_sandbox.py", "test_levels.py", "test_readable.py", "test_supervisor.py")
+TESTS = ("test_sandbox.py", "test_levels.py", "test_readable.py")
 SCRIPT = """
 import os, sys, tempfile
 from pathlib import Path

@@ -36,6 +36,8 @@ LEAST_SETS, LEAST_EACH = 5, 2
 """Input sets over all cases, and of each case, that a much slower submission is called on."""
 SCREENING_SECONDS = 2.0
 """Seconds of calls in a case after which a much slower submission is called on fewer sets."""
+GONE_SECONDS = 0.2
+"""Within which the end of a process is noticed whose memory is gone."""
 VALUES = ("values", "not_finite")
 """Kinds of wrong answers that differ in the values of tensors."""
 
@@ -264,6 +266,8 @@ class Trial:
         try:
             yield
         except CandidateError as error:
+            if isinstance(error, Broken):  # memory of a process that was killed cannot be read
+                error = self.worker.end_within(GONE_SECONDS) or error
             line = self.worker.fault_line
             outcome = verdict(error, place, str(self.worker.folder), line)
             shot = self.worker.shot
@@ -294,7 +298,11 @@ class Trial:
 
     def _classified(self, answer: Answer, wrong: Incorrect, drawn: Drawn) -> Incorrect:
         """Why values are wrong: written late, nondeterministic or uninitialized."""
-        if answer.changed_since():
+        changed = answer.changed_since()
+        with self._asked(Place("call", drawn.input_set, self._passed_but(drawn.input_set))):
+            if (end := self.worker.end_within(0.0)) is not None:
+                raise end
+        if changed:
             text = "the call was reported finished while its output was still being written"
             return wrong.model_copy(update={"kind": "early_done", "message": text})
         try:  # only after a wrong answer, as a submission could recognize this call

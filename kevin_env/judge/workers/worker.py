@@ -279,6 +279,12 @@ class Worker:
         """Whether it is alive and silent, as one that waits for an order is."""
         return not self._channel.pending()
 
+    def end_within(self, seconds: float) -> Ended | None:
+        """How it ended, if it does so in this time without another message; None otherwise."""
+        if not self._channel.pending(seconds) or not self._channel.ended():
+            return None
+        return self._supervisor.why_ended()
+
     @property
     def shot(self) -> bool:
         """Whether it was killed, but not for a limit: by itself or by something on this machine."""
