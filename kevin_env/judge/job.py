@@ -99,6 +99,14 @@ class Cancellation:
             worker.end("cancelled")
 
 
+def other_inputs(seen: str) -> str:
+    """The secret of other inputs, which follows from one whose inputs have been seen.
+
+    A submission that ended itself to be judged again may have left its answers in a file.
+    """
+    return hashlib.sha256(f"{seen}/again".encode()).hexdigest()[:32]
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """What a client wants judged."""
@@ -110,11 +118,8 @@ class Job:
     cancellation: Cancellation
 
     def on_other_inputs(self, seen: str) -> "Job":
-        """The same job on other inputs, drawn from a secret that follows from the one `seen`.
-
-        A submission that ended itself to be judged again may have left its answers in a file.
-        """
-        secret = hashlib.sha256(f"{seen}/again".encode()).hexdigest()[:32]
+        """The same job on `other_inputs`."""
+        secret = other_inputs(seen)
         return replace(self, options=self.options.model_copy(update={"secret": secret}))
 
     def require_protection_by(self, sandbox: Sandbox) -> None:

@@ -15,10 +15,11 @@ import os
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from kevin_env.judge.lane.lane import holder_of
 from kevin_env.judge.waiting import waiting
 
 STEP = 5e-4
@@ -87,7 +88,9 @@ class Lease:
 
     def _telling(self) -> AbstractContextManager[None]:
         files = (self._file, self._gate, self._long, self._next)
-        return waiting(f"the device lock {self._file}", lambda: _holders(files))
+        return waiting(
+            f"the device lock {self._file}", lambda: next(filter(None, map(holder_of, files)), "")
+        )
 
     def _taken_alone(self, held: ExitStack) -> bool:
         """Waits until it holds the device alone; False if a long call is in progress."""
@@ -148,27 +151,6 @@ def _free(file: Path, how: int) -> bool:
             return True
     except BlockingIOError:
         return False
-
-
-def _holders(files: Sequence[Path]) -> str:
-    """Who else holds the first of these files that others hold, as far as /proc says."""
-    with suppress(OSError):
-        lines = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
-        for file in files:
-            end = f":{file.stat().st_ino}"
-            found = {line[4] for line in lines if line[1] == "FLOCK" and line[5].endswith(end)}
-            if others := found - {str(os.getpid())}:
-                return f", held by {', '.join(map(_described, sorted(others)))}"
-    return ""
-
-
-def _described(pid: str) -> str:
-    with suppress(OSError):
-        process = Path("/proc", pid)
-        command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-        stopped = (process / "stat").read_text().rpartition(")")[2].split()[0] == "T"
-        return f"process {pid}{' (stopped)' * stopped}: {command.strip()[:100]}"
-    return f"process {pid}"
 
 
 @contextmanager

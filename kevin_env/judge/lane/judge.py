@@ -1,6 +1,5 @@
 """The judge of one device: builds, checks and times a submission, and gives the verdict."""
 
-import hashlib
 import secrets
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -8,7 +7,7 @@ from functools import partial
 
 from kevin_env.judge.api import Judgement, OnStage, Options, Pace, Submission
 from kevin_env.judge.device import inform, resolve
-from kevin_env.judge.job import Cancellation, Job, Stopwatch
+from kevin_env.judge.job import Cancellation, Job, Stopwatch, other_inputs
 from kevin_env.judge.lane.bench import Bench
 from kevin_env.judge.lane.clock import TIMED, time_on_cpu
 from kevin_env.judge.lane.trial import Rejected, Trial
@@ -143,14 +142,6 @@ class Judge:
     def close(self) -> None:
         """Ends every process."""
         self.bench.close()
-
-
-def other_inputs(seen: str) -> str:
-    """The secret of other inputs, which follows from one whose inputs have been seen.
-
-    A submission that ended itself to be judged again may have left its answers in a file.
-    """
-    return hashlib.sha256(f"{seen}/again".encode()).hexdigest()[:32]
 
 
 class _Killed(Exception):
