@@ -157,12 +157,13 @@ def _supervise(
     judge = Channel(socket.socket(fileno=fds.supervisor))
     with os.fdopen(reader) as pipe:
         held = pipe.read().split()  # written before anything of the submission is there
+    rank = system.oom_rank(pid)  # before the judge hears of it and sends the submission
     judge.send({"held": held, "pid": order["pid"], "level": level.name})
     processes = FEW_PROCESSES if order["attempt"] == "processes" else MAX_PROCESSES
     try:
         Watch(
             judge=judge, pid=pid, memory=order["memory"], processes=processes, group=group,
-            folder=scratch[0], in_memory=level.namespaces, isolated=isolated,
+            folder=scratch[0], in_memory=level.namespaces, isolated=isolated, rank=rank,
         ).run()  # fmt: skip
     finally:
         kill_all(isolated)

@@ -73,6 +73,8 @@ class Watch:
         folder: Its writable folder.
         in_memory: Whether that is a file system in memory.
         isolated: Whether it has a process namespace.
+        rank: How early the kernel was to kill it for lack of memory when it began; None if that is
+            unknown.
     """
 
     judge: Channel
@@ -83,14 +85,13 @@ class Watch:
     folder: Path
     in_memory: bool
     isolated: bool
-    _rank: int | None = None
+    rank: int | None
     _lent: dict[str, int] = field(default_factory=dict[str, int])
     _looked: float = field(default_factory=time.monotonic)
 
     def run(self) -> None:
         """Watches, and reports the end to the judge."""
         ended = os.pidfd_open(self.pid)
-        self._rank = oom_rank(self.pid)
         while True:
             readable, _, _ = select.select([self.judge.sock, ended], [], [], WATCH_SECONDS)
             if ended in readable:
@@ -145,7 +146,7 @@ class Watch:
         if threads(processes) > MAX_THREADS:
             return f"more than {MAX_THREADS} threads"
         # where a file of /proc can be written: with CUDA, and without Landlock
-        if self._rank is not None and any(rank < self._rank for rank in _ranks(processes)):
+        if self.rank is not None and any(rank < self.rank for rank in _ranks(processes)):
             return "a lower oom_score_adj than it was given"
         files = stored(self.folder, self.in_memory)
         if not self.in_memory and files > SCRATCH_SIZE:
