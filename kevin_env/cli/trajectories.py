@@ -62,8 +62,10 @@ def replay(
     from kevin_env.app.screen import make_console
 
     errors, console = make_console(plain, "stderr"), make_console(plain)
-    library, choice = Library(file, export), text.Choice(require_query(words), episode, turn)
+    choice = text.Choice(require_query(words), episode, turn)
     on_screen = console.is_terminal and sys.stdin.isatty() and not console.is_dumb_terminal
+    on_screen = on_screen and not (plain or as_json or export or serve or diff or turn is not None)
+    library = Library(file, export, newest_first=on_screen)
     if as_json:
         text.write_json(text.chosen(library, choice, errors), sys.stdout)
     elif export is not None:
@@ -79,7 +81,7 @@ def replay(
         text.print_diff(text.only_one(library, choice, errors), turns, console)
     elif follow and (plain or not console.is_terminal):
         text.follow(library, choice, console)
-    elif plain or turn is not None or not on_screen:
+    elif not on_screen:
         text.print_episodes(text.chosen(library, choice, errors), console)
     else:
         from kevin_env.app.tui.replay import ReplayApp

@@ -16,9 +16,9 @@ _NAMES = 44
 """Minimum total width of problem and model with their gaps, where there is room."""
 
 
-def list_columns(rows: Sequence[Row], shown: Sequence[int], width: int) -> tuple[Column, ...]:
+def list_columns(shown: Sequence[Row], width: int) -> tuple[Column, ...]:
     """The columns that fit; problem and model share the remaining width."""
-    longest = max((len(rows[n].marks) for n in shown[:200]), default=4)
+    longest = max((len(row.marks) for row in shown[:200]), default=4)
     turns = min(max(longest, 5), 8 if width < 100 else 16 if width < 160 else 32)
     fixed = [
         Column("turns", turns),
@@ -30,7 +30,7 @@ def list_columns(rows: Sequence[Row], shown: Sequence[int], width: int) -> tuple
         Column("id", 8),
         Column("device", 16),
     ]
-    number = Column("#", max(len(f"{len(rows):,}"), 3), "right")
+    number = Column("#", max(len(f"{len(shown):,}"), 3), "right")
     kept = that_fit(fixed, width - number.width - min(_NAMES, width * 3 // 5))
     left = width - sum(column.width + GAP for column in (number, *kept)) - GAP
     problem = max(min(left * 3 // 5, 48), 8)

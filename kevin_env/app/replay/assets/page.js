@@ -27,14 +27,16 @@ make.svg = new Set(["svg", "line", "rect", "path", "circle", "text", "g", "title
 const episode = () => DATA.episodes[state.at];
 const turns = () => (episode() ? episode().turns : []);
 const current = () => turns()[state.turn];
-const best = item => item.turns[item.best]?.speedup ?? -1;
+// The speedup that a score pays, as everywhere: the lower end of a noisy interval.
+const best = item => item.turns[item.best]?.paid ?? -1;
+const codeOf = turn => (turn.lines === null ? null : (turn.code ??= turn.lines.map(line => line.map(piece => piece[1]).join("")).join("\n")));
 
 // ---- which trajectories are shown
 
 function haystack(item) {
   if (!item.hay) {
     const parts = [item.problem, item.model, item.device, item.id, item.ended];
-    for (const turn of item.turns) parts.push(turn.category, turn.kind, turn.reply, turn.reasoning, turn.feedback, turn.code, turn.log, turn.message, turn.details, ...turn.messages.map(each => each[1]));
+    for (const turn of item.turns) parts.push(turn.category, turn.kind, turn.reply, turn.reasoning, turn.feedback, codeOf(turn), turn.log, turn.message, turn.details, ...turn.messages.map(each => each[1]));
     item.hay = parts.join("\n").toLowerCase();
   }
   return item.hay;
@@ -106,7 +108,7 @@ function drawView() {
   const item = episode();
   if (!item) return byId("view").replaceChildren(make("p", { class: "empty" }, "No trajectory."));
   const top = best(item), facts = [named(item), item.endpoint, item.device || "no device", `${item.turns.length} ${item.turns.length === 1 ? "turn" : "turns"}`, item.ended, when(item.created)];
-  if (top >= 0) facts.push(make("span", {}, "best ", make("b", { class: top < 1 ? "slow" : "correct" }, times(top)), ` (turn ${item.turns[item.best].turn})${top < 1 ? ", slower than the reference" : ""}`));
+  if (top >= 0) facts.push(make("span", {}, "best ", make("b", { class: top < 1 ? "slow" : "correct" }, times(top)), ` (turn ${item.turns[item.best].turn}${look(item.turns[item.best]) === "noisy" ? ", lower end" : ""})${top < 1 ? ", slower than the reference" : ""}`));
   const children = [make("h2", {}, item.problem), make("p", { class: "facts" }, ...facts.filter(Boolean).flatMap((fact, n) => (n ? ["  ·  ", fact] : [fact])))];
   if (item.turns.length) {
     children.push(charts(item), timeline(item), tabs());
@@ -152,8 +154,8 @@ function code(lines, wrong = [], note = "") {
 const pieces = line => line.map(([kind, text]) => (kind ? make("span", { class: KINDS[kind] }, text) : text));
 
 const PAINT = {
-  kernel: turn => (turn.code === null ? [make("p", { class: look(turn) }, turn.message), make("pre", {}, turn.reply)]
-    : [make("button", { id: "copy", title: "y", on: { click: copy } }, "copy"), code(DATA.codes[turn.lines], turn.wrong, turn.message)]),
+  kernel: turn => (turn.lines === null ? [make("p", { class: look(turn) }, turn.message), make("pre", {}, turn.reply)]
+    : [make("button", { id: "copy", title: "y", on: { click: copy } }, "copy"), code(turn.lines, turn.wrong, turn.message)]),
   diff: paintDiff,
   feedback: turn => [make("pre", { class: "prose" }, turn.feedback), ...(turn.details ? [make("h3", {}, "details on record"), make("pre", {}, turn.details)] : []),
     ...(turn.flags.length ? [make("h3", {}, "flags"), ...turn.flags.map(flag => make("p", {}, flag))] : []), ...(turn.log ? [make("h3", {}, "log"), make("pre", {}, turn.log)] : [])],
@@ -195,10 +197,10 @@ function help() { const box = byId("help"); box.open ? box.close() : box.showMod
 
 // Copies the kernel, or selects it if the clipboard is not available.
 async function copy() {
-  if (!current()?.code) return;
+  if (!current()?.lines) return;
   show("kernel");
   try {
-    await navigator.clipboard.writeText(current().code);
+    await navigator.clipboard.writeText(codeOf(current()));
     byId("copy").textContent = "copied";
   } catch { getSelection().selectAllChildren(document.querySelector(".code")); }
 }
