@@ -135,7 +135,7 @@ def test_panes_and_toggles(replayed: Callable[..., list[str]]) -> None:
     previous, best, first, two = replayed("d", "d", "D 1 enter", "s", size=(100, 24))
     assert "previous: turn 3" in previous
     assert "best before: turn 2" in best
-    assert "turn 1: turn 1" in first
+    assert "turn 1 correct" in first
     assert " │ " in two
     shown, hidden, plain = replayed("h 5", "r", "t")
     assert "I think it should be foo." in shown

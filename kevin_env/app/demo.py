@@ -29,8 +29,6 @@ def demo(
 ) -> Trajectory:
     """Plays the scripted episode: C++ on a CPU, CUDA and Triton on a GPU.
 
-    If the last time is noisy, the last turn is taken again, in a fork of the episode.
-
     Raises:
         JudgeError: if the judge fails before the first turn.
     """
@@ -41,10 +39,6 @@ def demo(
     hardware = episode.trajectory.hardware
     replies = demo_replies("gpu" if hardware and hardware.device.startswith("cuda") else "cpu")
     trajectory = take_turns(episode, ScriptedPolicy(replies), narrator)
-    if len(trajectory.turns) == TURNS and trajectory.turns[-1].kind == "too_noisy":
-        show(narrator.console, "The time was noisy: the same kernel is measured again.", "yellow")
-        again = episode.fork(turns=TURNS - 1)
-        trajectory = take_turns(again, ScriptedPolicy(replies[-1:]), narrator)
     narrator.end(trajectory)
     return trajectory
 
@@ -71,8 +65,9 @@ def show_result(console: Console, turns: tuple[Turn, ...]) -> None:
     times, least = f"{last.paid_speedup:.1f}x", "at least " * noisy
     claim = "faster than PyTorch" if faster else "the speed of PyTorch"
     low, high = last.speedup_interval
-    interval = f"95 % interval {low:.2f}x to {high:.2f}x" + ": times vary on this machine" * noisy
-    values = [turn.speedup for turn in turns]
+    interval = f"95 % interval {low:.2f}x to {high:.2f}x"
+    interval += ": times vary on this machine, the lower end counts" * noisy
+    values = [turn.paid_speedup for turn in turns]
     trend = f"speedup by turn  {sparkline(values)}  "
     trend += "  ".join("-" if value is None else f"{value:.2f}x" for value in values)
     if not console.is_terminal:

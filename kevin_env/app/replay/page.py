@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from typing import Any
 
-from kevin_env.app.replay.code import clean, code_lines
+from kevin_env.app.replay.code import clean, code_lines, unfenced
 from kevin_env.app.replay.numbers_panes import STAGES, measured
 from kevin_env.app.replay.panes import error_lines
 from kevin_env.app.replay.reward import formula, return_sum, returns_of, score_sum
@@ -122,8 +122,9 @@ def _turn(episode: Trajectory, at: int) -> dict[str, Any]:
         "messages": [(message.role, clean(message.content)) for message in turn.messages],
         **{
             name: clean(getattr(turn, name) or "")
-            for name in ("summary", "reply", "reasoning", "feedback", "log")
+            for name in ("summary", "reply", "reasoning", "log")
         },
+        "feedback": unfenced(turn.feedback),
         "message": clean(turn.outcome.message),
         "details": clean(getattr(turn.outcome, "details", "")),
         "lines": code_lines(turn.submission.code) if turn.submission else None,

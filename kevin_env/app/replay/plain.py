@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from kevin_env.app.errors import BadInput
-from kevin_env.app.replay.code import clean
+from kevin_env.app.replay.code import clean, unfenced
 from kevin_env.app.replay.diffs import diff_pane
 from kevin_env.app.replay.library import Library
 from kevin_env.app.replay.pieces import Look
@@ -101,7 +101,7 @@ def print_episodes(episodes: Iterable[Trajectory], console: Console) -> None:
         for turn in episode.turns:
             _print_turn(console, turn)
         console.print()
-        console.print(turns_table(episode.turns, returns_of(episode)))
+        console.print(turns_table(episode.turns, returns_of(episode), episode.model))
 
 
 def write_json(episodes: Iterable[Trajectory], stream: TextIO) -> None:
@@ -207,4 +207,4 @@ def _print_turn(console: Console, turn: Turn) -> None:
     else:
         show(console, clean(turn.reply))
     console.print(turn_line(turn), soft_wrap=True)
-    show(console, clean(turn.feedback).rstrip("\n"))
+    show(console, unfenced(turn.feedback))

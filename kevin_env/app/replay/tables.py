@@ -57,9 +57,9 @@ def list_cells(row: Row, number: int, columns: Sequence[Column]) -> dict[str, Te
     }
 
 
-def turn_columns(turns: Sequence[Turn], width: int) -> tuple[Column, ...]:
+def turn_columns(turns: Sequence[Turn], width: int, model: str) -> tuple[Column, ...]:
     """Of a table of turns; narrower ones leave out the last columns."""
-    longest = max((len(turn_cells(turn, 0.0)["verdict"]) for turn in turns), default=0)
+    longest = max((len(turn_cells(turn, 0.0, model)["verdict"]) for turn in turns), default=0)
     found = (
         Column("", 1),
         Column("turn", 4, "right"),
@@ -74,7 +74,7 @@ def turn_columns(turns: Sequence[Turn], width: int) -> tuple[Column, ...]:
     return that_fit(found, width)
 
 
-def turn_row(turn: Turn, value: float, best: bool, most: float) -> dict[str, Text]:
+def turn_row(turn: Turn, value: float, best: bool, most: float, model: str) -> dict[str, Text]:
     """A row of a table of turns; `value` is its return, `most` the largest speedup of all turns."""
     fast = "bold green" if best else "green" if (turn.paid_speedup or 0.0) >= 1 else ""
     color = COLORS[turn.category]
@@ -84,5 +84,5 @@ def turn_row(turn: Turn, value: float, best: bool, most: float) -> dict[str, Tex
         "speedup ": "cyan",
     }  # fmt: skip
     share = bar((turn.speedup or 0.0) / most, _BAR)
-    words = turn_cells(turn, value) | {"": mark_of(turn), "speedup ": share}
+    words = turn_cells(turn, value, model) | {"": mark_of(turn), "speedup ": share}
     return {name: text(words[name], style) for name, style in styles.items()}

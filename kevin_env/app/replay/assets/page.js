@@ -1,7 +1,7 @@
 "use strict";
 // Recorded text is only ever put into text nodes; nothing here parses HTML.
 const DATA = JSON.parse(document.getElementById("data").textContent);
-const PANES = ["kernel", "diff", "feedback", "prompt", "reply", "timings", "reward"];
+const PANES = ["kernel", "diff", "feedback", "prompt", "reply", "numbers"];
 const STAGES = ["queue", "build", "load", "verify", "time"];
 const KINDS = { comment: "c", keyword: "k", string: "s", number: "n", function: "f", builtin: "b", decorator: "d" };
 const state = { at: 0, turn: 0, pane: "kernel", base: "previous", words: "", sort: "file", shown: DATA.episodes.map((_, n) => n) };
@@ -161,9 +161,8 @@ const PAINT = {
     ...(turn.flags.length ? [make("h3", {}, "flags"), ...turn.flags.map(flag => make("p", {}, flag))] : []), ...(turn.log ? [make("h3", {}, "log"), make("pre", {}, turn.log)] : [])],
   prompt: turn => turn.messages.flatMap(([role, text]) => [make("h3", {}, role, make("span", { class: "dim" }, `  ${text.length.toLocaleString("en")} characters`)), make("pre", {}, text)]),
   reply: turn => [...(turn.reasoning ? [make("details", { open: true }, make("summary", {}, "reasoning"), make("pre", {}, turn.reasoning))] : []), make("pre", {}, turn.reply)],
-  timings: paintTimings,
-  reward: (turn, item) => [make("h3", {}, `score of turn ${turn.turn}`), make("p", { class: "sum" }, `s_${turn.turn} = ${turn.score_sum}`), make("h3", {}, `return of turn ${turn.turn}`),
-    make("p", { class: "sum dim" }, item.formula), make("p", { class: "sum" }, `R_${turn.turn} = ${turn.return_sum}`)],
+  numbers: (turn, item) => [make("h3", {}, `score of turn ${turn.turn}`), make("p", { class: "sum" }, `s_${turn.turn} = ${turn.score_sum}`), make("h3", {}, `return of turn ${turn.turn}`),
+    make("p", { class: "sum" }, `R_${turn.turn} = ${turn.return_sum}`), make("p", { class: "sum dim" }, item.formula), ...paintTimings(turn, item)],
 };
 
 function paintTimings(turn, item) {
@@ -220,7 +219,7 @@ function highlight(box) {
 const KEYS = { ArrowLeft: () => go(state.turn - 1), h: () => go(state.turn - 1), ArrowRight: () => go(state.turn + 1), l: () => go(state.turn + 1),
   j: () => step(1), "]": () => step(1), k: () => step(-1), "[": () => step(-1), 0: () => go(0), $: () => go(turns().length - 1), b: () => go(episode().best), y: copy, t: theme, "?": help,
   d: nextBase, r: home, "/": () => byId("search").focus(), ...Object.fromEntries(PANES.map((name, n) => [String(n + 1), () => show(name)])) };
-const HELP = [["← →  h l", "previous, next turn"], ["j k  [ ]", "next, previous trajectory"], ["0 $ b", "first, last, fastest turn"], ["1 - 7", "panes"], ["d", "diff; again: from the best"], ["y", "copy the kernel"],
+const HELP = [["← →  h l", "previous, next turn"], ["j k  [ ]", "next, previous trajectory"], ["0 $ b", "first, last, fastest turn"], ["1 - 6", "panes"], ["d", "diff; again: from the best"], ["y", "copy the kernel"],
   ["/", "filter and search; Esc leaves it"], ...(DATA.home ? [["r", "back to the report"]] : []), ["t", "light or dark"], ["?", "this help"]];
 let keys = KEYS, arriving = arrive;
 
