@@ -26,7 +26,7 @@ _LANGUAGES = frozenset(
 )  # fmt: skip
 _CODE = re.compile(r"(?:import|from|class|def)\b|@\w|#|\"\"\"")
 """How code begins that follows a fence on its line."""
-_MOST = 2000
+_MOST = 1000
 _REACH = 32
 """A block that is not closed by the next so many fences is not closed."""
 
@@ -71,7 +71,7 @@ class _Fence(NamedTuple):
 
 
 class Fences:
-    """The fences of a text; the last 2000 if there are more."""
+    """The fences of a text; the last 1000 if there are more."""
 
     def __init__(self, text: str) -> None:
         self._text = text

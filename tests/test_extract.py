@@ -293,9 +293,13 @@ def test_the_language(code, language):
 )  # fmt: skip
 def test_a_megabyte_of_fences_takes_a_tenth_of_a_second(piece):
     reply = piece * (1_000_000 // len(piece)) + MODEL
-    began = time.process_time()
-    extract(reply)
-    assert time.process_time() - began < 0.1
+
+    def seconds() -> float:
+        began = time.process_time()
+        extract(reply)
+        return time.process_time() - began
+
+    assert min(seconds() for _ in range(3)) < 0.1
 
 
 @pytest.mark.timeout(60)
