@@ -156,7 +156,8 @@ class GpuHandshake(Handshake):
     ) -> list[list[Answer]] | None:
         """Calls of several players, mixed at random, while their processes are stopped.
 
-        Hold the device alone; errors as `Handshake.call`, of trusted code as `JudgeError`.
+        Each has its inputs and outputs at its own handshake. Hold the device alone; errors as
+        `Handshake.call`, of trusted code as `JudgeError`.
 
         Args:
             calls: Players and their inputs, which have one form.
@@ -168,7 +169,9 @@ class GpuHandshake(Handshake):
         with self._released([player for player, _ in calls]):
             rows = self._queued(calls, timeout)
             timed = all(row.claims for row in rows)
-            self._note_use([claim for row in rows for claim in row.claims], unknown=not timed)
+            for home in {id(row.player.home): row.player.home for row in rows}.values():
+                of = [claim for row in rows if row.player.home is home for claim in row.claims]
+                home.note_use(of, unknown=not timed)
             if timed:
                 for row in rows:
                     row.player.worker.freeze(True)
@@ -197,7 +200,7 @@ class GpuHandshake(Handshake):
         for player, sets in calls:
             with trusted(player):
                 if player.staged != sets[0].form:
-                    self.stage(player, sets[0], _limit_of(player, timeout))
+                    player.home.stage(player, sets[0], _limit_of(player, timeout))
                 else:
                     player.worker.settle()
                     player.mappings.next_pass()
@@ -205,7 +208,8 @@ class GpuHandshake(Handshake):
         try:
             for player, sets in calls:
                 numbers = flags_of(player).numbers(len(sets))
-                links = [Link(self, player, *each) for each in zip(sets, numbers, strict=True)]
+                home = player.home
+                links = [Link(home, player, *each) for each in zip(sets, numbers, strict=True)]
                 with trusted(player):
                     player.worker.send(_go(sets, numbers[0]), _limit_of(player, timeout))
                 ordered.append(_Row(player, links, []))
@@ -230,7 +234,7 @@ class GpuHandshake(Handshake):
             player.late = player.late + 1 if links[-1].opened else 0
             if player.late:
                 return row
-            claims, places = self.claims(player, answer, len(links))
+            claims, places = player.home.claims(player, answer, len(links))
         for link, placed in zip(links, places, strict=True):
             link.expect(placed)
         return _Row(player, links, claims)
