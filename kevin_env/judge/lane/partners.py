@@ -18,6 +18,9 @@ from kevin_env.judge.workers.baselines import BASELINE_SECONDS, as_judge_error
 from kevin_env.judge.workers.worker import Worker
 
 
+UNKNOWN = "code that may not have been loaded"
+
+
 class Partner:
     """One of the judge's own processes on a GPU.
 
@@ -50,9 +53,10 @@ class Partner:
         with as_judge_error():
             if self._loaded:
                 self._worker.ask("forget", BASELINE_SECONDS)
-            self._loaded = key
+            self._loaded = UNKNOWN
             path = self._worker.path
             self._worker.ask("load", BASELINE_SECONDS, path=path, code=code, entry=entry)
+            self._loaded = key
         return self._worker, True
 
     def seated(self, sizes: Sizes) -> tuple[Arena, Player]:
