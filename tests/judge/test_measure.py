@@ -22,6 +22,7 @@ from kevin_env.judge.timing.measure import (
     LINKS,
     SHORT,
     SINGLE_LINKS,
+    SLOW_LINKS,
     TRIES,
     WRITING,
     Chains,
@@ -220,7 +221,8 @@ def test_what_an_input_takes_longer_to_write_than_usual_is_a_part_of_the_call() 
 
 
 @pytest.mark.parametrize(
-    ("call", "fitting", "count"), [(20e-3, 99, 2), (2.0, 99, 1), (1e-4, 3, 3), (1e-4, 99, LINKS)]
+    ("call", "fitting", "count"),
+    [(20e-3, 99, 2), (8e-3, 99, SLOW_LINKS), (2.0, 99, 1), (1e-4, 3, 3), (1e-4, 99, LINKS)],
 )
 def test_a_chain_is_as_long_as_its_calls_and_the_memory_admit(
     call: float, fitting: int, count: int

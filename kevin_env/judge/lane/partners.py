@@ -17,7 +17,6 @@ from kevin_env.judge.timing.calibration import construct_null, null_code
 from kevin_env.judge.workers.baselines import BASELINE_SECONDS, as_judge_error
 from kevin_env.judge.workers.worker import Worker
 
-
 UNKNOWN = "code that may not have been loaded"
 
 

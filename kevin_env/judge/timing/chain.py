@@ -87,7 +87,7 @@ class GpuHandshake(Handshake):
             return self.host_driven(player, drawn, timeout)
         (number,) = flags_of(player).numbers(1)
         link = Link(self, player, drawn, number)
-        self.stage(player, drawn, timeout)
+        self._expecting(player, drawn, timeout)
 
         player.worker.send(_go([drawn], number), timeout)
         if player.first or player.host_driven or not player.worker.answers_within(QUEUE_SECONDS):
@@ -106,7 +106,7 @@ class GpuHandshake(Handshake):
             return self._unordered(player, drawn, timeout)
         (number,) = flags_of(player).numbers(1)
         link = Link(self, player, drawn, number)
-        self.stage(player, drawn, timeout)
+        self._expecting(player, drawn, timeout)
         link.expect(self._foreseen(player))
 
         with self._released([player]):
@@ -199,11 +199,7 @@ class GpuHandshake(Handshake):
         """Calls that wait for W, queued by all players at the same time."""
         for player, sets in calls:
             with trusted(player):
-                if player.staged != sets[0].form:
-                    player.home.stage(player, sets[0], _limit_of(player, timeout))
-                else:
-                    player.worker.settle()
-                    player.mappings.next_pass()
+                self._expecting(player, sets[0], _limit_of(player, timeout))
         ordered = list[_Row]()
         try:
             for player, sets in calls:
@@ -223,6 +219,15 @@ class GpuHandshake(Handshake):
                     with trusted(row.player):
                         row.player.worker.answer(WARM_SECONDS)
             raise
+
+    @staticmethod
+    def _expecting(player: Player, drawn: Drawn, timeout: float | Patience) -> None:
+        """Has a player expect inputs of this form; sent once for inputs that follow."""
+        if player.staged != drawn.form:
+            player.home.stage(player, drawn, timeout)
+        else:
+            player.worker.settle()
+            player.mappings.next_pass()
 
     def _answered(self, row: "_Row", timeout: float | Patience) -> "_Row":
         """The same calls with where their outputs will be; no claims if they were late."""

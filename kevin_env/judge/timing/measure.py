@@ -22,6 +22,8 @@ LINKS = 6
 """Links of a chain, of which the first does not count. Twelve take longer and vary as much."""
 SINGLE_LINKS = 5
 """The same where links are queued one by one, which takes some 20 ms each."""
+SLOW_LINKS = 2
+"""The same of a submission that is much slower than the reference: it needs no precise time."""
 NULL_LINKS = 5
 """Least number of links of the null model that are mixed with a chain of the reference."""
 CHAIN_SECONDS = 0.05
@@ -200,6 +202,8 @@ class Chains:
     def _fitting(self, side: Side) -> int:
         """How many links a chain has: as many as time and memory admit, at least 1."""
         links = SINGLE_LINKS if side.single or side.player.host_driven else LINKS
+        if side is self._own and side.rough > SLOW * self._reference.rough:
+            links = SLOW_LINKS
         fitting = min(links, self._session.supply.fitting)
         return max(1, min(fitting, int(CHAIN_SECONDS / (side.call or side.rough))))
 
