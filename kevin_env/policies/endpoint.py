@@ -11,7 +11,6 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from kevin_env.outcome import printable
 from kevin_env.policies.base import ContextOverflow, PolicyError, Refused
-from kevin_env.policies.thinking import make_reply
 from kevin_env.record import Reply, Usage
 
 FILTERED = frozenset({"content_filter", "refusal"})
@@ -297,7 +296,12 @@ class Answer:
     def reply(self) -> Reply:
         """The content, with the reasoning apart."""
         cut = self.finish == "length" or self.full
-        return make_reply(self.content, "".join(self._reasoning), truncated=cut, usage=self._usage)
+        return Reply(
+            content=self.content,
+            reasoning="".join(self._reasoning) or None,
+            truncated=cut,
+            usage=self._usage,
+        )
 
     def _take(self, texts: list[str], text: str) -> str:
         text = text[: LONGEST - self._length]

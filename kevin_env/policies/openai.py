@@ -1,7 +1,7 @@
 """A policy for OpenAI-compatible endpoints: OpenAI, vLLM, SGLang, llama.cpp, Ollama, OpenRouter.
 
 Reasoning is kept apart from the answer and never sent back, whether it comes in a separate field or
-in `<think>` tags. The key appears in no error, representation, log or record.
+marked in the text. The key appears in no error, representation, log or record.
 """
 
 import copy
