@@ -93,8 +93,6 @@ class _Outcome(_Part):
 
     @property
     def paid(self) -> float | None:
-        if self.kind != "too_noisy":
-            return self.speedup
         return speedup_of(at_bound(Correct.model_construct(**self.model_dump(), roofline=None)))
 
 
