@@ -8,8 +8,8 @@ import torch
 
 from kevin_env.candidate import tree
 from kevin_env.judge.compare.outputs import alike, in_float64
-from kevin_env.judge.compare.tolerance import budget
-from kevin_env.judge.compare.values import all_finite, outside, pieces, real, spread_of
+from kevin_env.judge.compare.tolerance import budget, outside
+from kevin_env.judge.compare.values import all_finite, pieces, real, spread_of
 from kevin_env.judge.inputs.reference import Case, Expected, seed_from
 
 SECRET = "lint"

@@ -11,8 +11,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from kevin_env.judge.compare.outputs import wrong
-from kevin_env.judge.compare.tolerance import budget, tolerance_of, with_plain_sums
-from kevin_env.judge.compare.values import PIECE, Mismatch, all_finite, near
+from kevin_env.judge.compare.tolerance import budget, near, tolerance_of, with_plain_sums
+from kevin_env.judge.compare.values import PIECE, Mismatch, all_finite
 
 INF, NAN = float("inf"), float("nan")
 

@@ -12,17 +12,20 @@ import torch
 
 from kevin_env.candidate import tree
 from kevin_env.judge.compare.pattern import pattern_of
-from kevin_env.judge.compare.tolerance import tolerance_of, with_plain_sums
-from kevin_env.judge.compare.values import (
-    Mismatch,
+from kevin_env.judge.compare.tolerance import (
     Tolerance,
     compare_within,
-    dtype_name,
-    is_rounded,
     mask_of,
     near,
-    of_form,
     parts,
+    tolerance_of,
+    with_plain_sums,
+)
+from kevin_env.judge.compare.values import (
+    Mismatch,
+    dtype_name,
+    is_rounded,
+    of_form,
 )
 
 Allowed = dict[tuple[str, int], Tolerance]

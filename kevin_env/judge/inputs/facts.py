@@ -17,7 +17,8 @@ from kevin_env.judge.api import CaseFacts, DeviceInfo, Facts, InputFacts, Option
 from kevin_env.judge.cache_file import CacheFile
 from kevin_env.judge.compare import tolerance as budgets
 from kevin_env.judge.compare.outputs import Allowed
-from kevin_env.judge.compare.values import Tolerance, dtype_name, is_rounded
+from kevin_env.judge.compare.tolerance import Tolerance
+from kevin_env.judge.compare.values import dtype_name, is_rounded
 from kevin_env.judge.device import finish
 from kevin_env.judge.inputs.cases import model_tensors, open_cases, usable_distributions
 from kevin_env.judge.inputs.distributions import TOLD, described, has_outliers
