@@ -74,7 +74,7 @@ def of_elements(
 
     Args:
         wrong: Computes a mask of wrong elements from pieces of `tensors`.
-        tensors: The submission's output first, the expected output last.
+        tensors: The submission's output first, the expected output second or, of more, third.
         allowed: The error that each may have.
         what: The end of the message: what is wrong with them.
         kind: Kind of the mismatch.
@@ -92,7 +92,7 @@ def of_elements(
 def _differences(
     places: Iterable[tuple[int, ...]], tensors: tuple[torch.Tensor, ...]
 ) -> tuple[Difference, ...]:
-    got, expected = tensors[0], tensors[-1]
+    got, expected = tensors[0], tensors[:3][-1]
     return tuple(
         Difference(index=at, expected=_number(expected[at]), got=_number(got[at])) for at in places
     )
@@ -151,8 +151,10 @@ def size_of(values: Values, *tensors: torch.Tensor) -> Size:
     return Size(largest, norm / math.sqrt(tensors[0].numel()))
 
 
-def spread_of(tensor: torch.Tensor) -> tuple[int, float]:
-    """Number of finite elements and their standard deviation (n - 1); exactly 0 if all are equal.
+def spread_of(tensor: torch.Tensor) -> tuple[int, float, float]:
+    """Number of finite elements, their mean and their standard deviation (n - 1).
+
+    The deviation is exactly 0 if all are equal, and for fewer than two.
 
     Means and sums of squared deviations of pieces are combined as in Chan, Golub and LeVeque,
     "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances" (1979), equation
@@ -169,11 +171,10 @@ def spread_of(tensor: torch.Tensor) -> tuple[int, float]:
 
     counts, means, norms = _rows(row, (3,), torch.float64, tensor).unbind(1)
     count = int(counts.sum())
-    if count < 2:
-        return count, 0.0
-    apart = means - (counts * means).sum() / count
-    squares = float((norms.square() + counts * apart.square()).sum())
-    return count, math.inf if math.isnan(squares) else math.sqrt(squares / (count - 1))
+    mean = (counts * means).sum() / max(1, count)
+    squares = float((norms.square() + counts * (means - mean).square()).sum())
+    spread = math.inf if math.isnan(squares) else math.sqrt(squares / max(1, count - 1))
+    return count, float(start + mean), spread if count > 1 else 0.0
 
 
 def _a_finite_element(tensor: torch.Tensor) -> torch.Tensor:
@@ -204,6 +205,17 @@ def first_of(
             break
         start += piece[0].numel()
     return [_coordinates(place, tensors[0].shape) for place in positions[:most]]
+
+
+def add_along(
+    numbers: torch.Tensor, dim: int, place: tuple[int | slice, ...], piece: torch.Tensor
+) -> None:
+    """Adds the sums of a piece by its index in one dimension of the whole, in place."""
+    inside = dim - sum(isinstance(index, int) for index in place)  # its number in the piece
+    others = [d for d in range(piece.dim()) if d != inside]
+    numbers[place[dim] if dim < len(place) else slice(None)] += (
+        piece.sum(others) if others else piece
+    )
 
 
 def _rows(

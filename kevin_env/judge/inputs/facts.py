@@ -262,7 +262,8 @@ def _tolerance_of(case: Case, dtype: torch.dtype, named: bool) -> str:
     text = (
         f"Per {name}element, abs(y - y64) <= "
         f"max({multiple * factor:g} x the reference's largest error, "
-        f"{share / eps * factor:g} eps x std(output)), where y64 is computed in float64."
+        f"{share / eps * factor:g} eps x std(output)), where y64 is computed in float64. Where an "
+        "output spans orders of magnitude, small elements, rows and columns have less."
     )
     if kind == torch.float32:
         text += (
