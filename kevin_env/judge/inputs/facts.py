@@ -18,7 +18,8 @@ from kevin_env.judge.api import CaseFacts, DeviceInfo, Facts, InputFacts, Option
 from kevin_env.judge.cache_file import CacheFile
 from kevin_env.judge.compare import tolerance as budgets
 from kevin_env.judge.compare.outputs import Allowed
-from kevin_env.judge.compare.values import Tolerance, dtype_name, is_rounded
+from kevin_env.judge.compare.tolerance import Tolerance
+from kevin_env.judge.compare.values import dtype_name, is_rounded
 from kevin_env.judge.device import finish
 from kevin_env.judge.inputs.cases import model_tensors, open_cases, usable_distributions
 from kevin_env.judge.inputs.distributions import TOLD, described, has_outliers
@@ -279,7 +280,8 @@ def _tolerance_of(case: Case, dtype: torch.dtype, named: bool) -> str:
     text = (
         f"Per {name}element, abs(y - y64) <= "
         f"max({multiple * factor:g} x the reference's largest error, "
-        f"{share / eps * factor:g} eps x std(output)), where y64 is computed in float64."
+        f"{share / eps * factor:g} eps x std(output)), where y64 is computed in float64. Where an "
+        "output spans orders of magnitude, small elements, rows and columns have less."
     )
     if kind == torch.float32:
         text += (
