@@ -244,5 +244,5 @@ def test_a_file_that_becomes_shorter_while_it_is_read_is_read_to_its_end(tmp_pat
     source = write(tmp_path / "t.jsonl", STORY, evil())
     library = Library(source)
     source.write_bytes(b"")
-    assert library.advance(1.0)
-    assert not library.advance(1.0)
+    assert not library.advance()
+    assert (library.rows, library.progress) == ([], 1.0)

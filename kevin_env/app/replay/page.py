@@ -13,19 +13,16 @@ from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from typing import Any
 
-from kevin_env.app.replay.code import Line, clean, code_lines
+from kevin_env.app.replay.code import clean, code_lines, unfenced
 from kevin_env.app.replay.numbers_panes import STAGES, measured
 from kevin_env.app.replay.panes import error_lines
 from kevin_env.app.replay.reward import formula, return_sum, returns_of, score_sum
 from kevin_env.app.replay.rows import mark_of
 from kevin_env.app.screen import best_at
-from kevin_env.record import Trajectory, Turn
+from kevin_env.record import Trajectory
 
 _HERE = "kevin_env.app.replay"
 _SCRIPTS = ("page.js", "diff.js", "charts.js")
-
-Codes = dict[str, int]
-"""Index of each distinct kernel in a page's `codes`."""
 
 
 def page(title: str, episodes: Iterable[Trajectory], home: str = "") -> str:
@@ -72,14 +69,7 @@ def document(
 
 def episodes_data(title: str, episodes: Iterable[Trajectory]) -> dict[str, Any]:
     """The episodes as the scripts of a page need them."""
-    codes: Codes = {}
-    shown = [episode_data(episode, codes) for episode in episodes]
-    return {"title": clean(title), "episodes": shown, "codes": codes_data(codes)}
-
-
-def codes_data(codes: Iterable[str]) -> list[tuple[Line, ...]]:
-    """The kernels as lines of highlighted pieces."""
-    return [code_lines(code) for code in codes]
+    return {"title": clean(title), "episodes": list(map(episode_data, episodes))}
 
 
 def asset(package: str, name: str) -> str:
@@ -93,8 +83,8 @@ def _embedded(data: Mapping[str, Any]) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def episode_data(episode: Trajectory, codes: Codes) -> dict[str, Any]:
-    """An episode as the scripts of a page need it. Adds its kernels to `codes`."""
+def episode_data(episode: Trajectory) -> dict[str, Any]:
+    """An episode as the scripts of a page need it."""
     return {
         "id": clean(episode.episode_id),
         "problem": clean(episode.problem.id),
@@ -108,11 +98,11 @@ def episode_data(episode: Trajectory, codes: Codes) -> dict[str, Any]:
         "best": best_at(episode.turns),
         "formula": formula(episode),
         "returns": returns_of(episode),
-        "turns": [_turn(episode, at, codes) for at in range(len(episode.turns))],
+        "turns": [_turn(episode, at) for at in range(len(episode.turns))],
     }
 
 
-def _turn(episode: Trajectory, at: int, codes: Codes) -> dict[str, Any]:
+def _turn(episode: Trajectory, at: int) -> dict[str, Any]:
     turn = episode.turns[at]
     return {
         "turn": turn.turn,
@@ -120,6 +110,7 @@ def _turn(episode: Trajectory, at: int, codes: Codes) -> dict[str, Any]:
         "category": turn.category,
         "kind": turn.kind,
         "speedup": turn.speedup,
+        "paid": turn.paid_speedup,
         "interval": turn.speedup_interval,
         "score": turn.score,
         "score_sum": score_sum(turn, episode),
@@ -131,24 +122,13 @@ def _turn(episode: Trajectory, at: int, codes: Codes) -> dict[str, Any]:
         "messages": [(message.role, clean(message.content)) for message in turn.messages],
         **{
             name: clean(getattr(turn, name) or "")
-            for name in ("summary", "reply", "reasoning", "feedback", "log")
+            for name in ("summary", "reply", "reasoning", "log")
         },
+        "feedback": unfenced(turn.feedback),
         "message": clean(turn.outcome.message),
         "details": clean(getattr(turn.outcome, "details", "")),
-        **_code(turn, codes),
-    }
-
-
-def _code(turn: Turn, codes: Codes) -> dict[str, Any]:
-    """The kernel, its index in `codes`, and the lines that an error points at."""
-    if turn.submission is None:
-        return {"code": None, "lines": None, "wrong": []}
-    code = turn.submission.code
-    text = "\n".join("".join(piece for _, piece in line) for line in code_lines(code))
-    return {
-        "code": text,
-        "lines": codes.setdefault(code, len(codes)),
-        "wrong": error_lines(code, turn.outcome),
+        "lines": code_lines(turn.submission.code) if turn.submission else None,
+        "wrong": error_lines(turn.submission.code, turn.outcome) if turn.submission else [],
     }
 
 

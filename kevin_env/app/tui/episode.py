@@ -64,7 +64,6 @@ class EpisodeView(Horizontal):
     EpisodeView.-narrow #main { border-left: none; }
     EpisodeView.-narrow #about { display: none; }
     EpisodeView.-paired { border-left: vkey $panel; }
-    EpisodeView.-paired #side { height: 40%; }
     EpisodeView.-plain #side { display: none; }
     """
 
@@ -170,12 +169,12 @@ class EpisodeView(Horizontal):
         rows.styles.height = count + 1 if narrow else min(count + 1, 24)
         returns, best = returns_of(self.episode), best_turn(turns)
         most = max((turn.speedup or 0.0 for turn in turns), default=0.0) or 1.0
-        columns = turn_columns(turns, width - _FRAME)
+        columns = turn_columns(turns, width - _FRAME, self.episode.model)
 
         def cells(at: int) -> Mapping[str, Text]:
             if at >= len(turns):
                 return self.now.cells if self.now else {}
-            return turn_row(turns[at], returns[at], turns[at] is best, most)
+            return turn_row(turns[at], returns[at], turns[at] is best, most, self.episode.model)
 
         rows.show(columns, count, cells)
 
@@ -207,6 +206,12 @@ def _gutter(turn: Turn | None, pane: Pane) -> int:
 
 
 _NUMBERS = range(len(PANES))
+_TOGGLES = {
+    "wrap": ("long lines are wrapped", "long lines go on to the right: > and < scroll"),
+    "reasoning": ("the reasoning is shown", "the reasoning is hidden"),
+    "side_by_side": ("the diff has two columns", "the diff has one column"),
+}
+"""What is said when a toggle is switched on, and off."""
 EPISODE_KEYS: tuple[BindingType, ...] = (
     *SCROLLING,
     Binding("tab", "next_pane(1)", "pane", tooltip="next pane"),
@@ -354,7 +359,9 @@ class EpisodeScreen(Scrolling, AskScreen):
         self.set(base=known[at % len(known)])
 
     def action_toggle(self, name: str) -> None:
-        self.set(keep=True, **{name: not getattr(self.view.look, name)})
+        on = not getattr(self.view.look, name)
+        self.set(keep=True, **{name: on})
+        self.app.say(_TOGGLES[name][not on])
 
     def action_sideways(self, by: int) -> None:
         pane = self.view.pane
