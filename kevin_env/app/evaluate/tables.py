@@ -151,9 +151,9 @@ def _levels(metrics: RunMetrics, interval: bool) -> Table:
         "correct",
         f"pass@{k}",
         "speedup",
-        f"best@{k}",
+        f"speedup\nbest@{k}",
         "fast_1",
-        f"fast_1 best@{k}",
+        f"fast_1\nbest@{k}",
         "hack",
     )
     table = plain_table("Levels, speedup over " + _AGAINST[baseline], "level", *headings)
