@@ -294,7 +294,7 @@ class Pace(Frozen):
     May be fewer than there are distributions if other cases use all of them; timed inputs include
     some of each as well.
     """
-    sets_of_others: int = 4
+    sets_of_others: int = 5
     """Input sets of every other case, each of another distribution.
 
     With fewer than there are distributions, an error that only shows for one shape and
