@@ -92,7 +92,7 @@ class Judged:
             size = count_characters(submission.code) if submission else None
             scored = Scored(outcome, code_tokens=size)
         score = SCORES.get(request.score, kevin)
-        return score_of(scored, score, request.settings.bound, request.settings.noisy)
+        return score_of(scored, score, request.settings.bound)
 
 
 @dataclass(frozen=True, slots=True)

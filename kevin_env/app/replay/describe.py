@@ -223,17 +223,14 @@ def score_sum(turn: Turn, episode: Trajectory) -> str:
     if not isinstance(outcome, Correct):
         unpaid = "" if turn.score else f"  ({outcome.category}: nothing is paid)"
         return f"{turn.score:.3f}{unpaid}"
-    settings = settings_of(episode)
-    if not settings.pay_repeats and any(
-        each.meaning == turn.meaning is not None for each in episode.turns if each.turn < turn.turn
-    ):
-        return f"{turn.score:.3f}  (the code of an earlier turn is paid once)"
-    paid = speedup_of(at_bound(outcome, settings.bound, settings.noisy))
+    if (before := turn.full_score - turn.score) > 0:
+        return f"{turn.full_score:.3f} - {before:.3f} paid before = {turn.score:.3f}"
+    paid = speedup_of(at_bound(outcome, settings_of(episode).bound))
     if name != "kevin" or abs(turn.score - CORRECT_SHARE - (paid or 0.0)) > 1e-6:
         return f"{turn.score:.3f}  (score {name})"
     if paid is None:
-        return f"{CORRECT_SHARE} correct = {turn.score:.3f}  (its time was too noisy to be paid)"
-    what = "speedup" if paid == outcome.speedup else "lower end of its speedup"
+        return f"{CORRECT_SHARE} correct = {turn.score:.3f}  (it has no speedup)"
+    what = "speedup" if paid == outcome.speedup else f"of its speedup of {outcome.speedup:.3f}"
     return f"{CORRECT_SHARE} correct + {paid:.3f} {what} = {turn.score:.3f}"
 
 

@@ -97,7 +97,7 @@ def facts(episode: Trajectory, more: Sequence[str] = ()) -> tuple[Text, Text]:
     left, best = text(f" {'  ·  '.join(words)}", DIM), best_turn(episode.turns)
     if best is None:
         return left, text("no speedup yet " if not episode.stop_reason else "no speedup ", DIM)
-    where = f" (turn {best.turn}{', lower end' * (best.kind == 'too_noisy')}) "
+    where = f" (turn {best.turn}{', noisy' * (best.kind == 'too_noisy')}) "
     return left, join(("best ", DIM), (speedup_text(best.paid_speedup), "bold green"), (where, DIM))
 
 

@@ -113,10 +113,9 @@ def read_row(line: bytes, place: Place) -> Row:
 
 def _paid(outcome: dict[str, Any]) -> float | None:
     """`Turn.paid_speedup`, from the record of an outcome."""
-    speedup = outcome.get("speedup")
-    if outcome["kind"] == "too_noisy":
-        speedup = speedup_of(at_bound(Correct.model_construct(**(outcome | {"roofline": None}))))
-    return None if speedup is None else float(speedup)
+    if outcome.get("speedup") is None:
+        return None
+    return speedup_of(at_bound(Correct.model_construct(**(outcome | {"roofline": None}))))
 
 
 def row_of(episode: Trajectory, place: Place = NOWHERE) -> Row:

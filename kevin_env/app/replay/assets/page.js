@@ -27,7 +27,7 @@ make.svg = new Set(["svg", "line", "rect", "path", "circle", "text", "g", "title
 const episode = () => DATA.episodes[state.at];
 const turns = () => (episode() ? episode().turns : []);
 const current = () => turns()[state.turn];
-// The speedup that a score pays, as everywhere: the lower end of a noisy interval.
+// The speedup that a score pays, as everywhere: less of one with a wide interval.
 const best = item => item.turns[item.best]?.paid ?? -1;
 const codeOf = turn => (turn.lines === null ? null : (turn.code ??= turn.lines.map(line => line.map(piece => piece[1]).join("")).join("\n")));
 
@@ -108,7 +108,7 @@ function drawView() {
   const item = episode();
   if (!item) return byId("view").replaceChildren(make("p", { class: "empty" }, "No trajectory."));
   const top = best(item), facts = [named(item), item.endpoint, item.device || "no device", `${item.turns.length} ${item.turns.length === 1 ? "turn" : "turns"}`, item.ended, when(item.created)];
-  if (top >= 0) facts.push(make("span", {}, "best ", make("b", { class: top < 1 ? "slow" : "correct" }, times(top)), ` (turn ${item.turns[item.best].turn}${look(item.turns[item.best]) === "noisy" ? ", lower end" : ""})${top < 1 ? ", slower than the reference" : ""}`));
+  if (top >= 0) facts.push(make("span", {}, "best ", make("b", { class: top < 1 ? "slow" : "correct" }, times(top)), ` (turn ${item.turns[item.best].turn}${look(item.turns[item.best]) === "noisy" ? ", noisy" : ""})${top < 1 ? ", slower than the reference" : ""}`));
   const children = [make("h2", {}, item.problem), make("p", { class: "facts" }, ...facts.filter(Boolean).flatMap((fact, n) => (n ? ["  ·  ", fact] : [fact])))];
   if (item.turns.length) {
     children.push(charts(item), timeline(item), tabs());
