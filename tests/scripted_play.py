@@ -19,7 +19,6 @@ from kevin_env.app.play.batch import BatchRun
 from kevin_env.app.play.session import Session
 from kevin_env.app.screen import make_console
 from kevin_env.app.tui.play import PlayApp
-from kevin_env.app.tui.samples import SamplesApp
 from kevin_env.episode import Episode
 from kevin_env.policies import PolicyError
 from kevin_env.pools.scripted import ScriptedPool
@@ -74,8 +73,9 @@ def main(folder: Path, letters: str, how: str = "") -> None:
     with closing(ScriptedPool(judge)) as pool:
         if how.isdecimal():
             run = BatchRun([session_of(folder, letters, pool, n) for n in range(int(how))])
-            SamplesApp(run).play()
-            run.summary(make_console())
+            console = make_console()
+            run.play(console, screen=console.is_terminal)
+            run.summary(console)
         else:
             ended = PlayApp(session_of(folder, letters, pool), human=how == "human").play()
             print("ended:", ended.stop_reason)

@@ -8,7 +8,6 @@ import pytest
 from trajectories import BROKEN, RIGHT, evil, timed, trajectory, turn, write
 from typer.testing import CliRunner
 
-from kevin_env.app.convert.formats import to_atif
 from kevin_env.app.kernelbench_run import FLAG, outcome_of
 from kevin_env.app.replay.library import Library
 from kevin_env.cli import app
@@ -68,37 +67,6 @@ def test_rows_for_a_spreadsheet(tmp_path: Path) -> None:
         rows[1]["prompt_tokens"],
     ) == ("2.0", "1.8", "1.5", "10")
     assert rows[3]["model"].startswith("'=cmd")
-
-
-def test_atif_has_the_chat_and_the_verdicts() -> None:
-    document = json.loads(json.dumps(to_atif(STORY), allow_nan=False))
-    first, *steps = document["steps"]
-    assert (first["source"], first["message"]) == ("user", "Go.")
-    assert [step["extra"]["kevin_env"]["score"] for step in steps] == [t.score for t in STORY.turns]
-    assert steps[1]["observation"]["results"][0]["content"] == "It was right."
-    assert document["extra"]["kevin_env"]["returns"] == list(STORY.returns)
-
-
-def test_atif_files(tmp_path: Path) -> None:
-    file = write(tmp_path / "t.jsonl", STORY, evil("../../e"))
-    assert run("export", file, "--to", "atif", "--out", tmp_path / "folder")[0] == 0
-    assert run("export", file, "--to", "atif", "--out", tmp_path / "all.jsonl")[0] == 0
-    code, _, said = run("export", file, "--to", "atif", "--out", tmp_path / "one.json")
-    assert (code, "2 episodes do not fit into" in said) == (2, True)
-    assert (
-        run("export", file, "--to", "atif", "--out", tmp_path / "one.json", "--episode", "e1")[0]
-        == 0
-    )
-    assert len(list((tmp_path / "folder").iterdir())) == 2
-    assert run("import", tmp_path / "folder", "--out", tmp_path / "back.jsonl")[0] == 2
-
-
-def test_atif_is_valid_for_its_own_validator() -> None:
-    models = pytest.importorskip("harbor.models.trajectories", reason="harbor is not installed")
-    [episode] = read_trajectories(EXAMPLE)
-    for each in (episode, STORY, evil(), trajectory()):
-        assert isinstance(each, Trajectory)
-        models.Trajectory.model_validate(to_atif(each))
 
 
 def test_inspect_reads_its_log(tmp_path: Path) -> None:
@@ -217,7 +185,7 @@ def test_bad_input_is_one_clear_line(tmp_path: Path, words: tuple[str, ...], sai
 def test_an_export_replaces_nothing_before_it_is_whole(tmp_path: Path) -> None:
     source = write(tmp_path / "t.jsonl", STORY)
     before = source.read_bytes()
-    for to in ("turns", "chat", "csv", "inspect", "atif"):
+    for to in ("turns", "chat", "csv", "inspect"):
         code, _, err = run("export", source, "--to", to, "--out", source)
         assert (code, err.count("\n")) == (2, 1)
         assert "write to another file" in err

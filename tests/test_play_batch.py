@@ -14,7 +14,7 @@ from rich.console import Console
 from trajectories import RIGHT, timed, trajectory, turn
 
 from kevin_env.app.errors import BadInput
-from kevin_env.app.play.batch import Batch, BatchRun, batch_of, best_text, progress_text
+from kevin_env.app.play.batch import Batch, BatchRun, batch_of, best_text, picture, progress_text
 from kevin_env.app.play.live import Ended, Judged
 from kevin_env.app.play.opening import last_episodes, open_episode
 from kevin_env.app.play.session import Session
@@ -51,6 +51,13 @@ def test_a_batch_knows_its_best_and_the_time_left() -> None:
     assert [clock(each) for each in (7, 67, 7205)] == ["0:07", "1:07", "2:00:05"]
 
 
+def test_a_screen_has_every_sample_and_the_latest_turns() -> None:
+    shown = picture(three(), 80, 24).plain
+    assert "3 samples of 4 turns" in shown and "best 3.00x (sample 1, turn 2)" in shown
+    assert "4 of 12 turns, 0:20 elapsed" in shown and "sample 1   turn 2" in shown
+    assert len(picture(three(), 30, 6).plain.splitlines()) == 6
+
+
 def sessions(
     problem: Problem, pool: ScriptedPool, file: Path, policies: list[Policy], turns: int
 ) -> list[Session]:
@@ -67,7 +74,7 @@ def told(played: list[Session]) -> tuple[tuple[Trajectory, ...], str]:
     text = io.StringIO()
     console = Console(file=text, width=120, markup=False, highlight=False)
     batch = BatchRun(played)
-    ended = batch.tell(console)
+    ended = batch.play(console)
     batch.summary(console)
     return ended, text.getvalue()
 

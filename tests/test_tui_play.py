@@ -8,14 +8,13 @@ from typing import Any
 import pytest
 from episodes import another, recorded
 from hostile_texts import EVIL, harmful
-from piloting import Step, click, one_size, screens, until
+from piloting import Step, one_size, screens, until
 from pseudo_terminal import run_python
 from scripted_play import judge, session_of
 from textual.pilot import Pilot
 from textual.widgets import TextArea
 from trajectories import RIGHT, evil, trajectory
 
-from kevin_env.app.play.batch import BatchRun
 from kevin_env.app.play.live import (
     Asked,
     Failed,
@@ -31,7 +30,6 @@ from kevin_env.app.play.live import (
     tokens_text,
 )
 from kevin_env.app.tui.play import PlayApp
-from kevin_env.app.tui.samples import SamplesApp
 from kevin_env.judge import JudgeError
 from kevin_env.pools.scripted import ScriptedPool
 from kevin_env.record import Message
@@ -228,33 +226,6 @@ def test_what_goes_on_is_said_in_words() -> None:
     assert spent((("time", 1.0), ("queue", 2.0), ("time", 5.0)), 6.0) == {"time": 2.0, "queue": 3.0}
     assert tokens_text((RIGHT, RIGHT)) == "20 tokens in, 10 out"
     assert tokens_text(()) == ""
-
-
-def test_samples_are_played_side_by_side(tmp_path: Path, pool: ScriptedPool) -> None:
-    batch = BatchRun([session_of(tmp_path, "w.", pool, n) for n in range(3)])
-    half, opened, back, help, paused, done = screens(
-        SamplesApp(batch), until("3 of 6 turns"), "j enter", "q", "?", "q space",
-        touch(tmp_path / "go"), until("6 of 6 turns"),
-    )[:6]  # fmt: skip
-    assert "3 samples of 2 turns" in half and "correctness/values" in half
-    assert "turn 2 of 2" in opened and "class ModelNew" in opened
-    assert (
-        "3 samples" in back
-        and "pause after the running turns" in help
-        and "paused" in paused
-        and done
-    )
-    ended = batch.finish()
-    assert [(each.sample, len(each.turns), each.stop_reason) for each in ended] == [
-        (n, 2, "max_turns") for n in range(3)
-    ]
-
-
-def test_a_click_opens_a_sample(tmp_path: Path, pool: ScriptedPool) -> None:
-    batch = BatchRun([session_of(tmp_path, ".", pool, n) for n in range(2)])
-    steps = (until("characters"), click(10, 5, times=2), until("the reply"))
-    assert "class ModelNew" in screens(SamplesApp(batch), *steps)[-1]
-    batch.finish()
 
 
 EDITOR = """

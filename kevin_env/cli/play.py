@@ -201,12 +201,11 @@ class _Play:
     def _many(self, episodes: "Sequence[Episode]") -> "Sequence[Trajectory]":
         from kevin_env.app.play.batch import BatchRun
         from kevin_env.app.screen import make_console
-        from kevin_env.app.tui.samples import SamplesApp
 
         errors = make_console(self.plain, "stderr")
         console = errors if self.as_json else make_console(self.plain)
         batch = BatchRun([self._session(each) for each in episodes])
-        ended = SamplesApp(batch).play() if self._on_screen() else batch.tell(console, errors)
+        ended = batch.play(console, errors, screen=self._on_screen())
         batch.summary(console)
         return ended
 

@@ -102,12 +102,12 @@ def _two_turns(text: str) -> tuple[int, int]:
 def export(
     file: FileOrFolder,
     to: Annotated[
-        Literal["atif", "chat", "inspect", "csv", "turns"],
+        Literal["chat", "inspect", "csv", "turns"],
         typer.Option(help="Format to convert to; turns is one training sample per turn."),
     ],
     out: Annotated[
         Path | None,
-        typer.Option(help="File, or folder for one file per episode; by default stdout."),
+        typer.Option(help="File, or for inspect a folder; by default stdout."),
     ] = None,
     episode: Episode = "",
     words: Filter = "",

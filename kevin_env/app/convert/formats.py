@@ -1,21 +1,16 @@
-"""The formats: chats, training samples, CSV, ATIF and Inspect logs.
-
-ATIF-v1.6, harbor's trajectory format, has no rewards and forbids additional fields except in
-`extra`: of the document the problem, settings and returns, of a step the verdict and the score.
-"""
+"""The formats: chats, training samples, CSV and Inspect logs."""
 
 import csv
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from statistics import fmean
 from typing import Any, TextIO
 
 from kevin_env.advantage import returns_of, samples_of
 from kevin_env.app.replay.code import clean
 from kevin_env.app.replay.describe import STAGES
-from kevin_env.record import Trajectory, Turn, best_speedup
+from kevin_env.record import Trajectory, best_speedup
 
 _TOKENS = ("prompt_tokens", "completion_tokens", "reasoning_tokens")
 COLUMNS = (
@@ -83,68 +78,6 @@ def inert(text: str) -> str:
     """Untrusted text for a cell: clean, with an apostrophe before what would be a formula."""
     text = clean(text)
     return f"'{text}" if text[:1] in ("=", "+", "-", "@") else text
-
-
-VERSION = "ATIF-v1.6"
-_OURS = "kevin_env"
-_OF_STEP = {"turn", "outcome", "category", "kind", "speedup", "speedup_interval", "score"}
-_METRICS = {
-    "prompt_tokens": "prompt_tokens",
-    "completion_tokens": "completion_tokens",
-    "cached_tokens": "cached_tokens",
-    "cost_usd": "cost",
-}
-"""Fields of `Usage` by what ATIF calls them."""
-
-
-def to_atif(episode: Trajectory) -> dict[str, Any]:
-    """An episode as an ATIF document: the first prompt, then a step per turn with its feedback."""
-    first = episode.turns[0].messages if episode.turns else ()
-    steps = [
-        {"source": "system" if m.role == "system" else "user", "message": m.content} for m in first
-    ]
-    steps = steps or [{"source": "user", "message": episode.problem.id}]
-    steps += [_step(turn, episode.model) for turn in episode.turns]
-    ours = episode.model_dump(mode="json", exclude={"turns"}) | {"returns": returns_of(episode)}
-    return {
-        "schema_version": VERSION,
-        "session_id": episode.episode_id,
-        "agent": {"name": "kevin-env", "version": _version(), "model_name": episode.model or None},
-        "steps": [{"step_id": number} | step for number, step in enumerate(steps, start=1)],
-        "final_metrics": _totals(episode),
-        "extra": {_OURS: ours},
-    }
-
-
-def _step(turn: Turn, model: str) -> dict[str, Any]:
-    used = turn.usage
-    metrics = {name: getattr(used, field) for name, field in _METRICS.items()} if used else None
-    step = {
-        "source": "agent",
-        "model_name": model or None,
-        "message": turn.reply,
-        "reasoning_content": turn.reasoning,
-        "observation": {"results": [{"content": turn.feedback}]},
-        "metrics": metrics,
-        "extra": {_OURS: turn.model_dump(mode="json", include=_OF_STEP)},
-    }
-    return {name: value for name, value in step.items() if value is not None}
-
-
-def _totals(episode: Trajectory) -> dict[str, Any]:
-    totals: dict[str, Any] = {}
-    for name, field in _METRICS.items():
-        values = [getattr(turn.usage, field) for turn in episode.turns if turn.usage]
-        if any(values):
-            totals[f"total_{name}"] = sum(filter(None, values))
-    return totals | {"total_steps": len(episode.turns)}
-
-
-def _version() -> str:
-    try:
-        return version("kevin-env")
-    except PackageNotFoundError:
-        return "unknown"
 
 
 LOG_VERSION = 2

@@ -18,12 +18,10 @@ from kevin_env.app.replay.pieces import (
     DIM,
     Column,
     clock,
-    fit,
-    heading,
     join,
+    overview,
     progress,
     sparkline,
-    table_line,
     text,
     that_fit,
 )
@@ -206,26 +204,16 @@ def picture(board: Board, width: int, height: int) -> Text:
     """Progress, problems and the latest turns as lines; those being played come first."""
     with board.lock:
         every = list(board.lanes.values())
-        columns = _lane_columns(board, width - 2)
-        busy_first = sorted(every, key=lambda lane: not lane.waiting)
-        room = max(min(len(every), (height - 6) * 2 // 3), 1)
-        lines = [
+        head = (
             text(f" {board.title}", "bold"),
             progress(board.done / max(board.planned, 1), progress_text(board), width),
             text(f" {_samples_text(every)}"),
             text(f" {best_text(board)}", "green"),
-            join(" ", heading(columns)),
-            *(
-                join(" ", table_line(columns, _lane_cells(board, lane)))
-                for lane in busy_first[:room]
-            ),
-            text(
-                f" and {len(every) - room} more".ljust(width, "─") if every[room:] else "─" * width,
-                DIM,
-            ),
-            *(join(" ", line) for line in reversed(board.news)),
-        ]
-    return Text("\n").join(fit(line, width) for line in lines[:height])
+        )
+        busy_first = sorted(every, key=lambda lane: not lane.waiting)
+        rows = [_lane_cells(board, lane) for lane in busy_first]
+        news = list(reversed(board.news))
+    return overview(head, _lane_columns(board, width - 2), rows, news, (width, height))
 
 
 @contextmanager

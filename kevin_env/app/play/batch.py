@@ -2,15 +2,31 @@
 
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 from rich.console import Console
+from rich.live import Live as LiveDisplay
 from rich.text import Text
 
+from kevin_env.advantage import returns_of
 from kevin_env.app.play import plain
 from kevin_env.app.play.live import Ended, Event, Failed, Judged, Live, Started, happened
 from kevin_env.app.play.session import Session
-from kevin_env.app.replay.pieces import DIM, clock, join
+from kevin_env.app.replay.pieces import (
+    DIM,
+    Column,
+    clock,
+    ends,
+    join,
+    marks,
+    overview,
+    progress,
+    sparkline,
+    text,
+    that_fit,
+)
+from kevin_env.app.replay.rows import mark_of
 from kevin_env.app.screen import counted, show, turn_line
 from kevin_env.record import Trajectory, Turn, best_turn
 from kevin_env.render import speedup_text
@@ -107,6 +123,24 @@ def sample_line(number: int, turn: Turn) -> Text:
     return join(f"sample {number:<3} turn {turn.turn:<3} ", turn_line(turn, why=True))
 
 
+def picture(batch: Batch, width: int, height: int) -> Text:
+    """Progress, samples and the latest turns."""
+    episode = batch.samples[0].episode
+    known = (each.episode.hardware for each in batch.samples if each.episode.hardware)
+    device = next(known, None)
+    many = f"  {len(batch.samples)} samples of {episode.config['max_turns']} turns"
+    where = f"{device.name} ({device.device})" if device else "the judge starts"
+    best = text(f"{best_text(batch)} ", "bold green" if batch.best else DIM)
+    head = (
+        ends(join((f" {episode.problem.id}", "bold"), many), best, width),
+        text(f" {where}  ·  {episode.model}", DIM),
+        progress(batch.taken / max(batch.planned, 1), progress_text(batch), width),
+    )
+    rows = [_cells(batch, at) for at in range(len(batch.samples))]
+    news = [sample_line(batch.number(at), turn) for at, turn in reversed(batch.news)]
+    return overview(head, _columns(batch, width - 2), rows, news, (width, height))
+
+
 class BatchRun:
     """Plays episodes, not started yet, concurrently on one pool.
 
@@ -115,15 +149,15 @@ class BatchRun:
     """
 
     def __init__(self, sessions: Sequence[Session]) -> None:
-        self.paused = False
-        """Whether no sample takes another turn for now."""
         self._sessions = list(sessions)
         self._free: set[int] = set()
         """Samples that are waiting for their next turn."""
         self.batch = batch_of([each.episode.trajectory for each in sessions], time.monotonic())
 
-    def tell(self, console: Console, errors: Console | None = None) -> tuple[Trajectory, ...]:
-        """Plays them, with a line for each turn. Ctrl-C ends all of them.
+    def play(
+        self, console: Console, errors: Console | None = None, screen: bool = False
+    ) -> tuple[Trajectory, ...]:
+        """Plays them, with a line for each turn, or on the whole screen. Ctrl-C ends all of them.
 
         Failures are shown on `errors`, by default on `console`.
 
@@ -131,12 +165,18 @@ class BatchRun:
             ProblemError: if the problem's reference fails.
             JudgeError: if the judge fails before the first turn.
         """
+        live = LiveDisplay(
+            console=console, screen=True, refresh_per_second=4,
+            get_renderable=lambda: picture(self.batch, console.width, console.height),
+        )  # fmt: skip
         try:
-            self.begin()
-            while not self.batch.over:
-                for at, event in self.advance():
-                    self._say(console, errors or console, at, event)
-                time.sleep(_PERIOD)
+            with live if screen else nullcontext():
+                self.begin()
+                while not self.batch.over:
+                    for at, event in self.advance():
+                        if not screen:
+                            self._say(console, errors or console, at, event)
+                    time.sleep(_PERIOD)
         except KeyboardInterrupt:
             show(errors or console, "interrupted; every finished turn is kept", "bold red")
         return self.finish()
@@ -171,7 +211,7 @@ class BatchRun:
                 elif isinstance(event, Failed):
                     self.batch = self.batch.after(Ended(session.finish()), at)
                 yield at, event
-            if at in self._free and not self.paused:
+            if at in self._free:
                 self._free.remove(at)
                 session.ask()
 
@@ -189,3 +229,36 @@ class BatchRun:
             line = sample_line(number, self.batch.samples[at].turns[-1])
             line.append(f"  {best_text(self.batch)}; {progress_text(self.batch)}", DIM)
             console.print(line, soft_wrap=True)
+
+
+def _columns(batch: Batch, width: int) -> tuple[Column, ...]:
+    """The columns that fit."""
+    most = max(int(each.episode.config["max_turns"]) for each in batch.samples)
+    found = (
+        Column("sample", 6, "right"),
+        Column("turns", min(max(most, 5), 16)),
+        Column("best", 7, "right"),
+        Column("turn", 4, "right"),
+        Column("return", 6, "right"),
+        Column("now", 36),
+        Column("speedups", min(max(most, 8), 32)),
+    )
+    return that_fit(found, width)
+
+
+def _cells(batch: Batch, at: int) -> dict[str, Text]:
+    """A row of the table of samples; `best` is reached in `turn`."""
+    live = batch.samples[at]
+    turns, best, returns = live.turns, best_turn(live.turns), returns_of(live.episode)
+    leads = batch.best is not None and batch.best[0] == at
+    style = "red" if live.trouble else "cyan" if live.running else DIM
+    value = speedup_text(best.paid_speedup) if best else ""
+    return {
+        "sample": text(str(batch.number(at)), "bold" if leads else ""),
+        "turns": marks("".join(map(mark_of, turns)), 16),
+        "best": text(value, "bold green" if leads else ""),
+        "turn": text(str(best.turn) if best else "", DIM),
+        "return": text(f"{returns[0]:.2f}" if returns else "", DIM),
+        "now": text(live.doing(batch.now or time.monotonic()), style),
+        "speedups": text(sparkline([turn.speedup for turn in turns][-32:]), "cyan"),
+    }

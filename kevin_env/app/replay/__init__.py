@@ -3,7 +3,8 @@
     library    the episodes of a file or folder: a row each at once, the episode when it is opened
     rows       what a list shows of an episode; `tables` lays it out
     query      which rows are wanted, in which order
-    panes      a turn as lines, made by `diffs`, `numbers_panes`, `reward` and `pieces`
+    describe   what is said about an episode and a turn, as blocks; drawn as lines by `panes`, as
+               Markdown by `markdown`, as HTML by `page`; `diffs` draws two turns
     plain      without a screen
     export     to files; `page` is the HTML one, which `serve` keeps up to date
 

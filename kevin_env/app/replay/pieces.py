@@ -187,6 +187,27 @@ def heading(columns: Sequence[Column]) -> Text:
     return table_line(columns, {column.name: text(column.name, DIM) for column in columns})
 
 
+def overview(
+    head: Sequence[Text],
+    columns: Sequence[Column],
+    rows: Sequence[Mapping[str, Text]],
+    news: Iterable[Text],
+    size: tuple[int, int],
+) -> Text:
+    """A screen of facts, a table in up to two thirds of it, and events. Size: columns, rows."""
+    width, height = size
+    room = max(min(len(rows), (height - len(head) - 2) * 2 // 3), 1)
+    more = f" and {len(rows) - room} more " if rows[room:] else ""
+    lines = [
+        *head,
+        join(" ", heading(columns)),
+        *(join(" ", table_line(columns, row)) for row in rows[:room]),
+        text(more.ljust(width, "─"), DIM),
+        *(join(" ", line) for line in news),
+    ]
+    return Text("\n").join(fit(line, width) for line in lines[:height])
+
+
 def _split(line: Text, width: int) -> tuple[Text, Text]:
     """Splits a line at `width` columns, between words if possible in the last half."""
     plain, at, used = line.plain, 0, 0

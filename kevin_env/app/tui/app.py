@@ -254,22 +254,6 @@ class AskScreen(Screen[Any], inherit_bindings=False):
         self.set_focus(None)
 
 
-class TableScreen(Scrolling, AskScreen):
-    """A screen whose keys act on its table."""
-
-    @property
-    def scrolled(self) -> Rows:
-        return self.query_one(Rows)
-
-    def on_rows_chosen(self, event: Rows.Chosen) -> None:
-        self.action_scroll(event.row - self.scrolled.cursor)
-        if event.opened:
-            self.action_open()
-
-    def action_open(self) -> None:
-        """Opens the chosen row, where there is something to open."""
-
-
 class TextScreen(Scrolling, ModalScreen[None]):
     """A page of text over another screen."""
 

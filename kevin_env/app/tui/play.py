@@ -35,8 +35,14 @@ from kevin_env.record import Trajectory
 _PERIOD = 0.1
 """Seconds between polls for events."""
 _UNTIL_THE_END = ("leave", "step", "run_on", "edit", "remark")
-_HIDDEN = [replace(each, show=False) for each in EPISODE_KEYS if isinstance(each, Binding)]
-"""The keys of an episode, not shown at the foot: there is room only for those of playing."""
+_HIDDEN = [
+    replace(each, show=False, key=each.key.replace(",space", ""))
+    for each in EPISODE_KEYS
+    if isinstance(each, Binding)
+]
+"""The keys of an episode, not shown at the foot: there is room only for those of playing. The space
+bar pauses.
+"""
 
 
 class EditScreen(ModalScreen[str | None]):
@@ -84,144 +90,7 @@ class EditScreen(ModalScreen[str | None]):
             area.border_subtitle = str(error)
 
 
-class WatchScreen(EpisodeScreen):
-    """Shows an episode that is being played."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("q", "leave", "back"),
-        Binding("left,h", "turn(-1)", "turn", key_display="←→", tooltip="previous turn"),
-        Binding("right,l", "turn(1)", "next turn", show=False),
-        *_HIDDEN,
-        Binding("p", "prompt", "prompt", tooltip="prompt of the running turn"),
-        Binding("escape,0", "live", "the running turn", show=False),
-    ]
-
-    def __init__(self, live: Live) -> None:
-        super().__init__()
-        self.live = live
-        self._prompt = False
-        self.views = [EpisodeView(live.episode, len(live.turns), now=self._now())]
-
-    def show(self, live: Live) -> None:
-        self.live = live
-        self.draw()
-
-    def draw(self) -> None:
-        if not self.query("#facts"):
-            return
-        width = self.size.width
-        of = self.live.episode.config.get("max_turns", "?")
-        number = len(self.live.turns) + (self.live.phase != "ended")
-        left = join(
-            (f" {self.live.episode.problem.id}", "bold"),
-            f"  turn {number} of {of}  ",
-            (self.live.doing(time.monotonic()), self._color()),
-        )
-        self.query_one("#title", Static).update(ends(left, text(f"{self.how()} ", "bold"), width))
-        used = tokens_text(self.live.turns)
-        found, best = facts(self.live.episode, [used] if used else [])
-        self.query_one("#facts", Static).update(ends(found, best, width))
-        if self.live.phase != "ended":
-            self.view.show(self.live.episode, self._now())
-        elif self.view.now is not None or self.view.episode is not self.live.episode:
-            self.view.show(self.live.episode)
-
-    def how(self) -> str:
-        """What happens after this turn."""
-        return ""
-
-    def action_leave(self) -> None:
-        self.app.pop_screen()
-
-    def action_live(self) -> None:
-        self.forget()
-        self._prompt = False
-        self.view.go_to(self.view.last)
-        self.draw()
-
-    def action_prompt(self) -> None:
-        there = self._prompt and self.view.turn is None
-        self.view.go_to(self.view.last)
-        self._prompt = not there
-        self.draw()
-
-    def action_pane(self, number: int) -> None:
-        """Shows a pane of the selected turn, or of the last one if none is."""
-        if self.view.turn is None:
-            if not self.live.turns:
-                self.app.say("no turn has been judged yet; p shows the prompt")
-                return
-            self.view.go_to(len(self.live.turns) - 1)
-        super().action_pane(number)
-
-    def action_base(self) -> None:
-        """Shows the diff of the selected turn, or of the last one if none is."""
-        if self.view.turn is None:
-            self.action_pane(2)
-        else:
-            super().action_base()
-
-    def _color(self) -> str:
-        if self.live.trouble or self.live.again:
-            return "bold red"
-        return {"waiting": "bold yellow", "ended": "bold"}.get(self.live.phase, "cyan")
-
-    def _now(self) -> Now | None:
-        live, now = self.live, time.monotonic()
-        if live.phase == "ended":
-            return None
-        stage = live.stages[-1][0] if live.phase == "judging" and live.stages else live.phase
-        seconds = f"{max(now - live.since, 0.0):.1f}" if live.running else ""
-        cells = {
-            "": text("▸", "bold"),
-            "turn": text(str(len(live.turns) + 1), "bold"),
-            "verdict": text("thinking" if live.reasoning and not live.reply else stage, "cyan"),
-            "seconds": text(seconds, "cyan"),
-        }
-        title = f"turn {len(live.turns) + 1}{': prompt' * self._prompt}"
-        return Now(cells, title, self._lines)
-
-    def _lines(self, width: int) -> Sequence[Text]:
-        """The lines of the running turn."""
-        live, height = self.live, max(self.view.pane.size.height, 1)
-        if self._prompt:
-            return lines_of_blocks(chat_blocks(live.messages), Look(width))
-        if live.running:
-            return self._coming(width, height)
-        trouble = paragraph(live.trouble, width, "bold red") if live.trouble else []
-        trouble += paragraph(self.way_on(), width, "yellow") if live.trouble else []
-        if live.phase == "starting":
-            return [text("the judge starts, and runs the problem's reference", DIM)]
-        if live.turns:
-            last = pane_lines(live.episode, len(live.turns) - 1, "feedback", Look(width))
-            return [*trouble, *([Text()] if trouble else []), *last]
-        return [
-            *trouble,
-            *paragraph(self.first(), width, DIM),
-            Text(),
-            *lines_of_blocks(chat_blocks(live.messages), Look(width)),
-        ]
-
-    def first(self) -> str:
-        """A hint before the first turn."""
-        return "this is the prompt:"
-
-    def way_on(self) -> str:
-        """A hint after a failure."""
-        return ""
-
-    def _coming(self, width: int, height: int) -> list[Text]:
-        """The end of the reply, or of the reasoning if that is shown."""
-        live = self.live
-        if live.reasoning and not live.reply.strip() and self.view.look.reasoning:
-            return paragraph(live.reasoning[-height * width :], width, "italic")[-height:]
-        if not live.reply.strip():
-            words = "r shows the reasoning" if live.reasoning else "nothing received yet"
-            return [text(words, DIM)]
-        return prose_lines(last_lines(live.reply, height), Look(width))[-height:]
-
-
-class PlayScreen(WatchScreen):
+class PlayScreen(EpisodeScreen):
     """Plays a started episode: a person can pause, edit, remark, and take turns again.
 
     If `human`, the person is the policy.
@@ -230,6 +99,11 @@ class PlayScreen(WatchScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q", "leave", "stop"),
         Binding("q", "close", "leave"),
+        Binding("left,h", "turn(-1)", "turn", key_display="←→", tooltip="previous turn"),
+        Binding("right,l", "turn(1)", "next turn", show=False),
+        *_HIDDEN,
+        Binding("p", "prompt", "prompt", tooltip="prompt of the running turn"),
+        Binding("escape,0", "live", "the running turn", show=False),
         Binding("enter,n", "step", "next", key_display="enter", tooltip="take the next turn"),
         Binding("space", "run_on", "pause", tooltip="pause after the turn, or continue"),
         Binding("e", "edit", "edit", tooltip="write the next kernel yourself"),
@@ -240,9 +114,11 @@ class PlayScreen(WatchScreen):
 
     def __init__(self, session: Session, human: bool) -> None:
         self._session, self._human = session, human
-        self._step = self._edit_next = self._leaving = False
+        self._step = self._edit_next = self._leaving = self._prompt = False
         self._remark = self._draft = ""
-        super().__init__(Live(session.episode.trajectory, since=time.monotonic()))
+        super().__init__()
+        self.live = Live(session.episode.trajectory, since=time.monotonic())
+        self.views = [EpisodeView(self.live.episode, len(self.live.turns), now=self._now())]
         self.set(reasoning=False)  # only its length is shown while it is received
 
     def on_mount(self) -> None:
@@ -389,6 +265,105 @@ class PlayScreen(WatchScreen):
             self.app.say("q again stops: the running turn is lost, finished ones are kept")
         else:
             self.app.exit()
+
+    def draw(self) -> None:
+        if not self.query("#facts"):
+            return
+        width = self.size.width
+        of = self.live.episode.config.get("max_turns", "?")
+        number = len(self.live.turns) + (self.live.phase != "ended")
+        left = join(
+            (f" {self.live.episode.problem.id}", "bold"),
+            f"  turn {number} of {of}  ",
+            (self.live.doing(time.monotonic()), self._color()),
+        )
+        self.query_one("#title", Static).update(ends(left, text(f"{self.how()} ", "bold"), width))
+        used = tokens_text(self.live.turns)
+        found, best = facts(self.live.episode, [used] if used else [])
+        self.query_one("#facts", Static).update(ends(found, best, width))
+        if self.live.phase != "ended":
+            self.view.show(self.live.episode, self._now())
+        elif self.view.now is not None or self.view.episode is not self.live.episode:
+            self.view.show(self.live.episode)
+
+    def action_live(self) -> None:
+        self.forget()
+        self._prompt = False
+        self.view.go_to(self.view.last)
+        self.draw()
+
+    def action_prompt(self) -> None:
+        there = self._prompt and self.view.turn is None
+        self.view.go_to(self.view.last)
+        self._prompt = not there
+        self.draw()
+
+    def action_pane(self, number: int) -> None:
+        """Shows a pane of the selected turn, or of the last one if none is."""
+        if self.view.turn is None:
+            if not self.live.turns:
+                self.app.say("no turn has been judged yet; p shows the prompt")
+                return
+            self.view.go_to(len(self.live.turns) - 1)
+        super().action_pane(number)
+
+    def action_base(self) -> None:
+        """Shows the diff of the selected turn, or of the last one if none is."""
+        if self.view.turn is None:
+            self.action_pane(2)
+        else:
+            super().action_base()
+
+    def _color(self) -> str:
+        if self.live.trouble or self.live.again:
+            return "bold red"
+        return {"waiting": "bold yellow", "ended": "bold"}.get(self.live.phase, "cyan")
+
+    def _now(self) -> Now | None:
+        live, now = self.live, time.monotonic()
+        if live.phase == "ended":
+            return None
+        stage = live.stages[-1][0] if live.phase == "judging" and live.stages else live.phase
+        seconds = f"{max(now - live.since, 0.0):.1f}" if live.running else ""
+        cells = {
+            "": text("▸", "bold"),
+            "turn": text(str(len(live.turns) + 1), "bold"),
+            "verdict": text("thinking" if live.reasoning and not live.reply else stage, "cyan"),
+            "seconds": text(seconds, "cyan"),
+        }
+        title = f"turn {len(live.turns) + 1}{': prompt' * self._prompt}"
+        return Now(cells, title, self._lines)
+
+    def _lines(self, width: int) -> Sequence[Text]:
+        """The lines of the running turn."""
+        live, height = self.live, max(self.view.pane.size.height, 1)
+        if self._prompt:
+            return lines_of_blocks(chat_blocks(live.messages), Look(width))
+        if live.running:
+            return self._coming(width, height)
+        trouble = paragraph(live.trouble, width, "bold red") if live.trouble else []
+        trouble += paragraph(self.way_on(), width, "yellow") if live.trouble else []
+        if live.phase == "starting":
+            return [text("the judge starts, and runs the problem's reference", DIM)]
+        if live.turns:
+            last = pane_lines(live.episode, len(live.turns) - 1, "feedback", Look(width))
+            return [*trouble, *([Text()] if trouble else []), *last]
+        return [
+            *trouble,
+            *paragraph(self.first(), width, DIM),
+            Text(),
+            *lines_of_blocks(chat_blocks(live.messages), Look(width)),
+        ]
+
+    def _coming(self, width: int, height: int) -> list[Text]:
+        """The end of the reply, or of the reasoning if that is shown."""
+        live = self.live
+        if live.reasoning and not live.reply.strip() and self.view.look.reasoning:
+            return paragraph(live.reasoning[-height * width :], width, "italic")[-height:]
+        if not live.reply.strip():
+            words = "r shows the reasoning" if live.reasoning else "nothing received yet"
+            return [text(words, DIM)]
+        return prose_lines(last_lines(live.reply, height), Look(width))[-height:]
 
 
 class PlayApp(KevinApp[None]):

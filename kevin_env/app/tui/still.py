@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from kevin_env.app.replay.library import Library
 from kevin_env.app.replay.rows import Row
-from kevin_env.app.tui.replay import ListScreen, ReplayApp, ViewScreen
+from kevin_env.app.tui.listing import ListScreen
+from kevin_env.app.tui.replay import ReplayApp, ViewScreen
 from kevin_env.record import Trajectory
 
 
