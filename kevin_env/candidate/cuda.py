@@ -131,7 +131,7 @@ def take_error(runtime: Any | None = None) -> str:
 
     Args:
         runtime: the runtime library; by default the one that torch has loaded. Extensions that
-            torch builds share it; a library that nvcc alone links has its own, which cannot be read.
+            torch builds share it; a library that nvcc links has its own, which cannot be read.
     """
     runtime = runtime or _runtime()
     code = runtime.cudaGetLastError() if runtime else 0
