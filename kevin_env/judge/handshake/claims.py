@@ -76,6 +76,10 @@ class CallClaim(Frozen):
     skeleton: Any = None
     tensors: list[TensorClaim] = Field(default=[], max_length=MAX_TENSORS)
     unsupported: str | None = Field(default=None, max_length=500)
+    cuda_error: str = Field(default="", max_length=200)
+    """What the CUDA runtime reported for a launch of the call, or another of its functions, and the
+    submission did not check.
+    """
     record: Record | None = None
     """What the call did, if it was to be recorded."""
 
