@@ -51,14 +51,17 @@ _ON_FLOATS = re.compile(
 def complete() -> None:
     """Makes `triton.autotune` take the first configuration, and implements the device library.
 
-    Operators on bfloat16 compute in float32 and round. Tuning measures on a device, and the
+    Operators on bfloat16 compute in float32 and round, and inline assembly says why it cannot run.
+    Tuning measures on a device, and the
     library's functions are stubs. Functions of floats are computed by torch; the others raise
     NotImplementedError when they are called.
     """
     from triton.runtime.autotuner import Autotuner
+    from triton.runtime.interpreter import InterpreterBuilder
 
     Autotuner.do_bench = property(lambda _: _untimed)  # type: ignore[assignment]
     _complete_bfloat16()
+    InterpreterBuilder.create_inline_asm = _without_assembly  # type: ignore[attr-defined]
     known = {**{name: getattr(torch, name) for name in _AS_IN_TORCH.split()}, **_OTHERS}
     for path in _MODULES:
         with contextlib.suppress(ImportError):
@@ -66,6 +69,12 @@ def complete() -> None:
             for name, function in list(vars(module).items()):
                 if callable(function) and name[0].islower():
                     setattr(module, name, _computed(name, known.get(name)))
+
+
+def _without_assembly(*_: Any) -> None:
+    raise NotImplementedError(
+        "inline assembly needs a GPU: Triton's interpreter, which runs this kernel, has none"
+    )
 
 
 def _complete_bfloat16() -> None:

@@ -56,11 +56,35 @@ for i, (row, right) in enumerate(zip(out, wanted)):
 """
 
 
-def test_bfloat16_is_computed_as_numbers(tmp_path: Path) -> None:
-    file = tmp_path / "kernels.py"
-    file.write_text(KERNELS)
+ASSEMBLY = """
+import torch, triton, triton.language as tl
+from kevin_env.candidate import interpreter
+interpreter.complete()
+
+@triton.jit
+def kernel(x, N: tl.constexpr):
+    v = tl.load(x + tl.arange(0, N))
+    v = tl.inline_asm_elementwise("rcp.approx.f32 $0, $1;", "=r,r", [v], tl.float32, True, 1)
+    tl.store(x + tl.arange(0, N), v)
+
+kernel[(1,)](torch.ones(64), 64)
+"""
+
+
+def interpreted(folder: Path, code: str) -> subprocess.CompletedProcess[str]:
+    file = folder / "kernels.py"
+    file.write_text(code)
     environment = os.environ | {"TRITON_INTERPRET": "1"}
-    ran = subprocess.run(
+    return subprocess.run(
         [sys.executable, str(file)], env=environment, capture_output=True, text=True, check=False
     )
+
+
+def test_bfloat16_is_computed_as_numbers(tmp_path: Path) -> None:
+    ran = interpreted(tmp_path, KERNELS)
     assert ran.returncode == 0, ran.stderr[-2000:]
+
+
+def test_inline_assembly_says_why_it_cannot_run(tmp_path: Path) -> None:
+    ran = interpreted(tmp_path, ASSEMBLY)
+    assert "inline assembly needs a GPU: Triton's interpreter" in ran.stderr

@@ -262,14 +262,11 @@ def _tolerance_of(case: Case, dtype: torch.dtype, named: bool) -> str:
     text = (
         f"Per {name}element, abs(y - y64) <= "
         f"max({multiple * factor:g} x the reference's largest error, "
-        f"{share / eps * factor:g} eps x std(output)), where y64 is computed in float64. Where an "
-        "output spans orders of magnitude, small elements, rows and columns have less."
+        f"{share / eps * factor:g} eps x std(output)) with y64 in float64. Where scales differ, "
+        "what is small has less."
     )
     if kind == torch.float32:
-        text += (
-            f" {budgets.PLAIN_MULTIPLE:g} x the estimated error of one float32 accumulator per sum"
-            " is always allowed."
-        )
+        text += " One float32 accumulator per sum is accurate enough."
     if case.precision != "ieee":
         return text
     many, least = budgets.rms_allowance(kind)
