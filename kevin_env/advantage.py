@@ -151,7 +151,7 @@ def informative(
 
 def settings_of(episode: Trajectory) -> Settings:
     """The settings of an episode, with defaults for those missing from the record."""
-    names = ("gamma", "returns", "bound", "noisy", "pay_repeats", "tokenizer")
+    names = ("gamma", "returns", "bound", "pay_repeats", "tokenizer")
     known = {"pay_repeats": True} | {
         name: episode.config[name] for name in names if name in episode.config
     }

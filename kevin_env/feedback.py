@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 from kevin_env.judge.api import DeviceInfo, Facts
 from kevin_env.outcome import (
+    NOISY,
     CompileError,
     Correct,
     Incorrect,
@@ -19,11 +20,12 @@ from kevin_env.outcome import (
     RulesViolation,
     RuntimeFailure,
     held_roofline,
+    speedup_of,
 )
 from kevin_env.parsing import assigned, tree_of
 from kevin_env.problem import Problem, data_folder
 from kevin_env.retrieval.operations import Pair
-from kevin_env.score import CORRECT_SHARE, Score, WeightedSum, resolve_score
+from kevin_env.score import CORRECT_SHARE, Bound, Score, WeightedSum, at_bound, resolve_score
 from kevin_env.settings import Settings, Templates
 from kevin_env.templates import render
 from kevin_env.wording import (
@@ -119,6 +121,7 @@ def render_task(
         rules=settings.rules,
         glue=settings.glue,
         baseline=settings.baseline,
+        pay=settings.pay,
         pay_repeats=settings.pay_repeats,
         scoring=" ".join([_scoring(settings.score), *_conditions(settings)]),
         example=_example(language, settings.templates) if example else "",
@@ -160,12 +163,15 @@ def render_feedback(
     *,
     log: str = "",
     same_as: int | None = None,
+    measured_again: bool = False,
     hints: bool = False,
     baseline: Literal["eager", "compile"] = "eager",
+    bound: Bound = "median",
     profile: Profile | None = None,
     on_gpu: bool = True,
     code: str = "",
     scores: Sequence[float] = (),
+    paid: float | None = None,
     templates: Templates = "default",
 ) -> str:
     """The feedback on a turn, in at most `FEEDBACK_TOKENS` without hints.
@@ -176,13 +182,17 @@ def render_feedback(
     Args:
         outcome: how the turn ended; its category selects the template.
         log: the submission's stdout and stderr; shown unless empty.
-        same_as: number of an earlier turn with the same code, which was not judged again.
+        same_as: number of an earlier turn with the same code.
+        measured_again: whether that code was judged again, or has the same result.
         hints: whether to add advice.
         baseline: the reference that the speedup is relative to.
+        bound: what the score pays of the speedup.
         profile: the profile; the feedback then takes at most `PROFILE_TOKENS`.
         on_gpu: whether the code ran on a GPU; hints differ.
         code: the submission; the line that the outcome points at is quoted.
-        scores: the scores of the turns up to this one, for the line with score and best.
+        scores: the scores by themselves of the turns up to this one, for the line with score and
+            best.
+        paid: what of the last one is paid; None: all.
         templates: as in `Settings`.
     """
     if templates == "kevin-paper":
@@ -191,13 +201,15 @@ def render_feedback(
     printed = f"Output of your code:\n\n{block(log, limit=limit)}" if log.strip() else ""
     parts = [
         _render_outcome(
-            outcome, baseline, BLOCK_LIMIT - len(printed), _line_of(code, outcome.line), templates
+            outcome,
+            baseline,
+            bound,
+            BLOCK_LIMIT - len(printed),
+            _line_of(code, outcome.line),
+            templates,
         )
     ]
-    if same_as is not None:
-        parts.append(f"This is the same code as in turn {same_as}, so it has the same result.")
-    if scores:
-        parts.append(_score_line(scores))
+    parts += _payment(scores, paid, same_as, measured_again)
     parts += _render_profile(profile) if profile else []
     if printed:
         parts.append(printed)
@@ -206,12 +218,24 @@ def render_feedback(
     return "\n\n".join(part.strip() for part in parts)
 
 
-def _score_line(scores: Sequence[float]) -> str:
-    best = max(range(len(scores)), key=scores.__getitem__)
-    beaten = best < len(scores) - 1 and scores[best] > scores[-1]
-    return f"Score: {scores[-1]:.3g}." + (
-        f" Best so far: {scores[best]:.3g} (turn {best + 1})." if beaten else ""
-    )
+def _payment(
+    scores: Sequence[float], paid: float | None, same_as: int | None, measured_again: bool
+) -> list[str]:
+    """Which turn had the same code, what is paid, and the best score so far."""
+    full = scores[-1] if scores else 0.0
+    paid = full if paid is None else paid
+    of = f"{full:.3g}, of which {full - paid:.3g} has been paid" if paid < full else ""
+    parts: list[str] = []
+    if same_as is not None:
+        result = "measured again" if measured_again else "so it has the same result"
+        parts.append(f"This is the code of turn {same_as}, {result}{of and f': {of}'}.")
+    if scores:
+        line = f"Score: {paid:.3g}{f' ({of})' if of and same_as is None else ''}."
+        best = max(range(len(scores)), key=scores.__getitem__)
+        if best < len(scores) - 1 and scores[best] > full:
+            line += f" Best so far: {scores[best]:.3g} (turn {best + 1})."
+        parts.append(line)
+    return parts
 
 
 def _line_of(code: str, number: int | None) -> str:
@@ -222,7 +246,12 @@ def _line_of(code: str, number: int | None) -> str:
 
 
 def _render_outcome(
-    outcome: Outcome, baseline: str, room: int, source_line: str, templates: Templates
+    outcome: Outcome,
+    baseline: str,
+    bound: Bound,
+    room: int,
+    source_line: str,
+    templates: Templates,
 ) -> str:
     name = (
         f"feedback/{outcome.category}.j2" if templates == "default" else f"{templates}/feedback.j2"
@@ -257,7 +286,8 @@ def _render_outcome(
         case RulesViolation():
             shown |= {"case": outcome.case}
         case Correct():
-            shown |= {"baseline_name": BASELINES[baseline], **_measured(outcome)}
+            counts = speedup_of(at_bound(outcome, bound))
+            shown |= {"baseline_name": BASELINES[baseline], "counts": counts, **_measured(outcome)}
         case _:
             pass
     return render(name, **shown)
@@ -328,12 +358,9 @@ def _scoring(score: str | Score) -> str:
 
 
 def _conditions(settings: Settings) -> list[str]:
-    """Which end of the speedup counts and what ends the episode, if not the defaults."""
-    sentences = (
-        ["The lower end of the speedup's confidence interval counts."]
-        if settings.bound == "lower"
-        else []
-    )
+    """What counts of the speedup, and what ends the episode if anything does."""
+    times = "" if settings.bound == "lower" else f"at most {1 + NOISY:g} times "
+    sentences = [f"Of the speedup, {times}the lower end of its 95 % interval counts."]
     if settings.stop_on == "correct":
         sentences.append("The first correct kernel ends the episode.")
     elif settings.stop_on is not None:

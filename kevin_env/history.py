@@ -70,4 +70,4 @@ def resolve_context(context: str) -> ContextPolicy:
 
 
 def _merit(turn: Turn) -> tuple[float, int]:
-    return turn.score, turn.turn
+    return turn.full_score, turn.turn

@@ -22,6 +22,8 @@ from kevin_env.roofline import Roofline
 
 Category = Literal["format", "rules", "compile", "runtime", "correctness", "correct"]
 
+NOISY = 0.25
+"""The time is noisy if the speedup's interval is wider than this on either side, relative to it."""
 HACK_KINDS = frozenset({"inputs_changed", "not_written", "early_done", "protocol"})
 """Kinds that count in the hack rate, together with the whole category `rules`."""
 
@@ -157,8 +159,9 @@ class Threads(Frozen):
 class Correct(Ending):
     """Every output was correct.
 
-    `too_noisy`: the interval of the speedup is wide, so its lower end counts
-    (`kevin_env.score.at_bound`). `speedup` is None only in older and foreign records.
+    `too_noisy`: the interval of the speedup is wider than `NOISY`. What counts of a speedup follows
+    from the interval, not from the kind (`kevin_env.score.at_bound`). `speedup` is None only in
+    older and foreign records.
     """
 
     category: Literal["correct"] = "correct"

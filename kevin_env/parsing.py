@@ -2,7 +2,6 @@
 
 import ast
 import functools
-import hashlib
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.util import decode_source
@@ -116,17 +115,6 @@ def _read(node: ast.AST) -> tuple[list[ast.AST], list[object]]:
             else:
                 fields.append(value)
     return nodes, fields
-
-
-@functools.lru_cache(maxsize=256)  # called for new code, and again for the turn that it becomes
-def meaning_of(code: str) -> bytes:
-    """A hash of code that is the same for code that differs in comments and layout alone."""
-    try:
-        kinds, fields = _read_whole(tree_of(code))
-        text = repr(([type(node).__name__ for node in kinds[ast.AST]], fields))
-    except UNREADABLE:
-        text = code
-    return hashlib.sha256(text.encode(errors="surrogatepass")).digest()
 
 
 def assigned(node: ast.stmt) -> tuple[str, ast.expr | None]:

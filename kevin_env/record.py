@@ -1,16 +1,17 @@
 """Turns and trajectories as values; `kevin_env.recorder` reads and writes their file."""
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, computed_field
+from pydantic import AfterValidator, ConfigDict, Field, computed_field, model_validator
 
 from kevin_env.judge.api import DeviceInfo, Seconds, Submission
+from kevin_env.meaning import meaning_of
 from kevin_env.outcome import Category, Frozen, Outcome, Profile, interval_of, speedup_of
-from kevin_env.parsing import meaning_of
 from kevin_env.problem import Problem, ProblemError, load_problem
+from kevin_env.reasoning import split_reasoning
 from kevin_env.score import at_bound
 
 SCHEMA = "kevin-trajectory/1"
@@ -56,7 +57,10 @@ class Usage(Frozen):
 
 
 class Reply(Frozen):
-    """A policy's reply, with its reasoning apart from `content`."""
+    """A policy's reply. Reasoning that is marked in its text moves from `content` to `reasoning`.
+
+    A reply that ends within its reasoning was cut off, whatever the endpoint reports.
+    """
 
     content: Encodable
     reasoning: Encodable | None = None
@@ -65,6 +69,20 @@ class Reply(Frozen):
     usage: Usage | None = None
     by_person: bool = False
     """A person wrote it instead of the episode's model."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _apart(cls, data: Any) -> Any:
+        if not (isinstance(data, dict) and isinstance(data.get("content"), str)):
+            return data
+        answer, thoughts, unfinished = split_reasoning(data["content"])
+        if answer == data["content"]:
+            return data
+        reasoning = "\n\n".join(filter(None, (data.get("reasoning"), thoughts.strip())))
+        return data | {
+            "content": answer.lstrip("\n"), "reasoning": reasoning or None,
+            "truncated": data.get("truncated", False) or unfinished,
+        }  # fmt: skip
 
 
 class Turn(Frozen):
@@ -89,6 +107,9 @@ class Turn(Frozen):
     """None if the reply had none."""
     outcome: Outcome
     score: float
+    """What the turn was paid."""
+    full_score: float = 0.0
+    """Its score by itself, of which earlier turns may have been paid a part; by default `score`."""
     feedback: Encodable
     seconds: Seconds = Seconds()
     log: Encodable = ""
@@ -100,6 +121,13 @@ class Turn(Frozen):
     """A person wrote the reply instead of the episode's model."""
     secret: str | None = None
     """The secret that the turn's inputs were derived from; None if nothing was judged."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _paid_in_full(cls, values: Any) -> Any:
+        if isinstance(values, Mapping) and "score" in values:
+            return {"full_score": values["score"], **values}
+        return values
 
     def as_reply(self) -> Reply:
         """The policy's reply."""
@@ -137,12 +165,12 @@ class Turn(Frozen):
 
     @property
     def paid_speedup(self) -> float | None:
-        """The speedup that a score pays by default: the lower end of a noisy interval."""
+        """The speedup that a score pays by default (`kevin_env.score.at_bound`)."""
         return speedup_of(at_bound(self.outcome))
 
     @cached_property
     def meaning(self) -> bytes | None:
-        """Hash of the code without comments and layout; None without code."""
+        """Hash of what the code says (`kevin_env.meaning`); None without code."""
         return meaning_of(self.submission.code) if self.submission else None
 
 

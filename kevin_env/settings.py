@@ -21,6 +21,7 @@ from kevin_env.score import (
     SCORES,
     Bound,
     Noisy,
+    Pay,
     ReturnsKind,
     Score,
     at_bound,
@@ -80,17 +81,20 @@ class Settings(Frozen):
     an `Outcome` to a finite number, recorded by its name.
     """
     bound: Bound = "median"
-    """End of the speedup's interval that the score pays."""
+    """Pay the median speedup, at most 1.25 times the lower end of its interval, or the lower end.
+    """
+    pay: Pay = "turn"
+    """Pay each turn its score, or what that exceeds the best score of the episode so far by.
+
+    With `improvement`, which makes `pay_repeats` meaningless, no resubmission ever pays.
+    """
     pay_repeats: bool = False
     """Pay again for code that an earlier turn of the episode submitted, as the paper does.
 
     By default repeated code earns only what exceeds its score so far: see `kevin_env.score.earned`.
     """
-    noisy: Noisy = "lower"
-    """Pay a noisy speedup by its lower end, by its lower end after retries, or not at all.
-
-    `retry` measures up to twice again; `floor` pays for a correct kernel without a speedup.
-    """
+    noisy: Noisy = "retry"
+    """Measure a speedup with a wide interval up to twice again, or pay the lower one at once."""
     templates: Templates = "default"
     """Templates of prompts and feedback; kevin-paper has the wording of the paper.
 
@@ -180,7 +184,7 @@ class Settings(Frozen):
         """Whether this outcome ends the episode early."""
         if self.stop_on is None or not isinstance(outcome, Correct):
             return False
-        speedup = speedup_of(at_bound(outcome, self.bound, self.noisy))
+        speedup = speedup_of(at_bound(outcome, self.bound))
         return self.stop_on == "correct" or (speedup is not None and speedup >= self.stop_on)
 
     @model_validator(mode="before")

@@ -19,6 +19,7 @@ from kevin_env.wording import (
     describe_input,
     describe_input_set,
     describe_pattern,
+    describe_software,
     duration,
     ratio,
     sentence,
@@ -82,6 +83,7 @@ def _environment(folder: Path, names: tuple[str, ...]) -> jinja2.Environment:
         "seconds": "{:.3g} s".format,
         "sentence": sentence,
         "size": binary_size,
+        "software": describe_software,
         "table": table,
     }
     environment.filters.update(filters)  # pyright: ignore[reportUnknownMemberType]

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from kevin_env.context import count_characters, load_counter
-from kevin_env.extract import Extracted, extract, split_reasoning
+from kevin_env.extract import Extracted, extract
 from kevin_env.feedback import render_feedback
 from kevin_env.judge.api import Judgement, JudgePool, OnStage, Options, Seconds, Submission
+from kevin_env.meaning import meaning_of
 from kevin_env.outcome import FormatError, Outcome
-from kevin_env.parsing import meaning_of
 from kevin_env.problem import Problem
 from kevin_env.record import Message, Reply, Turn, Usage
 from kevin_env.rules import check_rules
@@ -76,9 +76,9 @@ def begin_turn(
     )
 
     def finish(verdict: Verdict) -> Turn:
-        score = _score(question, reply, submission, verdict.outcome)
-        feedback = _feedback(question, submission, verdict, score)
-        return _turn(question, reply, extracted, verdict, score, feedback)
+        full, score = _scores(question, reply, submission, verdict.outcome)
+        feedback = _feedback(question, submission, verdict, full, score)
+        return _turn(question, reply, extracted, verdict, full, score, feedback)
 
     return map_future(verdict, finish)
 
@@ -109,7 +109,7 @@ def as_scored(
     characters, or four characters are one token. The tokens of reasoning that the reply does not
     show come from `reply.usage` in any case.
     """
-    shown = ((reply.reasoning or "") + split_reasoning(reply.content)[1]).strip()
+    shown = reply.reasoning or ""
     usage, written = reply.usage or Usage(), len(reply.content) + len(reply.reasoning or "")
     hidden = 0 if shown else usage.reasoning_tokens or 0
     tokens = (usage.completion_tokens or 0) - hidden
@@ -166,25 +166,33 @@ def _repeated_verdict(
 
 
 def _same_code(question: Question, submission: Submission | FormatError) -> Iterator[Turn]:
-    """The earlier turns whose code differs at most in comments and layout."""
+    """The earlier turns whose code says the same."""
     if isinstance(submission, Submission):
         meaning = meaning_of(submission.code)
         yield from (turn for turn in question.earlier if turn.meaning == meaning)
 
 
-def _score(
+def _scores(
     question: Question, reply: Reply, submission: Submission | FormatError, outcome: Outcome
-) -> float:
+) -> tuple[float, float]:
+    """The score by itself, and what is paid of it."""
     settings = question.settings
     code = submission if isinstance(submission, Submission) else None
     scored = as_scored(outcome, code, reply, settings.tokenizer)
-    score = score_of(scored, resolve_score(settings.score), settings.bound, settings.noisy)
-    before = [] if settings.pay_repeats else [t.score for t in _same_code(question, submission)]
-    return earned(score, sum(before) if before else None)
+    score = score_of(scored, resolve_score(settings.score), settings.bound)
+    if settings.pay == "improvement":
+        before = list(question.earlier)
+    else:
+        before = [] if settings.pay_repeats else list(_same_code(question, submission))
+    return score, earned(score, max((turn.full_score for turn in before), default=None))
 
 
 def _feedback(
-    question: Question, submission: Submission | FormatError, verdict: Verdict, score: float
+    question: Question,
+    submission: Submission | FormatError,
+    verdict: Verdict,
+    full: float,
+    score: float,
 ) -> str:
     evidence = verdict.evidence
     profile = evidence.profile if evidence else None
@@ -194,13 +202,16 @@ def _feedback(
     return render_feedback(
         verdict.outcome,
         log=evidence.log if evidence else "",
-        same_as=verdict.repeats.turn if verdict.repeats else None,
+        same_as=next((turn.turn for turn in _same_code(question, submission)), None),
+        measured_again=verdict.repeats is None,
         hints=question.settings.hints,
         baseline=question.settings.baseline,
+        bound=question.settings.bound,
         profile=profile,
         on_gpu=question.on_gpu,
         code=submission.code if isinstance(submission, Submission) else "",
-        scores=(*(turn.score for turn in question.earlier), score),
+        scores=(*(turn.full_score for turn in question.earlier), full),
+        paid=score,
         templates=question.settings.templates,
     )
 
@@ -210,6 +221,7 @@ def _turn(
     reply: Reply,
     extracted: Extracted | FormatError,
     verdict: Verdict,
+    full: float,
     score: float,
     feedback: str,
 ) -> Turn:
@@ -225,6 +237,7 @@ def _turn(
         submission=extraction.submission if extraction else None,
         outcome=verdict.outcome,
         score=score,
+        full_score=full,
         feedback=feedback,
         seconds=verdict.judgement.seconds if verdict.judgement else Seconds(),
         log=evidence.log if evidence else "",

@@ -78,6 +78,15 @@ def describe_input(facts: InputFacts) -> str:
     return f"`{facts.name}`: {facts.dtype}{shape}{values}{structure}"
 
 
+def describe_software(versions: Mapping[str, str]) -> str:
+    """Python, torch, triton and CUDA, or a CPU's compiler, with major and minor version."""
+    names = {"python": "Python", "torch": "torch", "triton": "triton", "cuda": "CUDA"}
+    if "cuda" not in versions and "compiler" in versions:
+        names["compiler"] = versions["compiler"].partition(" ")[0]
+    found = {key: re.search(r"\d+(?:\.\d+)?", versions.get(key, "")) for key in names}
+    return ", ".join(f"{names[key]} {short[0]}" for key, short in found.items() if short)
+
+
 def describe_input_set(name: str) -> str:
     """Case `odd`, inputs `wide`: from `odd/wide`."""
     case, _, distribution = name.partition("/")

@@ -227,7 +227,7 @@ class Entry:
 
 
 def _is(outcome: Outcome, ending: str) -> bool:
-    """Whether an outcome is this ending. Gain is what a score pays: of a noisy time the lower end."""
+    """Whether an outcome is this ending. Gain is what a score pays: not more than the interval allows."""
     if not isinstance(outcome, Correct):
         return f"{outcome.category}/{outcome.kind}" == ending
     if bounds := MEDIAN.fullmatch(ending):

@@ -96,7 +96,7 @@ def every_outcome() -> list[Outcome]:
 OTHER_SETTINGS: dict[str, Any] = {
     "max_turns": 3, "gamma": 0.8, "returns": "max", "device": "cuda", "language": "cuda", "rules": "open",
     "glue": 0.05,
-    "score": "kernrl", "bound": "lower", "pay_repeats": True, "noisy": "retry",
+    "score": "kernrl", "bound": "lower", "pay": "improvement", "pay_repeats": True, "noisy": "lower",
     "templates": "kevin-paper", "context": "last_n:2", "context_tokens": 9000, "tokenizer": "", "hints": True,
     "examples": "zero", "index": "kernels",
     "baseline": "compile", "inputs": "shipped", "call_timeout": 7.5, "build_timeout": 90.0, "precision": 0.01,

@@ -84,7 +84,7 @@ def test_the_first_prompt_about_a_softmax_takes_at_most_1500_tokens(language):
     found = find_facts(softmax, torch.device("cpu")).told(FACTS.device, Options())
     settings = Settings(examples="zero", language=language)
     (message,) = build_messages(softmax, found, [], settings)
-    main = "Case `main`, the one that is timed: `x`: float32[4096, 32768]. Output: float32[4096, 32768].\n"
+    main = "Case `main`, timed: `x`: float32[4096, 32768]. Output: float32[4096, 32768].\n"
     assert len(message.content + main) / 3.3 <= 1500
 
 

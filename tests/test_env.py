@@ -239,7 +239,7 @@ def test_every_keyword_reaches_the_episode() -> None:
     shared = OTHER_SETTINGS.keys() & options.keys()
     assert {"device", "rules", "call_timeout", "require_sandbox"} <= shared
     assert all(options[name] == OTHER_SETTINGS[name] for name in shared)
-    assert options["retry_noisy"] and options["secret"]
+    assert not options["retry_noisy"] and options["secret"]
 
 
 def test_a_judge_failure_is_raised_and_the_reply_may_be_given_again() -> None:

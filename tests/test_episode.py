@@ -35,7 +35,8 @@ def test_an_episode_from_start_to_end(problem) -> None:
     assert not episode.done
     assert any(turn.feedback.strip() in message.content for message in episode.messages)
     last = episode.submit(Reply(content=another(2), reasoning="Hm."))
-    assert (episode.done, episode.stop_reason, last.reasoning) == (True, "max_turns", "Hm.")
+    thoughts = "Hm.\n\nDouble it."
+    assert (episode.done, episode.stop_reason, last.reasoning) == (True, "max_turns", thoughts)
     assert episode.returns == pytest.approx((0.4 * 2.3, 2.3))
     assert episode.trajectory.turns == episode.turns
 
@@ -46,7 +47,9 @@ def test_the_same_code_again_has_the_result_that_it_had(problem) -> None:
     again = episode.submit(REPLY.replace("import triton\n", "import triton  # once more\n\n"))
     assert (again.outcome, again.secret) == (first.outcome, first.secret)
     assert (first.score, again.score) == (2.3, 0.0)  # paid once
-    assert "the same code as in turn 1" in again.feedback and "same code" not in first.feedback
+    assert (
+        "This is the code of turn 1, so" in again.feedback and "code of turn" not in first.feedback
+    )
     assert episode.submit(another(2)).outcome == correct(3.0)
     assert episode.submit(another(2)).turn == 4
 
@@ -63,11 +66,14 @@ def test_the_lower_end_of_the_interval_is_paid_when_asked_for(problem) -> None:
         assert (turn.score, turn.speedup) == (pytest.approx(score), 2.0)
     unbelieved = Correct(message="Correct.", kind="too_noisy")
     assert started(problem, [unbelieved], max_turns=2, bound="lower").submit(REPLY).score == 0.3
-    for how, score in (("lower", 0.8), ("retry", 0.8), ("floor", 0.3)):
-        episode = started(problem, [noisy(2.0, 0.5)], max_turns=2, noisy=how)
-        assert episode.submit(REPLY).score == pytest.approx(score)
+
+
+def test_a_noisy_time_is_measured_again_unless_it_is_to_be_paid_at_once(problem) -> None:
+    for settings, retried in (({}, True), ({"noisy": "lower"}, False)):
+        episode = started(problem, [noisy(2.0, 0.8)], max_turns=2, **settings)
+        assert episode.submit(REPLY).score == pytest.approx(0.3 + 1.25 * 0.8)
         assert isinstance(episode.pool, ScriptedPool)
-        assert episode.pool.submissions[0][2].retry_noisy is (how == "retry")
+        assert episode.pool.submissions[0][2].retry_noisy is retried
 
 
 @pytest.mark.parametrize(
@@ -77,11 +83,42 @@ def test_the_lower_end_of_the_interval_is_paid_when_asked_for(problem) -> None:
 def test_code_that_is_measured_again_is_paid_what_its_best_measurement_pays(
     problem, settings, best
 ) -> None:
-    script = [noisy(1.3, 0.9), noisy(1.3, 0.7), correct(1.4)]
+    script = [noisy(1.3, 0.8), noisy(1.3, 0.7), correct(1.4)]
     episode = started(problem, script, max_turns=4, **settings)
     scores = [episode.submit(REPLY).score for _ in range(4)]
     assert sum(scores) == pytest.approx(best)
     assert scores[1::2] == [0.0, 0.0] and scores[0] == pytest.approx(best - scores[2])
+
+
+def test_an_improvement_alone_is_paid_when_asked_for(problem) -> None:
+    script = [WRONG, correct(1.0), correct(0.5), WRONG, correct(1.6)]
+    episode = started(problem, script, max_turns=6, pay="improvement")
+    turns = [episode.submit(another(number)) for number in range(5)]
+    assert [turn.score for turn in turns] == pytest.approx([0.0, 1.3, 0.0, 0.0, 0.6])
+    assert [turn.full_score for turn in turns] == pytest.approx([0.0, 1.3, 0.8, 0.0, 1.9])
+    assert "Score: 0.6 (1.9, of which 1.3 has been paid)." in turns[-1].feedback
+    assert (
+        "Score: 0 (0.8, of which 0.8 has been paid). Best so far: 1.3 (turn 2)."
+        in turns[2].feedback
+    )
+    assert "what its score exceeds your best score so far by" in episode.messages[-1].content
+    failed = started(problem, [WRONG, WRONG], max_turns=2, pay="improvement", score="kernrl")
+    assert [failed.submit(another(number)).score for number in range(2)] == [-0.25, -0.25]
+
+
+def test_a_repeated_submission_is_explained(problem) -> None:
+    episode = started(problem, [noisy(1.3, 0.6), correct(1.2)], max_turns=3)
+    said = [episode.submit(REPLY).feedback for _ in range(3)]
+    assert "(95 % interval 0.600x to 2.60x, so 0.750x counts)" in said[0]
+    assert (
+        "This is the code of turn 1, measured again: 1.5, of which 1.05 has been paid." in said[1]
+    )
+    assert "Score: 0.45." in said[1]
+    again = (
+        "This is the code of turn 1, so it has the same result: 1.5, of which 1.5 has been paid."
+    )
+    assert again in said[2] and "Score: 0." in said[2]
+    assert not any("esubmit" in text or "again to" in text for text in said)
 
 
 def noisy(speedup: float, low: float) -> Correct:
@@ -95,7 +132,7 @@ def noisy(speedup: float, low: float) -> Correct:
     [
         ("correct", "median", [WRONG, Correct(message="Correct.", kind="too_noisy")], 2),
         (2.0, "median", [correct(1.9), Correct(message="", kind="too_noisy"), correct(2.0)], 3),
-        (2.0, "median", [noisy(9.0, 1.9), noisy(9.0, 2.1)], 2),
+        (2.0, "median", [noisy(9.0, 1.5), noisy(9.0, 1.7)], 2),
         (2.0, "lower", [correct(2.1), correct(2.3)], 2),
     ],
 )

@@ -64,7 +64,7 @@ def test_an_episode_is_played_shown_and_recorded(tmp_path: Path) -> None:
         "512 of 1024 elements differ.",
         "2.00x [1.80, 2.20]  score 2.30  best: 2.00x (turn 2)",
         "1.50x [1.35, 1.65]  score 1.80  best: 2.00x (turn 2)",
-        "ended: max_turns; best: 2.00x (turn 2)",
+        "all turns played; best: 2.00x (turn 2)",
     ):
         assert piece in shown
 
@@ -274,18 +274,13 @@ def test_the_demo_plays_its_five_replies_and_ends_with_the_speedup(
     assert trend == "speedup by turn  ···▂█  -  -  -  0.50x  2.00x"
 
 
-def test_the_demo_measures_a_noisy_time_again(tmp_path: Path) -> None:
+def test_the_demo_says_of_a_noisy_time_what_counts() -> None:
     narrator, page = screen(stream=False)
-    file = tmp_path / "out.jsonl"
-    with closing(ScriptedPool([*DEMO, NOISY, correct(2.0)])) as pool:
-        trajectory = demo(pool, narrator, recorder=Recorder(file))
-    assert [turn.speedup for turn in trajectory.turns[3:]] == [0.5, 2.0]
-    assert [each.turns[-1].speedup for each in recorded(tmp_path / "out.jsonl")] == [1.5, 2.0]
-    assert page.getvalue().count("class ModelNew") == 1
-    show_result(narrator.console, recorded(tmp_path / "out.jsonl")[0].turns)
+    with closing(ScriptedPool([*DEMO, NOISY])) as pool:
+        trajectory = demo(pool, narrator)
+    show_result(narrator.console, trajectory.turns)
     interval = "95 % interval 0.90x to 2.50x: times vary on this machine"
-    least = f"at least 0.9x the speed of PyTorch ({interval})"
-    assert page.getvalue().splitlines()[-2] == least
+    assert page.getvalue().splitlines()[-2] == f"about 1.1x faster than PyTorch ({interval})"
     show_result(narrator.console, (trajectory.turns[0],))
     assert page.getvalue().endswith("no kernel was timed\n")
 

@@ -3,10 +3,10 @@
 import pytest
 from trajectories import BROKEN, RIGHT, STORY, timed, trajectory, turn
 
+from kevin_env.app.replay.describe import error_lines, return_sum, score_sum
 from kevin_env.app.replay.diffs import diff_lines, in_pairs
-from kevin_env.app.replay.panes import error_lines, pane_lines
+from kevin_env.app.replay.panes import pane_lines
 from kevin_env.app.replay.pieces import DARK, Look
-from kevin_env.app.replay.reward import return_sum, score_sum
 from kevin_env.judge.api import Submission
 from kevin_env.outcome import CompileError, Threads
 from kevin_env.record import Trajectory, Turn
@@ -26,15 +26,16 @@ def test_scores_and_returns_are_written_out() -> None:
     assert score_sum(RIGHT, STORY) == "0.3 correct + 2.000 speedup = 2.300"
     assert score_sum(BROKEN, STORY) == "0.000  (compile: nothing is paid)"
     low = trajectory(
-        timed(1, 2.0).model_copy(update={"score": 2.1}), config={"gamma": 0.4, "bound": "lower"}
+        timed(1, 2.0).model_copy(update={"score": 2.1, "full_score": 2.1}),
+        config={"gamma": 0.4, "bound": "lower"},
     )
-    assert score_sum(low.turns[0], low) == "0.3 correct + 1.800 lower end of its speedup = 2.100"
+    assert score_sum(low.turns[0], low) == "0.3 correct + 1.800 of its speedup of 2.000 = 2.100"
     odd = trajectory(timed(1, 2.0), config={"score": "mine.score"})
     assert score_sum(odd.turns[0], odd) == "2.300  (score mine.score)"
     again = RIGHT.model_copy(update={"turn": 3, "score": 0.0})
-    once = trajectory(RIGHT, again, config={"pay_repeats": False})
-    assert [score_sum(each, once)[:5] for each in once.turns] == ["0.3 c", "0.000"]
-    assert score_sum(again, once) == "0.000  (the code of an earlier turn is paid once)"
+    once = trajectory(RIGHT, again)
+    assert [score_sum(each, once)[:5] for each in once.turns] == ["0.3 c", "2.300"]
+    assert score_sum(again, once) == "2.300 - 2.300 paid before = 0.000"
     sums = trajectory(turn(1), RIGHT, BROKEN)
     assert return_sum(sums, 0) == "0.000 + 0.4 * 2.300 + 0.4^2 * 0.000 = 0.920"
     most = trajectory(turn(1), RIGHT, config={"gamma": 0.5, "returns": "max"})

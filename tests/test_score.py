@@ -1,11 +1,29 @@
 import math
+from itertools import pairwise
 
 import pytest
 from episodes import correct
 
-from kevin_env.outcome import Correct
+from kevin_env.judge.lane.clock import outcome_of
+from kevin_env.judge.timing.estimates import (
+    RESOLUTION,
+    Pair,
+    least_spread,
+    speedup_of_calls,
+    speedup_of_chains,
+)
+from kevin_env.outcome import NOISY as NOISY_FROM
+from kevin_env.outcome import Correct, Outcome
 from kevin_env.roofline import Roofline
-from kevin_env.score import SCORES, discounted_returns, kevin, resolve_score, score_name, score_of
+from kevin_env.score import (
+    SCORES,
+    at_bound,
+    discounted_returns,
+    kevin,
+    resolve_score,
+    score_name,
+    score_of,
+)
 
 
 def test_returns_follow_their_definition() -> None:
@@ -55,12 +73,51 @@ def test_a_score_must_be_a_number(bad) -> None:
 NOISY = Correct(kind="too_noisy", message="Correct.", speedup=2.0, speedup_interval=(0.5, 6.0))
 
 
-@pytest.mark.parametrize(("noisy", "score"), [("lower", 0.8), ("retry", 0.8), ("floor", 0.3)])
-def test_a_noisy_speedup_is_paid_by_its_lower_end_or_not(noisy, score: float) -> None:
-    assert score_of(NOISY, kevin, noisy=noisy) == pytest.approx(score)
-    assert score_of(correct(2.0), kevin, noisy=noisy) == pytest.approx(2.3), (
-        "others are paid by their median"
-    )
+def test_of_a_speedup_the_median_counts_up_to_a_quarter_above_its_lower_end() -> None:
+    assert score_of(NOISY, kevin) == pytest.approx(0.3 + 1.25 * 0.5)
+    assert score_of(correct(2.0), kevin) == pytest.approx(2.3)
+    assert score_of(NOISY, kevin, "lower") == pytest.approx(0.8)
+
+
+REFERENCES = [5e-6, 50e-6, 100e-6, 200e-6, 3e-3]
+
+
+@pytest.mark.parametrize("reference", REFERENCES)
+@pytest.mark.parametrize("clock", ["chains", "calls"])
+def test_a_faster_kernel_is_paid_more_and_by_no_leap(reference: float, clock: str) -> None:
+    paid = [kevin(at_bound(timed(clock, reference, call))) for call in faster_and_faster(reference)]
+    assert all(0 < later / sooner - 1 < 0.03 for sooner, later in pairwise(paid))
+
+
+@pytest.mark.parametrize("reference", REFERENCES)
+@pytest.mark.parametrize("noise", [0.05, 0.22, 0.23, 1.0])
+def test_that_holds_beside_any_noise_and_more_noise_pays_less(
+    reference: float, noise: float
+) -> None:
+    def paid(call: float, noise: float) -> float:
+        half, ratio = math.hypot(noise, least_spread(reference, call)), reference / call
+        interval = (ratio / (1 + half), ratio * (1 + half))
+        kind = "too_noisy" if half > NOISY_FROM else "timed"
+        return kevin(
+            at_bound(Correct(kind=kind, message="", speedup=ratio, speedup_interval=interval))
+        )
+
+    scores = [paid(call, noise) for call in faster_and_faster(reference)]
+    assert all(0 < later / sooner - 1 < 0.03 for sooner, later in pairwise(scores))
+    wider = [paid(reference / 3, noise * by) for by in (1, 2, 4, 8)]
+    assert all(sooner >= later > 0.3 for sooner, later in pairwise(wider)) and wider[0] > wider[-1]
+
+
+def faster_and_faster(reference: float) -> list[float]:
+    """Seconds of a call, from twice the reference's to the shortest there is."""
+    calls = [2 * reference * 0.98**step for step in range(500)]
+    return [call for call in calls if call >= RESOLUTION]
+
+
+def timed(clock: str, reference: float, call: float) -> Outcome:
+    if clock == "chains":
+        return outcome_of(speedup_of_chains([[reference] * 6], [[call] * 6]))
+    return outcome_of(speedup_of_calls([Pair(reference, call)] * 21, [0.0] * 21))
 
 
 def test_the_fraction_of_the_roofline_goes_with_the_speedup_that_counts() -> None:
@@ -69,5 +126,4 @@ def test_the_fraction_of_the_roofline_goes_with_the_speedup_that_counts() -> Non
         fraction=0.8,
     )  # fmt: skip
     noisy = NOISY.model_copy(update={"roofline": held})
-    assert score_of(noisy, resolve_score("roofline")) == pytest.approx(0.3 + 0.8 * 0.5 / 2.0)
-    assert score_of(noisy, resolve_score("roofline"), noisy="floor") == 0.3
+    assert score_of(noisy, resolve_score("roofline")) == pytest.approx(0.3 + 0.8 * 0.625 / 2.0)

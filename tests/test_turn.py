@@ -11,7 +11,7 @@ from kevin_env.record import Message, Reply
 from kevin_env.settings import Settings
 from kevin_env.turn import Question, begin_turn
 
-OPTIONS = Options(secret="ab" * 16, rules="kernel")
+OPTIONS = Options(secret="ab" * 16, rules="kernel", retry_noisy=True)
 PROBLEM = Problem(id="double", source=SOURCE, name="double")
 
 
@@ -33,8 +33,8 @@ def test_a_judged_reply_becomes_a_whole_turn() -> None:
     assert (turn.turn, turn.messages, turn.reply, turn.reasoning) == (
         2,
         question().messages,
-        REPLY,
-        "Hm.",
+        REPLY.removeprefix("<think>Double it.</think>\n"),
+        "Hm.\n\nDouble it.",
     )
     assert (
         turn.submission
@@ -135,7 +135,7 @@ def test_the_same_code_is_measured_again_after_a_noisy_time_alone() -> None:
     assert (len(pool.submissions), again.outcome, first.score) == (
         1,
         correct(1.5),
-        pytest.approx(0.8),
+        pytest.approx(0.925),
     )
     third, pool = ask(REPLY, correct(9.0), number=3, earlier=(first, again))
     assert (len(pool.submissions), third.outcome) == (0, correct(1.5)), (

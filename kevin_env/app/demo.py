@@ -29,8 +29,6 @@ def demo(
 ) -> Trajectory:
     """Plays the scripted episode: C++ on a CPU, CUDA and Triton on a GPU.
 
-    If the last time is noisy, the last turn is taken again, in a fork of the episode.
-
     Raises:
         JudgeError: if the judge fails before the first turn.
     """
@@ -41,10 +39,6 @@ def demo(
     hardware = episode.trajectory.hardware
     replies = demo_replies("gpu" if hardware and hardware.device.startswith("cuda") else "cpu")
     trajectory = take_turns(episode, ScriptedPolicy(replies), narrator)
-    if len(trajectory.turns) == TURNS and trajectory.turns[-1].kind == "too_noisy":
-        show(narrator.console, "The time was noisy: the same kernel is measured again.", "yellow")
-        again = episode.fork(turns=TURNS - 1)
-        trajectory = take_turns(again, ScriptedPolicy(replies[-1:]), narrator)
     narrator.end(trajectory)
     return trajectory
 
@@ -61,27 +55,28 @@ def demo_replies(kind: str) -> tuple[str, ...]:
 def show_result(console: Console, turns: tuple[Turn, ...]) -> None:
     """Prints the speedup of the last turn in large type, and those of all turns as a sparkline.
 
-    Of a noisy speedup it is the lower end, which is also what the score pays.
+    Of a speedup with a wide interval it is what counts for the score.
     """
     last = turns[-1] if turns else None
     if last is None or last.paid_speedup is None or last.speedup_interval is None:
         show(console, "no kernel was timed", "bold yellow")
         return
     faster, noisy = last.paid_speedup > 1, last.kind == "too_noisy"
-    times, least = f"{last.paid_speedup:.1f}x", "at least " * noisy
+    times, about = f"{last.paid_speedup:.1f}x", "about " * noisy
     claim = "faster than PyTorch" if faster else "the speed of PyTorch"
     low, high = last.speedup_interval
-    interval = f"95 % interval {low:.2f}x to {high:.2f}x" + ": times vary on this machine" * noisy
-    values = [turn.speedup for turn in turns]
+    interval = f"95 % interval {low:.2f}x to {high:.2f}x"
+    interval += ": times vary on this machine" * noisy
+    values = [turn.paid_speedup for turn in turns]
     trend = f"speedup by turn  {sparkline(values)}  "
     trend += "  ".join("-" if value is None else f"{value:.2f}x" for value in values)
     if not console.is_terminal:
-        show(console, f"{least}{times} {claim} ({interval})\n{trend}")
+        show(console, f"{about}{times} {claim} ({interval})\n{trend}")
         return
     from textual.renderables.digits import Digits  # only now: textual takes a while to import
 
     grid = Table.grid(padding=(0, 2))
-    grid.add_row(Text(f"\n{least}".rstrip()), Digits(times), Text(f"\n{claim}\n{interval}"))
+    grid.add_row(Text(f"\n{about}".rstrip()), Digits(times), Text(f"\n{claim}\n{interval}"))
     style = "bold green" if faster and not noisy else "bold yellow"
     console.print(Panel(grid, box=box.HEAVY, style=style, padding=(0, 2), expand=False))
     show(console, trend)

@@ -1,9 +1,10 @@
 """A submission's model in the candidate process: loading, construction, inputs."""
 
 import importlib.util
+import os
 import re
 import sys
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -63,10 +64,20 @@ class LoadedModel:
             torch.set_num_threads(threads)
         return {}
 
-    def create_context(self) -> Message:
-        """Creates the CUDA context."""
+    def create_context(self, queues: int = 0, cached: int = 0) -> Message:
+        """Creates the CUDA context.
+
+        Args:
+            queues: Hardware queues; 0: as many as the environment says.
+            cached: Bytes that torch's allocator is to have, so that no call allocates.
+        """
+        if queues:
+            os.environ["CUDA_DEVICE_MAX_CONNECTIONS"] = str(queues)
         torch.cuda.set_device(self.device)
         torch.zeros(1, device=self.device)
+        if cached:
+            with suppress(torch.OutOfMemoryError):
+                torch.empty(cached, dtype=torch.uint8, device=self.device)
         torch.cuda.synchronize()
         self.context = True
         return {}

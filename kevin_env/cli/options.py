@@ -35,7 +35,7 @@ PANELS = {
         *("language", "templates", "context", "context_tokens", "tokenizer"),
         *("hints", "examples", "index"),
     ),
-    "Score": ("score", "bound", "pay_repeats", "noisy"),
+    "Score": ("score", "bound", "pay", "pay_repeats", "noisy"),
     "Judge": (
         *("device", "rules", "glue", "baseline", "inputs", "call_timeout", "build_timeout"),
         *("precision", "profile", "sanitize", "require_sandbox"),

@@ -13,7 +13,7 @@ Signs of an unstable training are `Kernel/NotOkayRate`, reasoning that does not 
 (Kevin's), `Kernel/RepetitionRate`, replies that end in a loop, `Kernel/RepeatedRate`, code that the
 episode had before, and `Reward/GroupStdDev`, the spread of returns within a problem, near 0.
 
-A noisy speedup counts by the lower end of its interval.
+Of a speedup it logs what counts (`kevin_env.score.at_bound`).
 
 Of a run: `Eval`, its metrics without intervals.
 """
@@ -123,7 +123,7 @@ def _parts(turn: Turn, episode: Trajectory) -> tuple[tuple[str, float], ...]:
     if score is None:
         return ()
     settings = settings_of(episode)
-    outcome = at_bound(turn.outcome, settings.bound, settings.noisy)
+    outcome = at_bound(turn.outcome, settings.bound)
     scored = as_scored(outcome, turn.submission, turn.as_reply(), settings.tokenizer)
     unpaid = turn.score - score(scored)
     return score.parts(scored) + ((("repeated", unpaid),) if abs(unpaid) > _ROUNDING else ())

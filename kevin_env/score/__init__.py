@@ -32,6 +32,7 @@ from kevin_env.score.presets import CORRECT_SHARE, SCORES, kevin
 from kevin_env.score.scoring import (
     Bound,
     Noisy,
+    Pay,
     ReturnsKind,
     Score,
     at_bound,
@@ -63,6 +64,7 @@ __all__ = [
     "Bound",
     "Component",
     "Noisy",
+    "Pay",
     "ReturnsKind",
     "Score",
     "Scored",

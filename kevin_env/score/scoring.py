@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from kevin_env.outcome import Correct, Outcome
+from kevin_env.outcome import NOISY, Correct, Outcome
 from kevin_env.score.components import Component, Scored, WeightedSum
 from kevin_env.score.presets import SCORES
 
@@ -13,11 +13,12 @@ Score = Callable[[Outcome], float]
 """A function from an outcome to a finite number. A `WeightedSum` also sees the reply."""
 
 Bound = Literal["median", "lower"]
-"""The end of the speedup's interval to pay: the median, or the lower end, which noise cannot raise.
+"""What to pay of a speedup: the median, limited by the lower end of its interval, or that end,
+which noise cannot raise.
 """
 
-Noisy = Literal["lower", "retry", "floor"]
-"""How to pay a speedup with a wide interval: by its lower end; likewise, after retries; or not."""
+Noisy = Literal["retry", "lower"]
+"""Whether a speedup with a wide interval is measured again before it is paid, or paid at once."""
 
 
 def resolve_score(score: str | Score) -> Score:
@@ -72,48 +73,48 @@ def score_name(score: str | Score) -> str:
     return f"{module}.{getattr(score, '__qualname__', kind.__qualname__)}"
 
 
-def at_bound(outcome: Outcome, bound: Bound = "median", noisy: Noisy = "lower") -> Outcome:
-    """The outcome with the speedup that counts: the median, the lower end, or none.
+def at_bound(outcome: Outcome, bound: Bound = "median") -> Outcome:
+    """The outcome with the speedup that counts.
 
-    The fraction of the roofline is scaled alike. Outcomes without an interval stay as they are.
+    With `median` it is `min(median, low * (1 + NOISY))`: the median of a narrow interval, and a
+    share that falls continuously with its width, so that a faster kernel is never paid less. With
+    `lower` it is `low`. The fraction of the roofline is scaled alike. Outcomes without an interval
+    stay as they are.
     """
     if not isinstance(outcome, Correct) or not outcome.speedup or not outcome.speedup_interval:
         return outcome
-    wide = outcome.kind == "too_noisy"
-    if wide and noisy == "floor":
-        return outcome.model_copy(update={"speedup": None, "roofline": None})
-    if bound == "median" and not wide:
-        return outcome
     low, roofline = outcome.speedup_interval[0], outcome.roofline
+    counts = low if bound == "lower" else min(outcome.speedup, low * (1 + NOISY))
     if roofline:
-        fraction = roofline.fraction * low / outcome.speedup
+        fraction = roofline.fraction * counts / outcome.speedup
         roofline = roofline.model_copy(update={"fraction": fraction})
-    return outcome.model_copy(update={"speedup": low, "roofline": roofline})
+    return outcome.model_copy(update={"speedup": counts, "roofline": roofline})
+
+
+Pay = Literal["turn", "improvement"]
+"""What a turn is paid: its score, or what that exceeds the best score of the episode so far by."""
 
 
 def earned(score: float, before: float | None) -> float:
-    """The score of a turn, less what the same code has earned in earlier turns.
+    """What exceeds the score that was paid before.
 
-    Repeated code earns only what exceeds its score so far, if it was measured again. A negative
-    score stays, so that repeating a failure has a cost.
+    A negative score stays, so that repeating a failure has a cost.
 
     Args:
-        score: the score of the turn.
-        before: what this code has earned so far; None for new code.
+        score: the score of the turn by itself.
+        before: the best score so far: of the same code, or of the episode; None if there is none.
     """
     return score if before is None else min(score, max(score - before, 0.0))
 
 
-def score_of(
-    scored: Scored | Outcome, score: Score, bound: Bound = "median", noisy: Noisy = "lower"
-) -> float:
+def score_of(scored: Scored | Outcome, score: Score, bound: Bound = "median") -> float:
     """The score of a turn, with the speedup that `at_bound` selects.
 
     Raises:
         ValueError: if that is not a finite number.
     """
     scored = scored if isinstance(scored, Scored) else Scored(scored)
-    outcome = at_bound(scored.outcome, bound, noisy)
+    outcome = at_bound(scored.outcome, bound)
     value = float(
         score(replace(scored, outcome=outcome))
         if isinstance(score, WeightedSum)

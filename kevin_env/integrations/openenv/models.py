@@ -68,7 +68,7 @@ class KernelObservation(Observation):
     max_diff: float | None = None
     """The largest absolute error of an output that is wrong."""
     speedup: float | None = None
-    """For a correct kernel. If noisy, `kind` is `too_noisy` and the interval's lower end counts."""
+    """For a correct kernel; `kind` is `too_noisy` if its interval is wide, and then less counts."""
     speedup_interval: tuple[float, float] | None = None
     """95 % confidence interval of `speedup`."""
     reward_range: tuple[float, float]
@@ -77,6 +77,8 @@ class KernelObservation(Observation):
     """Limit of the server for one step, waiting for the device included."""
     idle_timeout_s: float
     """How long the server waits for the next message before it ends the session."""
+    message_bytes: int
+    """The largest message, an action with its envelope, that the server takes."""
 
 
 class KernelState(State):
@@ -89,7 +91,7 @@ class KernelState(State):
     """Number of turns taken; the same as `step_count`."""
     max_turns: int
     best_speedup: float = 0.0
-    """The best of the turns so far, noisy ones by the lower end; 0 if there is none."""
+    """The best of the turns so far, of each what counts for the score; 0 if there is none."""
     solved: bool = False
     """Whether a correct kernel was more than 5 % faster than the reference, as in kernrl."""
     turn_scores: list[float] = Field(default_factory=list[float])
@@ -97,3 +99,4 @@ class KernelState(State):
     reward_range: tuple[float, float]
     step_timeout_s: float
     idle_timeout_s: float
+    message_bytes: int

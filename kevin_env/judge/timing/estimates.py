@@ -14,8 +14,8 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-NOISY = 0.25
-"""A speedup is noisy if its interval is wider than this, relative to it, on either side."""
+from kevin_env.outcome import NOISY
+
 STUDENT = {2: 12.71, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571}
 """The 97.5 % quantile of Student's t, by the number of samples."""
 NORMAL = 1.96
@@ -194,7 +194,8 @@ def speedup_of_chains(
         )
     half = math.hypot(half, BETWEEN)
     ratio = statistics.median(pair.ratio for pair in pairs)
-    return Speedup(ratio, ratio * math.exp(-half), ratio * math.exp(half), *sides)
+    # of the shortest calls, a time that is longer by `half`; exp(-half) would fall with their speed
+    return Speedup(ratio, ratio / (1 + half), ratio * math.exp(half), *sides)
 
 
 def least_spread(reference: float, submission: float) -> float:

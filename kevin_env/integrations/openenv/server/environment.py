@@ -172,6 +172,7 @@ class KernelEnvironment(MCPEnvironment):
             reward_range=self._range,
             step_timeout_s=self._limits.step_timeout,
             idle_timeout_s=self._limits.idle_timeout,
+            message_bytes=self._limits.message_bytes,
         )
         episode = self._episode
         if episode is not None:
@@ -258,6 +259,7 @@ class KernelEnvironment(MCPEnvironment):
             reward_range=self._range,
             step_timeout_s=self._limits.step_timeout,
             idle_timeout_s=self._limits.idle_timeout,
+            message_bytes=self._limits.message_bytes,
             metadata={"step": turn.turn, "solved": best_speedup(episode.turns) > _SOLVED}
             if turn
             else {},

@@ -1,0 +1,120 @@
+"""Recognizes code that says the same as code that was submitted before.
+
+Python is compared by its syntax tree without docstrings, and strings with C++ or CUDA by their
+tokens, in which local names count by their order. In doubt, code is new: a fixed kernel must be
+judged, while renamed Python or a dead line only escapes the rule that repeated code is paid once.
+"""
+
+import ast
+import functools
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+
+from kevin_env.parsing import UNREADABLE, parse, walk
+
+_TEXT = r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|R"(?P<mark>[^(\s"]*)\(.*?\)(?P=mark)"'
+_COMMENT = re.compile(rf"(?P<text>{_TEXT})|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+_TOKEN = re.compile(
+    rf"^[ \t]*#[^\n]*|{_TEXT}|\w+|<<<|>>>|(?:<<|>>|[-+*/%&|^<>=!])=|<<|->|::|\+\+|--|&&|\|\||##|\S",
+    re.DOTALL | re.MULTILINE,
+)
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_NO_TYPES = re.compile(
+    r"return|else|case|goto|new|delete|throw|sizeof|typename|using|namespace|operator|not|and|or|do|"
+    r"const(?:expr)?|volatile|static|inline|extern|mutable|register|unsigned|signed|long|short|"
+    r"struct|class|enum|union|public|private|template|__\w+__|__restrict|asm"
+)
+"""Words after which a word is not the name of a variable."""
+_TYPES = re.compile(
+    r"void|bool|char|short|int|long|unsigned|auto|size_t|u?int\d+_t|half|__half|(?:float|double)\d?"
+)
+"""Types of which a pointer or reference is surely one, and no product."""
+_ENDS = frozenset("=;,)[{:")
+"""What follows the name in a declaration."""
+
+
+@functools.lru_cache(maxsize=256)  # called for new code, and again for the turn that it becomes
+def meaning_of(code: str) -> bytes:
+    """A hash that is the same for code that differs at most in what computes nothing.
+
+    That is comments, layout and docstrings, in strings of C++ and CUDA also the names of variables,
+    and the name of an extension.
+    """
+    try:
+        tree = parse(code)  # a tree of its own, which is changed below
+        nodes = walk(tree)
+        _drop_docstrings(nodes)
+        _normalize_sources(nodes)
+        text = ast.dump(tree)
+    except UNREADABLE:
+        text = code
+    return hashlib.sha256(text.encode(errors="surrogatepass")).digest()
+
+
+def _drop_docstrings(nodes: list[ast.AST]) -> None:
+    """Removes all statements that are nothing but a string."""
+    for node in nodes:
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            node.body = [each for each in body if not _is_text(each)]  # type: ignore[attr-defined]
+
+
+def _is_text(node: ast.stmt) -> bool:
+    value = node.value if isinstance(node, ast.Expr) else None
+    return isinstance(value, ast.Constant) and isinstance(value.value, str)
+
+
+def _normalize_sources(nodes: list[ast.AST]) -> None:
+    """Replaces strings of C++ and CUDA by their tokens, and the names of extensions by nothing."""
+    sources: list[tuple[ast.Constant, list[str]]] = []
+    for node in nodes:
+        if isinstance(node, ast.Call) and _called(node) in ("load", "load_inline"):
+            for name in [each for each in node.keywords if each.arg == "name"]:
+                if isinstance(name.value, ast.Constant):
+                    name.value.value = ""
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and ";" in node.value:
+            sources.append((node, list(_tokens(node.value))))
+    seen = Counter(word for _, tokens in sources for word in set(tokens))
+    for node, tokens in sources:
+        own = {word for word in _local_names(tokens) if seen[word] == 1}
+        numbers: dict[str, str] = {}
+        for at, token in enumerate(tokens):
+            if token in own:
+                tokens[at] = numbers.setdefault(token, f"${len(numbers)}")
+        node.value = "\n".join(tokens)
+
+
+def _called(node: ast.Call) -> str:
+    return getattr(node.func, "attr", getattr(node.func, "id", ""))
+
+
+def _tokens(source: str) -> Iterator[str]:
+    """The tokens of C++; a directive, whose blanks can matter, is one."""
+    joined = source.replace("\\\n", " ")
+    plain = _COMMENT.sub(lambda match: match["text"] or " ", joined)
+    for match in _TOKEN.finditer(plain):
+        token = match[0]
+        yield " ".join(token.split()) if token.lstrip().startswith("#") else token
+
+
+def _local_names(tokens: list[str]) -> set[str]:
+    """Variables that are declared and that nothing outside of these tokens can name."""
+    found: set[str] = set()
+    for at in range(1, len(tokens) - 1):
+        name, before = tokens[at], at - 1
+        while before > 0 and tokens[before] in ("*", "&", "__restrict__"):
+            before -= 1
+        kind = tokens[before]
+        pointer = before < at - 1
+        is_type = bool(_TYPES.fullmatch(kind) if pointer else not _NO_TYPES.fullmatch(kind))
+        if is_type and tokens[at + 1] in _ENDS and _WORD.fullmatch(name) and _WORD.fullmatch(kind):
+            found.add(name)
+    pairs = list(pairwise(tokens))
+    others = {one for one, after in pairs if after in ("(", "<<<")}  # functions
+    others |= {one for before, one in pairs if before in (".", "->", "::")}  # members
+    for text in (token for token in tokens if not _WORD.fullmatch(token)):  # strings, directives
+        others.update(_WORD.findall(text))
+    return found - others

@@ -1,0 +1,142 @@
+"""Which code counts as code that was submitted before."""
+
+import ast
+
+import pytest
+
+from kevin_env.meaning import meaning_of
+
+SIMILAR = """
+a[1:]
+a[:1]
+a[::1]
+f(a, *b)
+f(*a, b)
+f(b=a)
+f(a, **b)
+{**a}
+{None: a}
+x = 1
+x = 1.0
+x = True
+x = "1"
+x = b"1"
+x = ...
+x = Ellipsis
+x: 1
+global a, b
+global b, a
+lambda a, b=1: 0
+lambda a, *, b=1: 0
+lambda *, a, b=1: 0
+lambda *, a=1, b: 0
+lambda *a, b=1: 0
+lambda **a: 0
+(a + b) * c
+a + b * c
+not (a < b)
+(not a) < b
+a < b < c
+(a < b) < c
+return
+return a
+return None
+yield a
+yield from a
+from . import a
+from .. import a
+from .a import a
+import a as b
+"""
+
+
+def test_code_that_looks_alike_and_says_something_else_has_another_meaning() -> None:
+    codes = [f"def f():\n    {line}\n" for line in SIMILAR.strip().splitlines()]
+    codes += ["if a:\n    b\nelse:\n    c\n", "if a:\n    b\n    c\n", "if a:\n    b\nc\n"]
+    assert (
+        len({meaning_of(code) for code in codes})
+        == len({ast.dump(ast.parse(code)) for code in codes})
+        == len(codes)
+    )
+
+
+def test_comments_and_layout_mean_nothing() -> None:
+    one, other = (
+        "def f(a, b):\n    return a + b  # the sum\n",
+        "def f(a,\n      b):\n\n  return (a+b)",
+    )
+    assert meaning_of(one) == meaning_of(other) != meaning_of(other + "\nf")
+
+
+CUDA = '''"""Adds."""
+SOURCE = """
+#include <torch/extension.h>
+#define N 4
+__constant__ float w[N];
+struct Pair { float low; float high; };
+__global__ void add(const float* __restrict__ x, float* y, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x; float sum = 0; // one
+  if (i < n) y[i] = x[i] + sum - -w[0];
+}
+"""
+module = torch.utils.cpp_extension.load_inline(name="first", cuda_sources=SOURCE)
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        """Calls it."""
+        return module.add(x)
+'''
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("// one", "// another"),
+        ("// one", "/* y[i] = 0; */"),
+        ("x[i] + sum", "x[i]+sum"),
+        ("if (i < n) y", "if (i < n)\n    y"),
+        ("#define N 4", "#define  N 4  // four"),
+        ('"first"', '"second"'),
+        ('"""Adds."""', '"""Adds quickly."""'),
+        ('"""Adds."""\n', ""),
+        ('        """Calls it."""\n', ""),
+        ("sum", "total"),
+        ("const int i = ", "const int at = "),
+        ("module = ", "# a comment\nmodule = "),
+    ],
+)
+def test_what_computes_nothing_means_nothing(old: str, new: str) -> None:
+    changed = CUDA.replace(old, new)
+    if new == "const int at = ":
+        changed = changed.replace("(i < n)", "(at < n)").replace("[i]", "[at]")
+    assert changed != CUDA and meaning_of(changed) == meaning_of(CUDA)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("- -w", "--w"),
+        ("i < n", "i <= n"),
+        ("float sum = 0", "double sum = 0"),
+        ("y[i] = x[i]", "x[i] = y[i]"),
+        ("blockDim.x + threadIdx.x", "gridDim.x + threadIdx.x"),
+        ("#define N 4", "#define N 5"),
+        ("#define N 4", "#define M 4"),
+        ("w[N]", "v[N]"),
+        ("float low", "float least"),
+        ("void add", "void sub"),
+        ("module.add", "module.sub"),
+        ("const float*", "const double*"),
+        ("x[i] + sum", "x[i] + summ"),
+        ("float sum = 0; // one", "float sum = 0; // one\n  sum = 1;"),
+    ],
+)
+def test_what_may_compute_something_else_is_new(old: str, new: str) -> None:
+    """Above all a repaired name, which must be judged."""
+    code = CUDA.replace("- -w", "+ pair.low - -w") if "low" in old else CUDA
+    changed = code.replace(old, new, 1)
+    assert changed != code and meaning_of(changed) != meaning_of(code)
+
+
+def test_a_name_that_two_sources_share_is_its_own() -> None:
+    both = 'A = "float table[4];"\nB = "void f() { table[0] = 1; }"\n'
+    assert meaning_of(both) != meaning_of(both.replace("float table", "float list"))
