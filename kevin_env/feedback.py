@@ -63,7 +63,7 @@ _OTHER_SCORING = "The score of a turn depends on whether every input set passes 
 
 _DIFFERS = re.compile(r"^Differs from .*?(\n\n|\Z)", re.MULTILINE | re.DOTALL)
 """The part of a problem's docstring that names its origin."""
-_FOR_THE_JUDGE = frozenset({"CASES", "TAGS", "TOLERANCE", "PRECISION", "DISTRIBUTIONS"})
+_FOR_THE_JUDGE = frozenset({"CASES", "TAGS", "TOLERANCE", "PRECISION", "INTEGERS", "DISTRIBUTIONS"})
 """Constants that the task describes in words."""
 
 

@@ -34,7 +34,9 @@ def check_answer(
     if found is None:
         oracle, plain = (lambda: expected.oracle), (lambda: expected.plain)
         device = case.device.type
-        right = Right(expected.output, oracle, plain, case.tolerance, case.precision, device)
+        right = Right(
+            expected.output, oracle, plain, case.tolerance, case.precision, case.integers, device
+        )
         given = [given_of(output) for output in answer.outputs]
         found = find_wrong_output(right, answer.claim.skeleton, given, input_set, allowed)
     return None if found is None else _incorrect(found, input_set, answer)

@@ -19,9 +19,9 @@ from kevin_env.judge.inputs.structure import Structure
 DISTRIBUTIONS = {
     "own": "as `get_inputs` draws them",
     "signed": "standard normal",
-    "wide": "normal with standard deviation 400, in clusters of width 4 around multiples of 100",
-    "offset": "normal around 4 with standard deviation 1",
-    "negative": "as `wide`, but all below -100",
+    "wide": "normal with deviation 400, in clusters of width 4 around multiples of 100",
+    "offset": "normal around 4 with deviation 1",
+    "negative": "as `wide`, all below -100",
 }
 """Name and description of each distribution of floating-point inputs.
 

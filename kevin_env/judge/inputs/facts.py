@@ -17,7 +17,7 @@ from kevin_env.frozen import Frozen
 from kevin_env.judge.api import CaseFacts, DeviceInfo, Facts, InputFacts, Options
 from kevin_env.judge.cache_file import CacheFile
 from kevin_env.judge.compare import tolerance as budgets
-from kevin_env.judge.compare.outputs import Allowed
+from kevin_env.judge.compare.outputs import OTHERWISE, Allowed
 from kevin_env.judge.compare.tolerance import Tolerance
 from kevin_env.judge.compare.values import dtype_name, is_rounded
 from kevin_env.judge.device import finish
@@ -268,7 +268,13 @@ def _tolerance(case: Case, output: list[torch.Tensor]) -> str:
     """How outputs are compared, for their dtypes."""
     dtypes = dict.fromkeys(tensor.dtype for tensor in output)
     floating = [dtype for dtype in dtypes if dtype.is_floating_point or dtype.is_complex]
-    exact = ["Integers and bools must be exact."] if len(floating) < len(dtypes) else []
+    share = f"{100 * OTHERWISE * case.tolerance:g} % of the elements"
+    integers = {
+        "exact": "Integers and bools must be exact.",
+        "rounded": f"Integers may be off by one in {share}.",
+        "chosen": f"Integers may be others in {share}.",
+    }[case.integers]
+    exact = [integers] if len(floating) < len(dtypes) else []
     return " ".join([*exact, *(_tolerance_of(case, dtype, len(dtypes) > 1) for dtype in floating)])
 
 
@@ -280,14 +286,11 @@ def _tolerance_of(case: Case, dtype: torch.dtype, named: bool) -> str:
     text = (
         f"Per {name}element, abs(y - y64) <= "
         f"max({multiple * factor:g} x the reference's largest error, "
-        f"{share / eps * factor:g} eps x std(output)), where y64 is computed in float64. Where an "
-        "output spans orders of magnitude, small elements, rows and columns have less."
+        f"{share / eps * factor:g} eps x std(output)) with y64 in float64. Where scales differ, "
+        "what is small has less."
     )
     if kind == torch.float32:
-        text += (
-            f" {budgets.PLAIN_MULTIPLE:g} x the estimated error of one float32 accumulator per sum"
-            " is always allowed."
-        )
+        text += " One float32 accumulator per sum is accurate enough."
     if case.precision != "ieee":
         return text
     many, least = budgets.rms_allowance(kind)

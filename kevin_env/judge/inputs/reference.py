@@ -21,6 +21,7 @@ from kevin_env.candidate import tree
 from kevin_env.candidate.seeding import reseed, seed_torch
 from kevin_env.candidate.weights import Creation
 from kevin_env.judge.compare.accumulator import OneAccumulator
+from kevin_env.judge.compare.outputs import INTEGERS
 from kevin_env.judge.compare.values import counts_of, is_rounded, pieces, size_of, widened
 from kevin_env.judge.inputs.distributions import DISTRIBUTIONS, admits_negative, redraw
 from kevin_env.judge.inputs.process_state import (
@@ -133,6 +134,11 @@ class Case:
         if self.precision not in PRECISIONS:
             raise ProblemError(
                 f"{problem.id}: PRECISION is {self.precision!r}; known are {', '.join(PRECISIONS)}"
+            )
+        self.integers: str = getattr(self.module, "INTEGERS", "exact")
+        if self.integers not in INTEGERS:
+            raise ProblemError(
+                f"{problem.id}: INTEGERS is {self.integers!r}; known are {', '.join(INTEGERS)}"
             )
         with reference_code(problem.id, "TOLERANCE"):
             self.tolerance = float(getattr(self.module, "TOLERANCE", 1.0))
