@@ -10,7 +10,6 @@ from resources_servers.gymnasium import GymnasiumServer, extract_text
 from kevin_env.episode import Episode
 from kevin_env.integrations.judging import process_pool, submit_async
 from kevin_env.judge.api import JudgePool
-from kevin_env.policies.thinking import make_reply
 from kevin_env.problem import load_problem
 
 
@@ -29,7 +28,7 @@ class KevinServer(GymnasiumServer):
         self, action: Any, metadata: dict[str, Any], session_id: str | None = None
     ) -> tuple[str | None, float, bool, bool, dict[str, Any]]:
         episode = self.session_state[session_id]
-        turn = await submit_async(episode, make_reply(extract_text(action)))
+        turn = await submit_async(episode, extract_text(action))
         observation = None if episode.done else turn.feedback
         return observation, turn.score, episode.done, False, {"kind": turn.kind}
 

@@ -18,7 +18,6 @@ from verl.experimental.agent_loop.agent_loop import (
 from kevin_env.episode import Episode
 from kevin_env.integrations.judging import process_pool, submit_async
 from kevin_env.judge.api import JudgePool
-from kevin_env.policies.thinking import make_reply
 from kevin_env.problem import load_problem
 from kevin_env.settings import Settings
 
@@ -62,7 +61,7 @@ class KevinLoop(AgentLoopBase):
             )
             tokens = merged.token_ids
             text = self.tokenizer.decode(output.token_ids, skip_special_tokens=True)
-            turn = await submit_async(episode, make_reply(text))
+            turn = await submit_async(episode, text)
             if episode.done or len(mask) >= self.rollout_config.response_length:
                 break
             before = [*chat, {"role": "assistant", "content": text}]

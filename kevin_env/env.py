@@ -112,8 +112,8 @@ class KevinEnv(gymnasium.Env[str, str]):
     - After a reset: `problem`, its ID; `level`, unless the file has none; and `sample`, the number
       of earlier episodes of the problem.
     - After a step: `outcome`, a `kevin_env.outcome.Outcome`; `turn`, a `kevin_env.record.Turn`;
-      and `seconds` of each stage, a `kevin_env.judge.api.Seconds`.
-    - At the end: `returns`, one per turn, and `trajectory`, a `kevin_env.record.Trajectory`.
+      `seconds` of each stage, a `kevin_env.judge.api.Seconds`; and `returns`, one per turn so far.
+    - At the end: `trajectory`, a `kevin_env.record.Trajectory`.
 
     ## Arguments
 
@@ -203,6 +203,7 @@ class KevinEnv(gymnasium.Env[str, str]):
         `begun` counts the episodes of each problem by ID, shared by several environments.
         """
         self._require_open()
+        self.episode = None  # if this fails, the one before is not stepped
         super().reset(seed=seed)
         options = options or {}
         unknown = options.keys() - {"problem"}
@@ -275,7 +276,7 @@ class KevinEnv(gymnasium.Env[str, str]):
 
     def _require_episode(self) -> Episode:
         if self.episode is None:
-            raise ResetNeeded("call reset() first")
+            raise ResetNeeded("there is no episode, or the last reset() failed; call reset() first")
         return self.episode
 
     def _show(self) -> None:
@@ -294,6 +295,7 @@ def _info(episode: Episode, turn: Turn | None = None) -> dict[str, Any]:
         info |= {"problem": episode.problem.id, **level, "sample": episode.sample}
     else:
         info |= {"outcome": turn.outcome, "turn": turn, "seconds": turn.seconds}
+        info["returns"] = episode.returns  # at each turn: a wrapper may end the episode earlier
     if episode.done:
-        info |= {"returns": episode.returns, "trajectory": episode.trajectory}
+        info["trajectory"] = episode.trajectory
     return info

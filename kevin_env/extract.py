@@ -1,37 +1,44 @@
 """From a reply's text to the submission in it. Nothing is executed; the code is only parsed."""
 
 import ast
-import bisect
-import itertools
+import builtins
 import re
-from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
+from kevin_env.fences import Block, Fences
 from kevin_env.judge.api import Submission
 from kevin_env.outcome import FormatError, Frozen, Printable
-from kevin_env.parsing import as_submission, defines, imported, nodes_of, parsed, texts_of
+from kevin_env.parsing import (
+    UNREADABLE,
+    as_submission,
+    defines,
+    imported,
+    lacks_forward,
+    nodes_of,
+    parsed,
+    texts_of,
+    tree_of,
+    walk,
+)
+from kevin_env.reasoning import split_reasoning
 
 Language = Literal["cuda", "triton", "cpp", "python"]
 
 SUMMARY_LIMIT = 1000
 """Characters of a summary that are kept."""
 
-REASONING_TAGS = ("<think>", "<thinking>", "<thought>", "<reasoning>", "<seed:think>", "[THINK]")
-"""Opening tags of a model's reasoning."""
-CLOSING_TAGS = tuple(f"{tag[0]}/{tag[1:]}" for tag in REASONING_TAGS)
-REASONING_OPENS = re.compile(
-    rf"^[ \t]*(?:{'|'.join(map(re.escape, REASONING_TAGS))})", re.MULTILINE
-)
-REASONING_CLOSES = re.compile("|".join(map(re.escape, CLOSING_TAGS)))
-_FENCE = re.compile(r"(?P<indent>[ \t]*)(?P<marks>`{3,}|~{3,})(?P<info>.*)")
 _MODEL_LINE = re.compile(r"^class ModelNew\b", re.MULTILINE)
 _OLD_MODEL_LINE = re.compile(r"^class Model\b", re.MULTILINE)
-_REPLY = re.compile(rf"^[ \t]*(?:```|~~~)|{REASONING_CLOSES.pattern}", re.MULTILINE)
+_LEFT_OUT = re.compile(r"^[ \t]*(?:\.\.\.|\N{HORIZONTAL ELLIPSIS})", re.MULTILINE)
+_WRAPPER = re.compile(
+    r"<(?P<end>/?)(?:answer|code|solution|output|response)>|<[|\uff5c][^<>\n]{1,40}[|\uff5c]>|</s>",
+    re.IGNORECASE,
+)
+"""Tags round an answer, and tokens that end it."""
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|\n")
-_DEEPEST = 8
-"""Blocks within each other; of more, the outer ones are ignored."""
+_CANDIDATES = 16
+"""Blocks that are considered, from the last."""
 
 
 _AT_THE_LIMIT = "The reply reached the token limit before a complete code block with ModelNew."
@@ -49,54 +56,42 @@ class Extracted(Frozen):
     """At most `SUMMARY_LIMIT` characters, without code and reasoning; can be empty."""
 
 
-@dataclass(frozen=True)
-class _Block:
-    """A fenced block: its code, and the lines from the opening fence up to `end`, exclusive."""
-
-    code: str
-    start: int
-    end: int
-    closed: bool
-
-
 def extract(reply: str, truncated: bool = False) -> Extracted | FormatError:
     """The last complete code block of a reply that defines `ModelNew`, and the prose around it.
 
-    A block whose `forward` is just `...`, as in a reminder of changes, counts only if there is no
-    other. A block that does not parse counts if one of its lines starts with `class ModelNew`, so
-    that its error can be reported, and if no fence inside it opens such a block. Reasoning in tags
-    such as `<think>` is dropped first, even if the opening tag is missing or the closing tag never
-    comes. A reply that is a Python file without a fence is taken whole.
+    A block that only outlines the model, such as a reminder of what has changed, counts only if
+    there is no other. A block that does not parse counts if one of its lines starts with `class
+    ModelNew`, so that its error can be reported. Reasoning is dropped first. A reply without a
+    fence is taken whole if it is a Python file, also within a tag such as `<answer>`.
 
     Args:
         reply: the model's reply.
         truncated: whether the endpoint reported that a token limit cut the reply off.
     """
     answer, _, unfinished = split_reasoning(clean(reply))
-    lines = answer.split("\n")
-    blocks = _code_blocks(lines)
-    chosen = _last_model(blocks)
-    if chosen is None or parsed(chosen.code) is None:
-        nested = _code_blocks(lines, nested=True)
-        if model := _last_model(nested):
-            blocks, chosen = nested, model
-    if chosen is not None:
+    fences = Fences(answer)
+    blocks = list(fences.blocks())
+    models = [block for block in blocks if "ModelNew" in block.code][-_CANDIDATES:]
+    models = [block for block in reversed(models) if _defines_model(block.code)]
+    if models:
+        chosen = next((block for block in models if not _is_outline(block.code)), models[0])
         return Extracted(
-            submission=_submission(chosen.code), summary=_summary(lines, blocks, chosen)
+            submission=_submission(chosen.code), summary=_summary(answer, blocks, chosen)
         )
     if truncated:
         return FormatError(kind="truncated", message=_AT_THE_LIMIT)
     if unfinished:
         return FormatError(kind="truncated", message=_STILL_REASONING)
-    if blocks and not blocks[-1].closed:
+    if fences.unclosed:
         return FormatError(kind="truncated", message=_FENCE_OPEN)
     if blocks:
         return FormatError(
             kind="no_model",
             message="No code block of the reply defines a top-level class ModelNew.",
         )
-    if _defines_model(answer) and parsed(answer):
-        return Extracted(submission=_submission(answer.strip("\n") + "\n"), summary="")
+    for code in reversed(_WRAPPER.split(answer)[:: _WRAPPER.groups + 1]):
+        if "ModelNew" in code and (tree := parsed(code)) and defines(tree, "ModelNew"):
+            return Extracted(submission=_submission(code.strip("\n") + "\n"), summary="")
     return FormatError(kind="no_code", message="The reply has no fenced code block.")
 
 
@@ -119,7 +114,7 @@ def as_reply(text: str) -> str:
     if (tree := parsed(code)) is not None:
         is_file = any(isinstance(node, ast.ClassDef) for node in tree.body)
         return fenced(as_submission(code)) if is_file else text
-    if _REPLY.search(code):
+    if Fences(code) or split_reasoning(code)[1]:
         return text
     code = code if _MODEL_LINE.search(code) else _OLD_MODEL_LINE.sub("class ModelNew", code)
     return fenced(code) if _MODEL_LINE.search(code) else text
@@ -157,134 +152,92 @@ def fenced(text: str, language: str = "python") -> str:
     return f"{fence}{language}\n{text}{end}{fence}"
 
 
-def split_reasoning(reply: str) -> tuple[str, str, bool]:
-    """Splits a reply into answer, reasoning, and whether the reasoning is unclosed.
-
-    An opening tag counts only at the beginning of a line, and can be missing. A closing tag without
-    an opening one does not count inside a fenced block after code, so that code can mention the
-    tags.
-    """
-    opened, closed = REASONING_OPENS.search(reply), REASONING_CLOSES.search(reply)
-    if closed and not (opened and opened.start() < closed.start()):
-        code = _spans_of_code(reply)
-        unopened = (
-            each
-            for each in REASONING_CLOSES.finditer(reply)
-            if not _follows_code(reply, each.start(), code)
-        )
-        closed = next(unopened, None)
-    kept: list[str] = []
-    thought: list[str] = []
-    position = 0
-    if closed and not (opened and opened.start() < closed.start()):
-        thought, position = [reply[: closed.start()]], closed.end()
-    while opened := REASONING_OPENS.search(reply, position):
-        kept.append(reply[position : opened.start()])
-        closed = REASONING_CLOSES.search(reply, opened.end())
-        thought.append(reply[opened.end() : closed.start() if closed else None])
-        if closed is None:
-            return "".join(kept), "".join(thought), True
-        position = closed.end()
-    return "".join((*kept, reply[position:])), "".join(thought), False
-
-
-def _spans_of_code(reply: str) -> list[range]:
-    """Where the closed fenced blocks of a reply are, in characters."""
-    lines = reply.split("\n")
-    starts = [0, *itertools.accumulate(len(line) + 1 for line in lines)]
-    return [
-        range(starts[each.start], starts[each.end]) for each in _code_blocks(lines) if each.closed
-    ]
-
-
-def _follows_code(reply: str, place: int, code: Sequence[range]) -> bool:
-    """Whether something precedes this place on its line, and the line is in one of the blocks."""
-    before = reply[reply.rfind("\n", 0, place) + 1 : place]
-    at = bisect.bisect_right(code, place, key=lambda span: span.start) - 1
-    return bool(before.strip()) and at >= 0 and place in code[at]
-
-
-def _last_model(blocks: Sequence[_Block]) -> _Block | None:
-    """The last closed block that defines the model, preferably not just its outline."""
-    models = [block for block in reversed(blocks) if block.closed and _defines_model(block.code)]
-    whole = (block for block in models if not _is_outline(block.code))
-    return next(whole, models[0] if models else None)
-
-
-def _code_blocks(lines: Sequence[str], nested: bool = False) -> list[_Block]:
-    """All fenced blocks by their starts, as in CommonMark except that any indentation is allowed.
-
-    If `nested`, a fence with a language opens a block even inside another one, for models that
-    begin again without closing a block or fence their whole answer; blocks left open do not count.
-    """
-    blocks: list[_Block] = []
-    opened: deque[tuple[int, re.Match[str]]] = deque(maxlen=_DEEPEST)
-    for number, line in enumerate(lines):
-        fence = _FENCE.fullmatch(line)
-        if fence is None or (opened and not fence["marks"].startswith(opened[-1][1]["marks"])):
-            continue
-        if opened and not fence["info"].strip():
-            blocks.append(_block(lines, *opened.pop(), number))
-        elif "`" not in fence["info"] and (nested or not opened):
-            opened.append((number, fence))
-    if opened and not nested:
-        blocks.append(_block(lines, *opened[-1], None))
-    return sorted(blocks, key=lambda block: block.start)
-
-
-def _block(lines: Sequence[str], start: int, fence: re.Match[str], end: int | None) -> _Block:
-    code = "".join(line.removeprefix(fence["indent"]) + "\n" for line in lines[start + 1 : end])
-    return _Block(code, start, len(lines) if end is None else end + 1, closed=end is not None)
-
-
 def _defines_model(code: str) -> bool:
-    if "ModelNew" not in code:
-        return False
     tree = parsed(code)
     return _MODEL_LINE.search(code) is not None if tree is None else defines(tree, "ModelNew")
 
 
 def _is_outline(code: str) -> bool:
-    """Whether the body of the model or of its `forward` is `...`."""
+    """Whether the model or its `forward` evidently has no body, or needs code from elsewhere."""
     tree = parsed(code)
-    models = (
-        [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "ModelNew"]
-        if tree
-        else []
-    )
-    inside = [each for model in models for each in model.body]
+    if tree is None:
+        return _LEFT_OUT.search(code) is not None or _lacks_body(code)
+    classes = [each for each in tree.body if isinstance(each, ast.ClassDef)]
+    model = next((each for each in reversed(classes) if each.name == "ModelNew"), None)
+    if model is None:
+        return False
+    body = model.body
     forwards = [
-        each for each in inside if isinstance(each, ast.FunctionDef) and each.name == "forward"
+        each.body for each in body if isinstance(each, ast.FunctionDef) and each.name == "forward"
     ]
-    return any(map(_is_ellipsis, inside)) or any(
-        all(map(_is_ellipsis, each.body)) for each in forwards
-    )
-
-
-def _is_ellipsis(statement: ast.stmt) -> bool:
-    """Whether it is `...`."""
     return (
-        isinstance(statement, ast.Expr)
-        and isinstance(statement.value, ast.Constant)
-        and statement.value.value is ...
+        _lacks_a_base(tree, model)
+        or lacks_forward(tree, "ModelNew")
+        or any(all(map(_is_placeholder, each)) for each in (body, *forwards))
+        or any(ast.unparse(each) == "..." for each in body)
     )
+
+
+def _lacks_a_base(tree: ast.Module, model: ast.ClassDef) -> bool:
+    """Whether nothing in the file can bind the name of a base class, such as `nn`."""
+    nodes = nodes_of(tree)
+    aliases = [each for each in nodes if isinstance(each, ast.alias)]
+    bound = {(each.asname or each.name).split(".")[0] for each in aliases}
+    bound |= {each.name for each in nodes if isinstance(each, ast.ClassDef | ast.FunctionDef)}
+    bound |= {each.id for each in nodes if isinstance(each, ast.Name) and _stores(each)}
+    used = {each.id for base in model.bases for each in walk(base) if isinstance(each, ast.Name)}
+    return "*" not in bound and not used <= bound | set(dir(builtins))
+
+
+def _stores(name: ast.Name) -> bool:
+    return isinstance(name.ctx, ast.Store)
+
+
+def _lacks_body(code: str) -> bool:
+    """Whether the code does not parse since something has only a comment for a body."""
+    try:
+        tree_of(code)
+    except IndentationError as error:
+        return error.msg.startswith("expected an indented block")
+    except UNREADABLE:
+        pass
+    return False
+
+
+def _is_placeholder(statement: ast.stmt) -> bool:
+    """Whether the statement stands for code that was left out, or is a docstring."""
+    match statement:
+        case ast.Pass() | ast.Expr(value=ast.Constant()):
+            return True
+        case ast.Return(value=None | ast.Constant(value=None)):
+            return True
+        case ast.Raise(exc=ast.Name(id=name) | ast.Call(func=ast.Name(id=name))):
+            return name == "NotImplementedError"
+        case _:
+            return False
 
 
 def _submission(code: str) -> Submission:
     return Submission(code=code, language=guess_language(code))
 
 
-def _summary(lines: Sequence[str], blocks: Sequence[_Block], chosen: _Block) -> str:
+def _summary(answer: str, blocks: Sequence[Block], chosen: Block) -> str:
     """The prose after the chosen block, or else before it."""
-    return _shortened(_prose(lines, blocks, chosen.end, len(lines))) or _shortened(
-        _prose(lines, blocks, 0, chosen.start)
+    return _shortened(_prose(answer, blocks, chosen.end, len(answer))) or _shortened(
+        _prose(answer, blocks, 0, chosen.start)
     )
 
 
-def _prose(lines: Sequence[str], blocks: Sequence[_Block], start: int, end: int) -> str:
-    code = {number for block in blocks for number in range(block.start, block.end)}
-    kept = "\n".join(lines[number] for number in range(start, end) if number not in code)
-    return re.sub(r"\n{3,}", "\n\n", kept).strip()
+def _prose(answer: str, blocks: Sequence[Block], start: int, end: int) -> str:
+    kept: list[str] = []
+    for block in blocks:
+        if start <= block.start < end:
+            kept.append(answer[start : block.start])
+            start = block.end + answer.startswith("\n", block.end)
+    kept.append(answer[start:end])
+    lines = _WRAPPER.sub("", "".join(kept)).split("\n")
+    text = "\n".join(line for line in lines if not line.lstrip(" \t>").startswith(("```", "~~~")))
+    return re.sub(r"\n{3,}", "\n\n", text).strip()
 
 
 def _shortened(text: str) -> str:

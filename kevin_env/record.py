@@ -11,6 +11,7 @@ from kevin_env.judge.api import DeviceInfo, Seconds, Submission
 from kevin_env.meaning import meaning_of
 from kevin_env.outcome import Category, Frozen, Outcome, Profile, interval_of, speedup_of
 from kevin_env.problem import Problem, ProblemError, load_problem
+from kevin_env.reasoning import split_reasoning
 from kevin_env.score import at_bound
 
 SCHEMA = "kevin-trajectory/1"
@@ -56,7 +57,10 @@ class Usage(Frozen):
 
 
 class Reply(Frozen):
-    """A policy's reply, with its reasoning apart from `content`."""
+    """A policy's reply. Reasoning that is marked in its text moves from `content` to `reasoning`.
+
+    A reply that ends within its reasoning was cut off, whatever the endpoint reports.
+    """
 
     content: Encodable
     reasoning: Encodable | None = None
@@ -65,6 +69,20 @@ class Reply(Frozen):
     usage: Usage | None = None
     by_person: bool = False
     """A person wrote it instead of the episode's model."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _apart(cls, data: Any) -> Any:
+        if not (isinstance(data, dict) and isinstance(data.get("content"), str)):
+            return data
+        answer, thoughts, unfinished = split_reasoning(data["content"])
+        if answer == data["content"]:
+            return data
+        reasoning = "\n\n".join(filter(None, (data.get("reasoning"), thoughts.strip())))
+        return data | {
+            "content": answer.lstrip("\n"), "reasoning": reasoning or None,
+            "truncated": data.get("truncated", False) or unfinished,
+        }  # fmt: skip
 
 
 class Turn(Frozen):

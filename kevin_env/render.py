@@ -17,11 +17,15 @@ _WIDTH = 100
 _COLUMNS = ("turn", "verdict", "speedup", "score", "seconds", "message")
 
 
-def turn_cells(turn: Turn, value: float) -> dict[str, str]:
-    """The cells of a turn whose return is `value`, by column. The message is untrusted."""
+def turn_cells(turn: Turn, value: float, model: str = "") -> dict[str, str]:
+    """The cells of a turn whose return is `value`, by column. The message is untrusted.
+
+    A turn of a person is marked as such unless the whole episode is a person's (`model`).
+    """
     return {
         "turn": str(turn.turn),
-        "verdict": f"{turn.category}/{turn.kind}" + " by hand" * turn.by_person,
+        "verdict": f"{turn.category}/{turn.kind}"
+        + " by hand" * (turn.by_person and model != "human"),
         "speedup": speedup_text(turn.speedup),
         "speedup [95 %]": speedup_text(turn.speedup, turn.speedup_interval),
         "95 % interval": interval_text(turn.speedup_interval),

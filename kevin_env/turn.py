@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from kevin_env.context import count_characters, load_counter
-from kevin_env.extract import Extracted, extract, split_reasoning
+from kevin_env.extract import Extracted, extract
 from kevin_env.feedback import render_feedback
 from kevin_env.judge.api import Judgement, JudgePool, OnStage, Options, Seconds, Submission
 from kevin_env.meaning import meaning_of
@@ -109,7 +109,7 @@ def as_scored(
     characters, or four characters are one token. The tokens of reasoning that the reply does not
     show come from `reply.usage` in any case.
     """
-    shown = ((reply.reasoning or "") + split_reasoning(reply.content)[1]).strip()
+    shown = reply.reasoning or ""
     usage, written = reply.usage or Usage(), len(reply.content) + len(reply.reasoning or "")
     hidden = 0 if shown else usage.reasoning_tokens or 0
     tokens = (usage.completion_tokens or 0) - hidden

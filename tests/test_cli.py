@@ -639,7 +639,7 @@ def test_a_model_plays_for_real(tmp_path: Path) -> None:
         code, said, err = run("play", *options.split(), *files, "--base-url", stub.url)
     assert code == 0, err
     assert "rules/torch_compute" in said
-    assert "ended: max_turns" in said
+    assert "all turns played" in said
     assert len(stub.requests) == 2
     assert "ModelNew" in stub.requests[1]["messages"][-1]["content"]
     code, shown, _ = run("replay", str(out), "--plain")

@@ -35,7 +35,8 @@ def test_an_episode_from_start_to_end(problem) -> None:
     assert not episode.done
     assert any(turn.feedback.strip() in message.content for message in episode.messages)
     last = episode.submit(Reply(content=another(2), reasoning="Hm."))
-    assert (episode.done, episode.stop_reason, last.reasoning) == (True, "max_turns", "Hm.")
+    thoughts = "Hm.\n\nDouble it."
+    assert (episode.done, episode.stop_reason, last.reasoning) == (True, "max_turns", thoughts)
     assert episode.returns == pytest.approx((0.4 * 2.3, 2.3))
     assert episode.trajectory.turns == episode.turns
 

@@ -87,7 +87,7 @@ def test_many_samples_are_played_over_one_pool(tmp_path: Path) -> None:
     assert len(re.findall(r"sample \d   turn \d   correct/timed", text)) == 7
     assert "7.00x [6.30, 7.70]" in text
     assert "sample 3: no reply: [red]no\n" in text
-    assert "sample 3: 1 turns, best: " in text
+    assert "sample 3: 1 turn, best: " in text
     assert re.search(r"best 7\.00x \(sample \d, turn \d\); 7 of 7 turns, ", text)
 
 

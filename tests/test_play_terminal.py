@@ -46,7 +46,7 @@ def test_an_episode_runs_to_its_end_and_the_terminal_is_left_as_it_was(tmp_path:
         assert screen.end() == 0
         assert termios.tcgetattr(screen.slave) == before
     assert "\x1b[?1049h" in screen.raw
-    assert "ended: max_turns" in screen.raw.split("\x1b[?1049l")[1]
+    assert "all turns played" in screen.raw.split("\x1b[?1049l")[1]
     assert [each.category for each in recorded(tmp_path / "t.jsonl")[0].turns] == [
         "correctness",
         "correct",

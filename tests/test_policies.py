@@ -11,11 +11,9 @@ from kevin_env.app.errors import BadInput
 from kevin_env.extract import Extracted, extract
 from kevin_env.policies import HumanPolicy, PolicyError, Quit, Refused, ScriptedPolicy, for_sample
 from kevin_env.policies.openai import OpenAIPolicy
-from kevin_env.policies.thinking import VisibleText, make_reply
 from kevin_env.record import Message, Reply
 
 pytestmark = pytest.mark.usefixtures("no_endpoint")
-BLOCK = "```python\nclass ModelNew: ...\n```"
 
 
 def test_openai_and_transformers_are_imported_only_when_used() -> None:
@@ -57,63 +55,6 @@ def test_a_person_may_use_an_editor(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     person = HumanPolicy(io.StringIO("edit\nedit\n"), io.StringIO())
     assert person.reply(CHAT).content == "```python\nx = 1\n```"
     assert person.reply(CHAT).content == "```python\nx = 1\nx = 1\n```"
-
-
-@pytest.mark.parametrize(
-    ("text", "content", "reasoning"),
-    [
-        (f"<think>\nHm.\n</think>\n\n{BLOCK}", BLOCK, "Hm."),
-        (f"Hm.\n</think>\n\n{BLOCK}", BLOCK, "Hm."),
-        (f"<thinking>a</thinking>{BLOCK}\n<think>b</think>", f"{BLOCK}\n", "ab"),
-        (f"\n{BLOCK}", f"\n{BLOCK}", None),
-        (f'{BLOCK}\nx = "<think>"', f'{BLOCK}\nx = "<think>"', None),
-    ],
-)
-def test_reasoning_in_tags_is_kept_apart(text: str, content: str, reasoning: str | None) -> None:
-    assert make_reply(text) == Reply(content=content, reasoning=reasoning)
-    assert make_reply(text, "First.").reasoning == (
-        f"First.\n\n{reasoning}" if reasoning else "First."
-    )
-
-
-def test_reasoning_that_never_ends_is_no_answer() -> None:
-    assert make_reply(f"<think>\nI could write\n{BLOCK}") == Reply(
-        content="", reasoning=f"I could write\n{BLOCK}", truncated=True
-    )
-
-
-def test_an_answer_that_speaks_of_the_tags_keeps_its_code() -> None:
-    reply = make_reply(f"<think>Hm.</think>\n{BLOCK}\nMy reasoning ended with </think>.")
-    assert isinstance(extract(reply.content), Extracted)
-
-
-@pytest.mark.parametrize("size", [1, 3, 7, 1000])
-@pytest.mark.parametrize(
-    ("text", "heard"),
-    [
-        ("<think>\nHm <b>.\n</think>\n\nYes\n<b>", "\n\nYes\n<b>"),
-        ("a\n  <thinking>b</thinking>c\n<think>d</think>", "a\nc\n"),
-        ("a <think> b\n<thin", "a <think> b\n<thin"),
-        ("<think>never ends", ""),
-        ("late</think>\nanswer", "late</think>\nanswer"),
-    ],
-)
-def test_a_listener_does_not_hear_reasoning(text: str, heard: str, size: int) -> None:
-    pieces: list[str] = []
-    visible = VisibleText(pieces.append)
-    for start in range(0, len(text), size):
-        visible.feed(text[start : start + size])
-    visible.end()
-    assert "".join(pieces) == heard
-
-
-@pytest.mark.timeout(30)
-def test_a_line_of_spaces_is_passed_on_as_it_comes() -> None:
-    heard: list[str] = []
-    visible = VisibleText(heard.append)
-    for _ in range(50_000):
-        visible.feed(" ")
-    assert len("".join(heard)) == 50_000
 
 
 def test_the_words_of_the_command_line_name_a_policy() -> None:

@@ -1,16 +1,22 @@
 """Endpoints that fail, in every way that we know of."""
 
 import itertools
+import json
 import socket
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from email.utils import formatdate
 from typing import Any
 
+import httpx
+import openai
 import pytest
-from stub_server import CHAT, Answer, Script, Stub, delta, serve
+from stub_server import CHAT, Answer, Script, Stub, delta, serve, whole
 
-from kevin_env.policies import ContextOverflow, OpenAIPolicy, PolicyError, Refused
-from kevin_env.policies.endpoint import LONGEST
+from kevin_env.policies import ContextOverflow, OpenAIPolicy, PolicyError, Refused, for_sample
+from kevin_env.policies.answer import LONGEST
+from kevin_env.policies.endpoint import RETRIES, pause_before_retry
 from kevin_env.record import Reply
 
 pytestmark = pytest.mark.usefixtures("no_endpoint")
@@ -73,7 +79,7 @@ def test_an_error_for_ever_is_given_up(status: int, said: str, listener: Any) ->
         assert error.stop_reason == "model_error"
     with pytest.raises(PolicyError, match=said):
         raise error
-    assert len(stub.requests) == 6
+    assert len(stub.requests) == RETRIES + 1
 
 
 @pytest.mark.parametrize(
@@ -213,7 +219,7 @@ def test_wrong_json_is_told(raw: bytes, said: str) -> None:
 def test_half_a_stream_is_no_reply(answer: Answer) -> None:
     with failing(answer, listener=ignore) as (error, stub):
         assert "broke" in str(error) or "incomplete answer: finish_reason is" in str(error)
-    assert len(stub.requests) == 1
+    assert len(stub.requests) == 3
 
 
 @LISTENERS
@@ -254,6 +260,159 @@ def test_retries_and_reasoning_are_heard(pieces: list[dict[str, Any]]) -> None:
     with serve(told(503, message="oops"), Answer([*pieces, delta(finish="stop")])) as stub:
         OpenAIPolicy("m", stub.url).reply(CHAT, heard)
     assert heard.events == [("retrying", "HTTP 503", "0.001"), ("thought", "So."), ("text", "x\n")]
+
+
+BAD_BYTE = Answer(
+    raw=b'data: {"choices": [{"delta": {"content": "\xff', headers={"Content-Type": "text/event-stream"}
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer([delta(content="half")], cut=True),
+        Answer([delta(content="half")]),
+        Answer([delta("error", content="half")]),
+        Answer([delta(content="half"), {"error": {"code": 502, "message": "overloaded"}}]),
+        BAD_BYTE,
+    ],
+    ids=["connection cut", "no finish reason", "error", "an error in it", "bad byte"],
+)
+def test_one_broken_answer_is_asked_for_again(answer: Answer) -> None:
+    heard = Heard()
+    with serve(answer, FINE) as stub:
+        assert OpenAIPolicy("m", stub.url).reply(CHAT, heard) == Reply(content="x")
+    assert heard.events[-2][:2] == ("retrying", "the connection broke")
+    assert heard.events[-1] == ("text", "x")
+
+
+@LISTENERS
+def test_a_cut_answer_is_asked_for_again_with_and_without_a_stream(listener: Any) -> None:
+    with serve(Answer([delta(content="half")], cut=True), FINE) as stub:
+        assert OpenAIPolicy("m", stub.url).reply(CHAT, listener) == Reply(content="x")
+
+
+def status_error(**headers: str) -> openai.APIStatusError:
+    request = httpx.Request("POST", "http://127.0.0.1/v1/chat/completions")
+    response = httpx.Response(429, headers=headers, request=request)
+    return openai.RateLimitError("slow down", response=response, body=None)
+
+
+def test_retries_outlast_a_limit_per_minute_and_wait_as_long_as_asked() -> None:
+    pauses = [pause_before_retry(status_error(), n, begun=False) for n in range(RETRIES)]
+    assert sum(pause or 0 for pause in pauses) > 60
+    assert pause_before_retry(status_error(), RETRIES, begun=False) is None
+    asked = {"retry-after": "90"}
+    assert pause_before_retry(status_error(**asked), 0, begun=False) == 90
+    later = formatdate(time.time() + 90, usegmt=True)
+    waited = pause_before_retry(status_error(**{"retry-after": later}), 0, begun=False)
+    assert waited == pytest.approx(90, abs=5)
+    assert pause_before_retry(status_error(**{"retry-after": "86400"}), 0, begun=False) is None
+
+
+def test_a_lack_of_credit_is_not_retried() -> None:
+    with failing(told(429, message="You have no credit", code="insufficient_quota")) as (_, stub):
+        assert len(stub.requests) == 1
+
+
+REFUSED_STREAMS = {
+    "OpenAI, unverified": (
+        400,
+        {"message": "Your organization must be verified to stream this model.", "param": "stream"},
+    ),
+    "Azure": (403, {"message": "Streaming requests are not yet allowed."}),
+    "no word": (422, {"message": "Unsupported value: 'stream' does not support true"}),
+}
+REFUSED_OPTIONS = {
+    "Mistral": (
+        422,
+        {"detail": [{"type": "extra_forbidden", "loc": ["body", "stream_options", "include_usage"]}]},
+    ),
+    "Azure": (400, {"message": "Unknown parameter: 'stream_options'"}),
+}  # fmt: skip
+REFUSED_SYSTEM = {
+    "Gemma": (400, {"message": "System role not supported"}),
+    "o1-mini": (
+        400,
+        {"message": "Unsupported value: 'messages[0].role' does not support 'system'"},
+    ),
+    "Mistral": (
+        400,
+        {"message": "Conversation roles must alternate user/assistant/user/assistant/..."},
+    ),
+    "Ministral, llama.cpp": (
+        500,
+        {"message": "Only user, assistant and tool roles are supported, got system."},
+    ),
+    "Google": (400, {"message": "Developer instruction is not enabled for models/gemma-3"}),
+}
+
+
+def without(refused: Callable[[dict[str, Any]], bool], status: int, fields: Any) -> Script:
+    """An endpoint that refuses some requests."""
+
+    def answer(request: dict[str, Any]) -> Answer:
+        return Answer(status=status, body={"error": fields}) if refused(request) else FINE
+
+    return answer
+
+
+@pytest.mark.parametrize("refusal", REFUSED_STREAMS.values(), ids=REFUSED_STREAMS.keys())
+def test_a_refused_stream_is_a_plain_request_from_then_on(refusal: tuple[int, Any]) -> None:
+    heard: list[str] = []
+    with serve(without(lambda request: "stream" in request, *refusal)) as stub:
+        policy = OpenAIPolicy("m", stub.url)
+        assert policy.reply(CHAT, heard.append) == Reply(content="x")
+        for_sample(policy, 1).reply(CHAT, heard.append)
+    assert heard == ["x", "x"]
+    assert ["stream" in request for request in stub.requests] == [True, False, False]
+
+
+@pytest.mark.parametrize("refusal", REFUSED_OPTIONS.values(), ids=REFUSED_OPTIONS.keys())
+def test_a_stream_is_asked_for_without_refused_options(refusal: tuple[int, Any]) -> None:
+    with serve(without(lambda request: "stream_options" in request, *refusal)) as stub:
+        policy = OpenAIPolicy("m", stub.url)
+        assert [policy.reply(CHAT, ignore).content for _ in range(2)] == ["x", "x"]
+    assert [request.get("stream_options") is not None for request in stub.requests] == [
+        True, False, False,
+    ]  # fmt: skip
+    assert all(request["stream"] for request in stub.requests)
+
+
+@LISTENERS
+@pytest.mark.parametrize("refusal", REFUSED_SYSTEM.values(), ids=REFUSED_SYSTEM.keys())
+def test_a_refused_system_message_begins_the_users(refusal: tuple[int, Any], listener: Any) -> None:
+    with serve(without(lambda request: len(request["messages"]) > 1, *refusal)) as stub:
+        policy = OpenAIPolicy("m", stub.url)
+        assert [policy.reply(CHAT, listener).content for _ in range(2)] == ["x", "x"]
+    merged = [{"role": "user", "content": "Be brief.\n\nWrite a kernel."}]
+    assert [request["messages"] for request in stub.requests[1:]] == [merged, merged]
+
+
+def test_other_refusals_are_not_tried_again() -> None:
+    for message in ("temperature must be 1", "the upstream system is down"):
+        with failing(told(message=message), listener=ignore) as (_, stub):
+            assert len(stub.requests) == 1
+
+
+def test_a_whole_completion_in_answer_to_a_stream_is_the_reply() -> None:
+    body = json.dumps(whole([delta(content="x"), delta(finish="stop")])).encode()
+    heard: list[str] = []
+    with serve(Answer(raw=body)) as stub:
+        assert OpenAIPolicy("m", stub.url).reply(CHAT, heard.append) == Reply(content="x")
+    assert heard == ["x"]
+    error = json.dumps({"error": {"message": "no such model", "code": 404}}).encode()
+    with failing(Answer(raw=error), listener=ignore) as (failure, _):
+        assert "no such model" in str(failure)
+
+
+@pytest.mark.parametrize("key", ["a", "no", "model", "the", "127"])
+def test_a_short_key_is_hidden_in_no_words_of_ours(key: str) -> None:
+    answer = Answer(status=404, body={"error": {"message": f"what is '{key}'? another one"}})
+    with failing(answer, api_key=key) as (error, _):
+        assert "has no model 'm' or no chat completions (HTTP 404): check --model" in str(error)
+        assert str(error).startswith("127.0.0.1:")
+        assert str(error).endswith("what is '<key>'? another one")
 
 
 PIECE = "x" * (LONGEST // 4)

@@ -70,6 +70,24 @@ def test_reasoning_in_a_field_is_kept_apart(name: str, stream: bool) -> None:
     assert heard == ["Yes"] * stream
 
 
+@EITHER
+@pytest.mark.parametrize(
+    "thinking",
+    [
+        {"type": "thinking", "thinking": [{"type": "text", "text": "Hm, so."}]},  # Mistral
+        {"type": "thinking", "thinking": "Hm, so."},  # Anthropic
+        {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm, so."}]},
+    ],
+)
+def test_content_may_be_a_list_of_chunks(thinking: dict[str, Any], stream: bool) -> None:
+    text = [{"type": "text", "text": "Yes"}, ", indeed"]
+    chunks = [delta(content=[thinking]), delta(content=text), DONE]
+    whole = [delta(content=[thinking, *text]), DONE]
+    reply, heard = ask(Answer(chunks if stream else whole), stream)
+    assert reply == Reply(content="Yes, indeed", reasoning="Hm, so.")
+    assert heard == ["Yes, indeed"] * stream
+
+
 def test_reasoning_without_its_end_is_a_reply_that_was_cut_off() -> None:
     reply, _ = ask(Answer([delta(content="<think>Hm."), DONE]))
     assert reply == Reply(content="", reasoning="Hm.", truncated=True)

@@ -132,7 +132,7 @@ def test_a_diff_is_printed(tmp_path: Path) -> None:
     file = write(tmp_path / "t.jsonl", trajectory(timed(1, 1.0), timed(2, 2.0), timed(3, 3.0)))
     code, shown, _ = run("replay", str(file), "--diff", "1,3")
     assert code == 0
-    assert shown.splitlines()[0] == "turn 1: turn 1 correct 1.00x  →  turn 3 correct 3.00x   +1 -1"
+    assert shown.splitlines()[0] == "turn 1 correct 1.00x  →  turn 3 correct 3.00x   +1 -1"
     assert "   2      - # version 1" in shown
     assert "        2 + # version 3" in shown
     assert run("replay", str(file), "--diff", "1,7")[::2] == (

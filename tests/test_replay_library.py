@@ -1,12 +1,12 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from trajectories import BROKEN, RIGHT, timed, trajectory, turn, write
 
 from kevin_env.app.replay.library import Library
-from kevin_env.app.replay.query import chosen as in_order
-from kevin_env.app.replay.query import read_query
+from kevin_env.app.replay.query import Listing, ordered, read_query
 from kevin_env.app.replay.rows import Row, row_of
 from kevin_env.record import Trajectory
 from kevin_env.recorder import BadLine, Recorder
@@ -14,8 +14,7 @@ from kevin_env.recorder import BadLine, Recorder
 
 def whole(path: Path) -> Library:
     library = Library(path)
-    while library.advance(10):
-        pass
+    library.advance()
     return library
 
 
@@ -50,6 +49,9 @@ def test_what_can_be_read_is_shown_and_the_rest_named(tmp_path: Path) -> None:
     assert [bad.line for bad in library.bad] == [2, 4, 5, 6, 7, 9]
     assert "kevin-trajectory/9" in library.bad[2].reason
     assert "half-written" in library.bad[-1].reason
+    backwards = Library(tmp_path / "t.jsonl", newest_first=True)
+    backwards.advance()
+    assert (backwards.bad, ids(backwards)) == (library.bad, ["e1", "newer"])
     assert library.progress == 1.0
 
 
@@ -63,18 +65,24 @@ def test_a_row_that_lies_gives_a_bad_line(tmp_path: Path) -> None:
     assert "feedback" in str(bad)
 
 
-def test_reading_stops_in_time_and_goes_on(tmp_path: Path) -> None:
+def test_reading_begins_at_the_end_stops_in_time_and_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kevin_env.app.replay.library._BLOCK", 1000)  # less than a line
     file = write(tmp_path / "t.jsonl", *(trajectory(RIGHT, id=f"e{n}") for n in range(400)))
-    library = Library(file)
+    library = Library(file, newest_first=True)
     assert library.advance(0.0)
-    assert 0 < len(library.rows) < 100
+    assert [row.episode_id for row in library.finished] == ["e399"]
     assert 0 < library.progress < 0.5
-    rows = library.rows
     while library.advance(0.0):
         pass
-    assert library.rows[: len(rows)] == rows
-    assert len(set(ids(library))) == 400
+    assert [row.episode_id for row in library.finished] == [f"e{n}" for n in reversed(range(400))]
+    assert ids(library) == [f"e{n}" for n in range(400)]
     assert library.episode(library.rows[-1]).episode_id == "e399"  # type: ignore[union-attr]
+    write(file, trajectory(RIGHT, id="later"))
+    library.refresh()
+    library.advance()
+    assert ids(library)[-2:] == ["e399", "later"]
 
 
 def test_a_folder_is_read_with_what_is_below(tmp_path: Path) -> None:
@@ -87,7 +95,7 @@ def test_a_folder_is_read_with_what_is_below(tmp_path: Path) -> None:
     write(tmp_path / "d.jsonl", trajectory(RIGHT, id="d"))
     assert library.refresh()
     library.advance(1)
-    assert ids(library) == ["b", "a", "d", "c"]
+    assert ids(library) == ["b", "d", "a", "c"]
     assert not library.refresh()
 
 
@@ -116,7 +124,7 @@ def test_a_line_that_grows_is_read_when_it_is_whole(tmp_path: Path) -> None:
         more.write(line[100:])
     assert library.refresh()
     library.advance(1)
-    assert (ids(library), library.bad) == (["e1"], ())
+    assert (ids(library), library.bad) == (["e1"], [])
     with file.open("a") as more:
         more.write("\nnonsense\n")
     library.refresh()
@@ -141,16 +149,20 @@ def test_a_file_that_went_away_is_named(tmp_path: Path) -> None:
     file.unlink()
     assert "no longer there" in str(library.episode(row))
     assert library.refresh()
-    assert library.rows == ()
+    assert library.rows == []
 
 
 def test_problems_are_sorted_by_number() -> None:
-    many = tuple(
-        row_of(trajectory(id=name, model=name))
-        for name in ("L10_1", "L2_10", "L2_9", "a1", "1a", "")
-    )
-    numbers = in_order(many, read_query(""), "model", False, frozenset())
-    assert [many[n].model for n in numbers] == ["", "1a", "a1", "L2_9", "L2_10", "L10_1"]
+    names = ("L10_1", "L2_10", "L2_9", "a1", "1a", "")
+    many = [row_of(trajectory(id=name, model=name)) for name in names]
+    assert [row.model for row in ordered(many, "model")] == [
+        "",
+        "1a",
+        "a1",
+        "L2_9",
+        "L2_10",
+        "L10_1",
+    ]
 
 
 def test_the_record_is_searched_in_slices(tmp_path: Path) -> None:
@@ -159,11 +171,15 @@ def test_the_record_is_searched_in_slices(tmp_path: Path) -> None:
         *(trajectory(RIGHT, id=f"e{n}") for n in range(20)),
         trajectory(BROKEN, id="x"),
     )
-    library = whole(file)
-    hits, at = library.search('IDENTIFIER "foo"', 0, 0.0)
-    assert (hits, at) == (frozenset(), 1)
-    assert library.search('IDENTIFIER "foo"', at, 10.0) == ({20}, 21)
-    assert library.search("nowhere", 0, 10.0) == (frozenset(), 21)
+    listing = Listing(whole(file), "text:IDENTIFIER")
+    while listing.advance(0.0):
+        pass
+    listing.arrange()
+    assert [row.episode_id for row in listing.shown] == ["x"]
+    listing.filter("text:nowhere")
+    listing.advance()
+    listing.arrange()
+    assert (listing.shown, listing.progress) == ([], 1.0)
 
 
 def rows() -> tuple[Row, ...]:
@@ -186,10 +202,7 @@ def rows() -> tuple[Row, ...]:
 )  # fmt: skip
 def test_filters(words: str, found: str) -> None:
     query = read_query(words)
-    assert (
-        "".join(rows()[n].episode_id for n in in_order(rows(), query, "file", False, frozenset()))
-        == found
-    )
+    assert "".join(row.episode_id for row in rows() if query.matches(row)) == found
     assert query.trouble == ""
 
 
@@ -202,8 +215,8 @@ def test_filters(words: str, found: str) -> None:
 )  # fmt: skip
 def test_orders(sort: str, order: str, backwards: str) -> None:
     def ids(reverse: bool) -> str:
-        found = in_order(rows(), read_query(""), sort, reverse, None)  # type: ignore[arg-type]
-        return "".join(rows()[n].episode_id for n in found)
+        found = ordered(rows(), sort, reverse)  # type: ignore[arg-type]
+        return "".join(row.episode_id for row in found)
 
     assert (ids(False), ids(True)) == (order, backwards)
 
@@ -212,10 +225,14 @@ def test_orders(sort: str, order: str, backwards: str) -> None:
     "words", ["speedup>", "speedup>x", "color:red", 'text:"', "-", ":", '"', "a:b:c", "speedup>>1"]
 )
 def test_half_typed_filters_do_not_fail(words: str) -> None:
-    in_order(rows(), read_query(words), "best", False, frozenset())
+    [row for row in rows() if read_query(words).matches(row)]
 
 
 @pytest.mark.timeout(60)
 def test_many_rows_are_filtered_and_sorted_soon() -> None:
-    many = rows() * 30_000
-    assert len(in_order(many, read_query("qwen speedup>1"), "best", False, frozenset())) == 60_000
+    query = read_query("qwen speedup>1")
+    many = [replace(row, created=str(n)) for n in range(30_000) for row in rows_once]
+    assert len(ordered(filter(query.matches, many), "best")) == 60_000
+
+
+rows_once = rows()

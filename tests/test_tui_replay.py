@@ -14,8 +14,8 @@ from pseudo_terminal import Screen, run_python
 from textual.pilot import Pilot
 from trajectories import RIGHT, STORY, evil, timed, trajectory, turn, write
 
+from kevin_env.app.replay.describe import PANES
 from kevin_env.app.replay.library import Library
-from kevin_env.app.replay.panes import PANES
 from kevin_env.app.tui.replay import ReplayApp, ViewScreen
 from kevin_env.judge.api import Submission
 from kevin_env.recorder import Recorder
@@ -26,8 +26,8 @@ LIST_80 = """\
  kevin-env replay  t.jsonl                                       3 trajectories
     #  problem                      model               turns     best   return
 ▌   1  L1_23_Softmax                m                   ●●x●     4.00x    2.000
-    3  L1_23_Softmax                m                   ?●       2.00x        -
-    2  L1_23_Softmax                qwen                ●●       2.50x        -
+    2  L1_23_Softmax                m                   ?●       2.00x        -
+    3  L1_23_Softmax                qwen                ●●       2.50x        -
 """
 VIEW_80 = """\
  L1_23_Softmax  t.jsonl  2026-01-02 00:00                                   1/3
@@ -55,12 +55,15 @@ VIEW_80 = """\
 def replayed(tmp_path: Path) -> Callable[..., list[str]]:
     """The screens after some steps, of a file with these episodes."""
 
-    def replay(*steps: Step, episodes: Any = None, **more: Any) -> list[str]:
+    def replay(*steps: Step, episodes: Any = None, listed: bool = False, **more: Any) -> list[str]:
+        """`listed`: from the first screen, and not from the newest trajectory."""
         file = tmp_path / "t.jsonl"
         file.unlink(missing_ok=True)
         write(file, *(episodes or (STORY, OTHER, trajectory(turn(1), RIGHT))))
         size = more.pop("size", (80, 24))
-        return screens(ReplayApp(Library(file), **more), *steps, size=size)
+        steps = steps if listed else ("enter", *steps)
+        found = screens(ReplayApp(Library(file, newest_first=True), **more), *steps, size=size)
+        return found if listed else found[1:]
 
     return replay
 
@@ -71,9 +74,10 @@ def at(pilot: Pilot[Any]) -> int:
     return screen.view.at
 
 
-def test_it_opens_at_the_best_turn_of_the_newest_and_the_list_is_behind_it(
+def test_several_begin_with_the_list_and_open_at_their_best_turn(
     replayed: Callable[..., list[str]],
 ) -> None:
+    assert replayed("", listed=True)[0].startswith(LIST_80)
     first, turned, behind = replayed("", "h", "q")
     assert "▌ ●     4  correct/timed" in first and "# version 4" in first
     assert turned.startswith(VIEW_80)
@@ -83,19 +87,19 @@ def test_it_opens_at_the_best_turn_of_the_newest_and_the_list_is_behind_it(
 def test_a_filter_that_leaves_several_begins_with_the_list(
     replayed: Callable[..., list[str]],
 ) -> None:
-    assert "3 of 3 trajectories" in replayed("", words="softmax")[0]
-    assert "correct/timed" in replayed("", words="qwen")[0]
-    assert "2.50x" in replayed("", episode="oth")[0]
+    assert "3 of 3 trajectories" in replayed("", words="softmax", listed=True)[0]
+    assert "correct/timed" in replayed("", words="qwen", listed=True)[0]
+    assert "2.50x" in replayed("", episode="oth", listed=True)[0]
 
 
 class Untimely(ReplayApp):
     """Its timers come before its table is on the screen, and once more when it is gone."""
 
     def on_mount(self) -> None:
-        self.relist(self.listing.grown(self.library.rows))
+        self.relist()
 
     def on_unmount(self) -> None:
-        self.relist(self.listing.filtered("qwen"))
+        self.action_filter("qwen")
 
 
 def test_the_list_may_grow_while_it_is_not_on_the_screen(tmp_path: Path) -> None:
@@ -120,7 +124,7 @@ def test_moving_through_turns_and_episodes(replayed: Callable[..., list[str]]) -
 
 
 def test_a_lone_trajectory_is_left_for_good(replayed: Callable[..., list[str]]) -> None:
-    assert replayed("q", episodes=[STORY]) == []
+    assert replayed("q", episodes=[STORY], listed=True) == []
 
 
 def test_panes_and_toggles(replayed: Callable[..., list[str]]) -> None:
@@ -131,7 +135,7 @@ def test_panes_and_toggles(replayed: Callable[..., list[str]]) -> None:
     previous, best, first, two = replayed("d", "d", "D 1 enter", "s", size=(100, 24))
     assert "previous: turn 3" in previous
     assert "best before: turn 2" in best
-    assert "turn 1: turn 1" in first
+    assert "turn 1 correct" in first
     assert " │ " in two
     shown, hidden, plain = replayed("h 5", "r", "t")
     assert "I think it should be foo." in shown
@@ -177,7 +181,7 @@ def test_sorting_keeps_the_cursor_or_goes_to_the_top(replayed: Callable[..., lis
     file, best, reversed_, number = replayed("q G s", "s s s", "r", ": 2 enter")
     assert "sorted by file" in file and "▌   1" in file
     assert "sorted by best" in best and "▌   1" in best
-    assert "reversed" in reversed_ and "▌   1" in reversed_ and "3/3" in reversed_
+    assert "reversed" in reversed_ and "▌   3" in reversed_ and "3/3" in reversed_
     assert "▌   2" in number
 
 
@@ -194,8 +198,8 @@ def test_the_mouse_opens_turns_and_changes_pane(replayed: Callable[..., list[str
     first = replayed(click(10, 3))[0]
     assert "▌ ●     1" in first
     assert "user," in replayed(click(30, 7))[0]
-    chosen, opened = replayed("q", click(10, 3), click(10, 3, times=2))[1:]
-    assert "▌   3" in chosen and "max_turns" in opened
+    chosen, opened = replayed("q", click(10, 3), click(10, 3))[1:]
+    assert "▌   2" in chosen and "max_turns" in opened
 
 
 def test_copying_and_saving(
@@ -236,7 +240,7 @@ def test_lines_that_cannot_be_read_are_listed(tmp_path: Path) -> None:
     file = write(tmp_path / "t.jsonl", STORY, OTHER)
     with file.open("a") as more:
         more.write("nonsense\n" * 3)
-    listed, bad = screens(ReplayApp(Library(file)), "q", "!")
+    listed, bad = screens(ReplayApp(Library(file)), "", "!")
     assert "3 unreadable" in listed
     assert "t.jsonl line 3" in bad
 
@@ -304,6 +308,8 @@ def test_the_terminal_is_left_as_it_was_and_got_nothing_hostile(tmp_path: Path) 
     file = write(tmp_path / "t.jsonl", evil(), evil("b"))
     with replay(str(file), columns=160, rows=50) as screen:
         before = termios.tcgetattr(screen.slave)
+        screen.wait_for("sorted by")
+        screen.press("\r")
         screen.wait_for("correct/timed")
         assert termios.tcgetattr(screen.slave) != before
         screen.press("6")

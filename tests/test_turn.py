@@ -33,8 +33,8 @@ def test_a_judged_reply_becomes_a_whole_turn() -> None:
     assert (turn.turn, turn.messages, turn.reply, turn.reasoning) == (
         2,
         question().messages,
-        REPLY,
-        "Hm.",
+        REPLY.removeprefix("<think>Double it.</think>\n"),
+        "Hm.\n\nDouble it.",
     )
     assert (
         turn.submission

@@ -13,7 +13,7 @@ import torch
 
 from kevin_env.candidate import tree
 from kevin_env.judge.compare.outputs import wrong as fault_of
-from kevin_env.judge.compare.tolerance import budget
+from kevin_env.judge.compare.tolerance import tolerance_of
 from kevin_env.problem import ProblemError
 
 from .samples import Sample
@@ -190,7 +190,7 @@ def _weigh_output(
     error = _error(output, oracle)
     pair = evidence.errors[sample.name, i]
     pair[:] = max(pair[0], own), max(pair[1], error)
-    allowed = budget(_real(reference), _real(oracle), case.tolerance, case.precision)
+    allowed = tolerance_of(_real(reference), _real(oracle), case.tolerance, case.precision)[0].worst
     evidence.share = max(evidence.share, _share(error, allowed))
 
 

@@ -106,7 +106,7 @@ def print_problems(
         for each in problems
     ]
     if not console.is_terminal:
-        lines = "\n".join("\t".join(row.values()) for row in rows)
+        lines = "\n".join("\t".join(row) for row in (rows[0], *(row.values() for row in rows)))
         console.file.write(f"{visible(lines)}\n")  # `print` would replace the tabs
         return
     columns = [Column("id", max(len(row["id"]) for row in rows)), *_COLUMNS]
@@ -116,7 +116,9 @@ def print_problems(
     console.print(heading(columns))
     for row in rows:
         console.print(table_line(columns, {name: text(cell) for name, cell in row.items()}))
-    show(console, counted(len(rows), "problem"))
+    hidden = [name for name in rows[0] if name not in {column.name for column in columns}]
+    more = f"; a wider terminal shows {', '.join(hidden)}" if hidden else ""
+    show(console, counted(len(rows), "problem") + more)
 
 
 def show_problem(console: Console, problem: Problem) -> None:

@@ -6,6 +6,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -67,7 +68,8 @@ def found_row(found: Found) -> dict[str, Any]:
 
 def show_found(console: Console, results: Sequence[Found]) -> None:
     """Prints a row per pair; `--json` has the kernels."""
-    table = Table("similarity", "pair", "language", "module", "speedup")
+    names = ("similarity", "pair", "language", "module", "speedup")
+    table = Table(*names, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for found in results:
         speedup = "" if found.pair.speedup is None else f"{found.pair.speedup:.2f}x"
         table.add_row(

@@ -12,6 +12,7 @@ from rich.console import Console
 from kevin_env.app.errors import JUDGE_FAILED, NOT_CORRECT, BadInput
 from kevin_env.app.panel import look_of, panel_lines, show_panel
 from kevin_env.app.play.live import spent, stages_text
+from kevin_env.app.replay.code import unfenced
 from kevin_env.app.screen import counted, show, verdict_line, waiting
 from kevin_env.context import count_characters
 from kevin_env.extract import extract, extract_file
@@ -228,12 +229,12 @@ def print_result(console: Console, result: Judged | Failed) -> None:
     if console.is_terminal:
         line.append(printable(result.request.file), "bold")
         width = look_of(console).width
-        lines = panel_lines("\n".join([feedback.rstrip(), *flags]), width)
+        lines = panel_lines("\n".join([unfenced(feedback), *flags]), width)
         show_panel(console, line, lines, f"{result.device}: {seconds}", outcome.category)
         return
     line.append(f"({seconds}; {result.device})  {printable(result.request.file)}")
     console.print(line, soft_wrap=True)
-    show(console, "\n".join([feedback, *flags]))
+    show(console, "\n".join([unfenced(feedback), *flags]))
 
 
 def _recorded(

@@ -8,6 +8,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -146,7 +147,10 @@ def _linted(problem: Problem, done: Future[LintReport]) -> Linted:
 
 
 def _table(linted: Sequence[Linted]) -> Table:
-    table = Table("problem", "fit", "reference", "accepted answers", "as shipped")
+    table = Table(
+        "problem", "fit", "reference", "accepted answers", "as shipped",
+        box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False,
+    )  # fmt: skip
     for heading in ("seconds", "MB moved", "GFLOP"):
         table.add_column(heading, justify="right")
     for each in linted:

@@ -102,7 +102,7 @@ def best_at(turns: Sequence[Turn]) -> int:
     return right[-1] if right else max(len(turns) - 1, 0)
 
 
-def turns_table(turns: Sequence[Turn], returns: Sequence[float]) -> Table:
+def turns_table(turns: Sequence[Turn], returns: Sequence[float], model: str = "") -> Table:
     """One row a turn: verdict, speedup with its interval, score, return and seconds."""
     table = Table()
     for name in COLUMNS:
@@ -110,7 +110,7 @@ def turns_table(turns: Sequence[Turn], returns: Sequence[float]) -> Table:
             name, justify="right" if name in ("score", "return", "seconds") else "left"
         )
     for turn, value in zip(turns, returns, strict=True):
-        cells = turn_cells(turn, value)
+        cells = turn_cells(turn, value, model)
         table.add_row(
             *(Text(cells[name], COLORS[turn.category] * (name == "verdict")) for name in COLUMNS)
         )

@@ -1,8 +1,10 @@
 """A submission's model in the candidate process: loading, construction, inputs."""
 
 import importlib.util
+import os
+import re
 import sys
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,10 @@ from kevin_env.extension.build import install
 Message = dict[str, Any]
 MAX_PAIRED = 8
 """Limit of reported weights that were paired by shape and order."""
+
+
+_CODING = re.compile(r"\A((?:[ \t\f]*(?:#[^\n]*)?\n)?[ \t\f]*#[^\n]*?coding[:=][ \t]*)[-\w.]+")
+"""The encoding that a comment in the first two lines names; the file is written in UTF-8."""
 
 
 class LoadedModel:
@@ -58,10 +64,20 @@ class LoadedModel:
             torch.set_num_threads(threads)
         return {}
 
-    def create_context(self) -> Message:
-        """Creates the CUDA context."""
+    def create_context(self, queues: int = 0, cached: int = 0) -> Message:
+        """Creates the CUDA context.
+
+        Args:
+            queues: Hardware queues; 0: as many as the environment says.
+            cached: Bytes that torch's allocator is to have, so that no call allocates.
+        """
+        if queues:
+            os.environ["CUDA_DEVICE_MAX_CONNECTIONS"] = str(queues)
         torch.cuda.set_device(self.device)
         torch.zeros(1, device=self.device)
+        if cached:
+            with suppress(torch.OutOfMemoryError):
+                torch.empty(cached, dtype=torch.uint8, device=self.device)
         torch.cuda.synchronize()
         self.context = True
         return {}
@@ -74,7 +90,7 @@ class LoadedModel:
         self.path = path
         if headers == "short":
             install()
-        Path(path).write_text(code, encoding="utf-8")
+        Path(path).write_text(_CODING.sub(r"\1utf-8", code, count=1), encoding="utf-8")
         spec = importlib.util.spec_from_file_location("submission", path)
         assert spec is not None and spec.loader is not None
         module = importlib.util.module_from_spec(spec)
@@ -112,16 +128,16 @@ class LoadedModel:
         self.synchronize()
         return {"paired": paired[:MAX_PAIRED]}
 
-    def _model(self, *arguments: Any) -> Any:
+    def _model(self, given: list[Any], named: dict[str, Any]) -> Any:
         """Constructs on the device, or on the default device if that fails."""
         try:
             with torch.device(self.device):
-                return self.entry(*arguments)
+                return self.entry(*given, **named)
         except Exception as error:
             if self.device.type == "cpu":
                 raise
             try:
-                return self.entry(*arguments)
+                return self.entry(*given, **named)
             except Exception:
                 raise error from None
 

@@ -76,6 +76,17 @@ class Region:
         return pointer - self.start if self.start <= pointer < self.start + self.size else None
 
 
+class Part(Region):
+    """A part of a region, which stays mapped when the part is closed."""
+
+    def __init__(self, whole: Region, offset: int, size: int) -> None:
+        super().__init__(whole.bytes[offset : offset + size])
+
+    def close(self) -> None:
+        """Invalidates its tensors."""
+        self.bytes = torch.empty(0)
+
+
 def extent(shape: list[int], stride: list[int]) -> int:
     """Elements between the first and last of a strided tensor, inclusive; 0 if it is empty."""
     if 0 in shape:

@@ -15,7 +15,15 @@ import torch
 
 from kevin_env.candidate import cuda, failure, precompile, profiling, programs, standalone, tree
 from kevin_env.candidate.model import LoadedModel, Message
-from kevin_env.candidate.region import DONE, is_compact, map_file, map_handle, poison, spec_of
+from kevin_env.candidate.region import (
+    DONE,
+    Part,
+    is_compact,
+    map_file,
+    map_handle,
+    poison,
+    spec_of,
+)
 from kevin_env.candidate.seeding import reseed
 from kevin_env.candidate.wire import Closed, encode
 
@@ -59,6 +67,19 @@ class Runtime(LoadedModel, programs.Orders):
         self.regions[name] = mapped
         return {}
 
+    def arena(self, size: int, handle: str, parts: dict[str, tuple[int, int]]) -> Message:
+        """Maps the one allocation of a GPU's judge, and names its parts: offset and size in bytes.
+
+        An arena that was mapped before is unmapped.
+        """
+        self.arguments, self.held = [], []
+        for name in (*parts, "arena"):
+            if name in self.regions:
+                self.regions.pop(name).close()
+        whole = self.regions["arena"] = map_handle(handle, size, self.device)
+        self.regions |= {name: Part(whole, *place) for name, place in parts.items()}
+        return {}
+
     def forget(self) -> Message:
         """Unloads the submission and resets global state; other trusted code follows."""
         self.entry = None
@@ -66,7 +87,9 @@ class Runtime(LoadedModel, programs.Orders):
         torch.set_default_dtype(torch.float32)
         self.model, self.arguments, self.held = None, [], []
         gc.collect()
-        return self.rest()
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
+        return {}
 
     def rest(self) -> Message:
         """Releases the model, shared memory, and torch's cached device memory."""

@@ -62,8 +62,10 @@ def replay(
     from kevin_env.app.screen import make_console
 
     errors, console = make_console(plain, "stderr"), make_console(plain)
-    library, choice = Library(file, export), text.Choice(require_query(words), episode, turn)
+    choice = text.Choice(require_query(words), episode, turn)
     on_screen = console.is_terminal and sys.stdin.isatty() and not console.is_dumb_terminal
+    on_screen = on_screen and not (plain or as_json or export or serve or diff or turn is not None)
+    library = Library(file, export, newest_first=on_screen)
     if as_json:
         text.write_json(text.chosen(library, choice, errors), sys.stdout)
     elif export is not None:
@@ -79,7 +81,7 @@ def replay(
         text.print_diff(text.only_one(library, choice, errors), turns, console)
     elif follow and (plain or not console.is_terminal):
         text.follow(library, choice, console)
-    elif plain or turn is not None or not on_screen:
+    elif not on_screen:
         text.print_episodes(text.chosen(library, choice, errors), console)
     else:
         from kevin_env.app.tui.replay import ReplayApp
@@ -126,11 +128,11 @@ def export(
 def import_file(
     path: Annotated[
         Path,
-        typer.Argument(metavar="PATH", help="KernelBench run folder, or ATIF file or folder."),
+        typer.Argument(metavar="PATH", help="KernelBench run folder."),
     ],
     out: Annotated[Path, typer.Option(help="Trajectory file to append to.")] = TRAJECTORIES,
 ) -> None:
-    """Convert KernelBench runs or ATIF to a trajectory file."""
+    """Convert KernelBench runs to a trajectory file."""
     from kevin_env.app.convert import read_foreign
     from kevin_env.app.errors import BadInput
     from kevin_env.app.screen import counted, make_console, show
@@ -150,6 +152,9 @@ def report(
     path: Annotated[
         Path, typer.Argument(metavar="RUN|FILE", help="Run folder of eval, or trajectory file.")
     ],
+    other: Annotated[
+        Path | None, typer.Argument(metavar="[RUN|FILE]", help="Another run to compare it with.")
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -161,12 +166,16 @@ def report(
     """Write an HTML report of a run.
 
     Shows metrics with intervals, charts, hacks, failures and every trajectory. The report is one
-    self-contained file; beyond 300 trajectories or 30 MB, these are in pages next to it.
+    self-contained file; beyond 300 trajectories or 30 MB, these are in pages next to it. Of two
+    runs, prints what changed from the first to the second, per problem and level, with intervals.
     """
     from kevin_env.app.report.write import default_file, read_run, write_report
     from kevin_env.app.screen import make_console, progress_of, show
 
     errors = make_console(stream="stderr")
+    if other is not None:
+        _compare((path, other), out, as_json)
+        return
     run = read_run(path, lambda line: show(errors, f"left out: {line}", "yellow"))
     if as_json:
         print_json(run.metrics.model_dump(mode="json"))
@@ -179,3 +188,17 @@ def report(
                 lambda number, of: progress.update(pages, completed=number, total=of),
             )
         typer.echo(f"wrote {written}", err=True)
+
+
+def _compare(paths: tuple[Path, Path], out: Path | None, as_json: bool) -> None:
+    from kevin_env.app.report.comparison import compare, show_comparison, write_comparison
+    from kevin_env.app.screen import make_console, show
+
+    errors = make_console(stream="stderr")
+    found = compare(paths, lambda line: show(errors, f"left out: {line}", "yellow"))
+    if out is not None:
+        typer.echo(f"wrote {write_comparison(found, out)}", err=True)
+    elif as_json:
+        print_json(found.model_dump(mode="json"))
+    else:
+        show_comparison(make_console(), found)

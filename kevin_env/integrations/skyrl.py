@@ -16,7 +16,6 @@ from skyrl_gym.envs.base_text_env import BaseTextEnv, BaseTextEnvStepOutput, Con
 from kevin_env.episode import Episode
 from kevin_env.integrations.judging import process_pool, submit
 from kevin_env.judge.api import JudgePool
-from kevin_env.policies.thinking import make_reply
 from kevin_env.problem import ProblemError, load_problem
 from kevin_env.record import best_speedup
 from kevin_env.settings import Settings
@@ -73,7 +72,7 @@ class KernelEnv(BaseTextEnv):
             EpisodeError: after the last turn.
             JudgeError: if the judge fails twice.
         """
-        turn = submit(self._episode, make_reply(action))
+        turn = submit(self._episode, action)
         self.turns = turn.turn
         left = self.max_turns - turn.turn
         content = f"{turn.feedback}\n\nTurns left: {left}. Give new, complete code in one block."

@@ -45,7 +45,6 @@ from kevin_env.episode import Episode
 from kevin_env.integrations.judging import one_at_a_time, process_pool, submit_async, token_counter
 from kevin_env.judge.api import JudgePool
 from kevin_env.outcome import Category
-from kevin_env.policies.thinking import make_reply
 from kevin_env.problem import Problem
 from kevin_env.record import Reply, Turn, Usage
 from kevin_env.recorder import Recorder
@@ -165,10 +164,10 @@ class KernelGroup(EnvGroupBuilder):
 def _reply(message: Message, cut: bool, usage: Usage) -> Reply:
     content = message["content"]
     if isinstance(content, str):
-        return make_reply(content, truncated=cut, usage=usage)
+        return Reply(content=content, truncated=cut, usage=usage)
     text = "".join(part["text"] for part in content if part["type"] == "text")
     thinking = "".join(part["thinking"] for part in content if part["type"] == "thinking")
-    return make_reply(text, thinking, truncated=cut, usage=usage)
+    return Reply(content=text, reasoning=thinking or None, truncated=cut, usage=usage)
 
 
 def _metrics(turn: Turn) -> Metrics:

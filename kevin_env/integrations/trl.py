@@ -22,8 +22,8 @@ from kevin_env.integrations.judging import process_pool, submit, submit_all, tok
 from kevin_env.integrations.run_log import RunLogger
 from kevin_env.judge.api import JudgeError, JudgePool
 from kevin_env.outcome import FormatError
-from kevin_env.policies.thinking import make_reply
 from kevin_env.problem import Problem, load_problem
+from kevin_env.reasoning import mark_at_end
 from kevin_env.record import Reply, Usage
 from kevin_env.recorder import Recorder
 from kevin_env.score import resolve_score, score_of
@@ -311,14 +311,11 @@ def _play(episodes: Sequence[Episode], trainer: Any) -> _Round:
 
 def _reply(prompt_ids: list[int], completion_ids: list[int], trainer: Any) -> Reply:
     decode = trainer.processing_class.decode
-    opened = (
-        "<think>" if decode(prompt_ids[-8:]).rstrip().endswith("<think>") else ""
-    )  # by the chat template
+    opened = mark_at_end(decode(prompt_ids[-16:]))  # by the chat template
     cut = completion_ids[-1] not in trainer.eos_token_ids
     usage = Usage(prompt_tokens=len(prompt_ids), completion_tokens=len(completion_ids))
-    return make_reply(
-        opened + decode(completion_ids, skip_special_tokens=True), truncated=cut, usage=usage
-    )
+    text = opened + decode(completion_ids, skip_special_tokens=True)
+    return Reply(content=text, truncated=cut, usage=usage)
 
 
 def _log(

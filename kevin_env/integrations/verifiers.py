@@ -25,7 +25,6 @@ from verifiers.v1.types import Message, SystemMessage, UserMessage
 from kevin_env.episode import Episode
 from kevin_env.integrations.judging import process_pool, submit_async
 from kevin_env.judge.api import JudgePool
-from kevin_env.policies.thinking import make_reply
 from kevin_env.problem import load_problem
 from kevin_env.record import Message as ChatMessage
 from kevin_env.record import Reply, Turn
@@ -129,8 +128,10 @@ def _prompt(chat: Sequence[ChatMessage]) -> list[Message]:
 
 def _reply(trace: vf.Trace) -> Reply:
     message = trace.assistant_messages[-1]
-    return make_reply(
-        message.content or "", message.reasoning_content or "", truncated=trace.is_truncated
+    return Reply(
+        content=message.content or "",
+        reasoning=message.reasoning_content or None,
+        truncated=trace.is_truncated,
     )
 
 

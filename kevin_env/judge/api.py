@@ -32,8 +32,10 @@ class Submission(Frozen):
     """The language of its kernels, found from its imports and sources; for display only."""
 
 
-CALL_SECONDS, CALL_MULTIPLE = 2.0, 200.0
-"""A call may take this many seconds, or this multiple of the reference's time if that is longer."""
+CALL_SECONDS, CALL_MULTIPLE = {"cpu": 2.0, "cuda": 0.5}, 200.0
+"""A call may take this many seconds, by kind of device, or this multiple of the reference's time if
+that is longer.
+"""
 FIRST_SECONDS = 30.0
 """Additional seconds for constructing `ModelNew` and for the first call in each case.
 
@@ -103,15 +105,17 @@ class Options(Frozen):
     retry_noisy: bool = False
     """Whether a time with a wide interval is measured again."""
 
-    def limits(self, reference: float = 0.0, interpreted: bool = False) -> Limits:
+    def limits(
+        self, reference: float = 0.0, interpreted: bool = False, device: str = "cpu"
+    ) -> Limits:
         """The limits if a call of the reference takes `reference` seconds.
 
-        With `interpreted`, for a submission that Triton's interpreter runs: each of its calls has
-        as long as a first one.
+        `device` is its kind. With `interpreted`, for a submission that Triton's interpreter runs:
+        each of its calls has as long as a first one.
         """
         if self.call_timeout is not None:
             return Limits(build=self.build_timeout, first=self.call_timeout, call=self.call_timeout)
-        call = max(CALL_SECONDS, CALL_MULTIPLE * reference)
+        call = max(CALL_SECONDS[device], CALL_MULTIPLE * reference)
         digit = 10.0 ** math.floor(math.log10(call))  # rounded up: one call of it was timed
         call = math.ceil(call / digit) * digit
         first = FIRST_SECONDS + call
@@ -295,7 +299,7 @@ class Pace(Frozen):
     May be fewer than there are distributions if other cases use all of them; timed inputs include
     some of each as well.
     """
-    sets_of_others: int = 4
+    sets_of_others: int = 5
     """Input sets of every other case, each of another distribution.
 
     With fewer than there are distributions, an error that only shows for one shape and

@@ -6,7 +6,6 @@ import time
 from collections import defaultdict
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import torch
 
@@ -14,10 +13,10 @@ from kevin_env.judge.api import PACES, DeviceInfo, Pace
 from kevin_env.judge.candidates import WarmPool
 from kevin_env.judge.capacity import COPIES, SUBMISSION, capacity_of, host_memory, machine_of
 from kevin_env.judge.device import free_memory, gpus_of_host, identity
-from kevin_env.judge.inputs.facts import FactStore
+from kevin_env.judge.inputs.facts import FactStore, ProblemFacts
 from kevin_env.judge.lease import Lease
 from kevin_env.judge.precompile import ShapeStore
-from kevin_env.judge.timing.calibration import stream_seconds
+from kevin_env.judge.timing.calibration import Links
 from kevin_env.judge.workers.baselines import Baselines
 from kevin_env.judge.workers.errors import CandidateError
 from kevin_env.judge.workers.launcher import ForkServer
@@ -28,8 +27,6 @@ from kevin_env.profile.roofline import Rooflines
 
 MEMORY_SHARE = 0.6
 """Share of the host memory that is free when the judge starts, for one candidate."""
-CONSTANT_SPREAD = 3e-6
-"""Seconds by which the constant of a link varies between timing sessions."""
 LEAST_FREE = 1 / 3
 """Share of the device memory that was free at the start, which a submission leaves to the judge."""
 PATIENCE = 10.0
@@ -112,7 +109,7 @@ class Bench:
         self.problems = ProblemCache(self.lease, ceilings, FactStore(device, info))
         self.profiler = ProfilerState()
         self.sessions = threading.BoundedSemaphore(self.capacity.sessions)
-        self._least_constant = math.inf
+        self.links = Links(device, info.l2)
         self.candidates = WarmPool(
             device, info, self.memory, self.device_memory, self.capacity.spares,
             self.capacity.on_device, self.lease, server,
@@ -121,15 +118,9 @@ class Bench:
             self.candidates.take_trusted, self.capacity.baselines, self.lease
         )
 
-    @cached_property
-    def known_seconds(self) -> float:
-        """Seconds of the null model's kernel on a GPU. Hold the device alone at first use."""
-        return stream_seconds(self.device, self.info.l2)
-
-    def least_constant(self, seen: float) -> float:
-        """The smallest constant of a link on this device, `seen` included, with a margin."""
-        self._least_constant = min(self._least_constant, seen)
-        return self._least_constant + CONSTANT_SPREAD
+    def facts_of(self, problem: Problem) -> ProblemFacts:
+        """What is known of a problem. Call without holding the lease."""
+        return self.problems.facts.of(problem, self.lease.shared)
 
     def needed(self, problem: Problem) -> int:
         """Bytes of GPU memory that judging takes at most. Call without holding the lease."""

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -97,6 +98,12 @@ def kept_memory(device: torch.device) -> int:
     return stats["reserved_bytes"]["all"]["current"] - stats["allocated_bytes"]["all"]["current"]
 
 
+def trim(device: torch.device, most: float) -> None:
+    """Frees what torch caches in this process beyond `most` bytes; others may need it."""
+    if kept_memory(device) > most:
+        torch.cuda.empty_cache()
+
+
 def share_of_free(shares: Mapping[str, float], device: torch.device) -> int:
     """Bytes: a share, by kind of device, of the memory that is free for this process."""
     return int(shares[device.type] * free_memory(device))
@@ -163,6 +170,22 @@ def nvml_handle(device: torch.device) -> tuple[ctypes.CDLL, ctypes.c_void_p] | N
         ):
             return nvml, handle
     return None
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """How a GPU is named: its node in /dev, such as `nvidia0`, and what CUDA calls it."""
+
+    node: str
+    uuid: str
+
+
+def gpu_of(device: torch.device) -> Gpu | None:
+    """The names of a GPU; None without NVML, or for a part of a GPU (MIG)."""
+    uuid, nvml, minor = f"GPU-{identity(device)}", nvml_handle(device), ctypes.c_uint()
+    if nvml is None or nvml[0].nvmlDeviceGetMinorNumber(nvml[1], ctypes.byref(minor)):
+        return None
+    return Gpu(f"nvidia{minor.value}", uuid)
 
 
 def gpus_of_host(device: torch.device) -> int:

@@ -1,5 +1,6 @@
 """Shapes of a problem's cases: a candidate compiles its kernels for them without a device."""
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -10,6 +11,7 @@ from kevin_env.judge.handshake.memory import Image, image_size
 from kevin_env.judge.inputs.cases import construction, model_tensors
 from kevin_env.judge.inputs.facts import FactStore
 from kevin_env.judge.inputs.reference import Case
+from kevin_env.judge.lane.lane import Lane
 from kevin_env.judge.lease import Lease
 from kevin_env.judge.workers.errors import TimedOut
 from kevin_env.judge.workers.worker import Worker
@@ -59,18 +61,14 @@ class ShapeStore:
     Finding them takes the lease, since it runs in the interpreter that times others.
     """
 
-    def __init__(self, lease: Lease, facts: FactStore) -> None:
+    def __init__(self, lease: Lease | Lane, facts: FactStore) -> None:
         self._lease = lease
         self._facts = facts
 
     def of(self, problem: Problem) -> Shapes:
         """As `find_shapes`, once per problem. Call without holding the lease."""
-
-        def find() -> Shapes:
-            with self._lease.shared():
-                return find_shapes(problem)
-
-        return self._facts.kept("shapes", problem, Shapes, find)
+        find, held = partial(find_shapes, problem), self._lease.shared
+        return self._facts.kept("shapes", problem, Shapes, find, held)
 
 
 def find_shapes(problem: Problem) -> Shapes:

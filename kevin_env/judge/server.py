@@ -27,11 +27,13 @@ from kevin_env.shortage import described
 
 if TYPE_CHECKING:
     from kevin_env.judge.job import Cancellation
-    from kevin_env.judge.judge import Judge as JudgeOfGpu
-    from kevin_env.judge.lane.judge import Judge as JudgeOfCpu
+    from kevin_env.judge.judge import Judge as Crowd
+    from kevin_env.judge.lane.judge import Judge as OneLane
 
-    Judge = JudgeOfCpu | JudgeOfGpu
+    Judge = OneLane | Crowd
 
+LANE = "KEVIN_ENV_LANE"
+"""If set, GPUs are judged in the lane, too: to compare both until the lane has been measured."""
 THREADS = 32
 DESCRIBERS = 4
 """Threads for requests for facts, so that a new episode's prompt does not wait for judgements."""
@@ -52,13 +54,13 @@ def start_judge(device: str, pace: Pace | None, memory: int | None, clock: Any =
     """
     server = ForkServer(device.partition(":")[0])
     try:
-        if device == "cpu":
-            from kevin_env.judge.lane.judge import Judge as JudgeOfCpu
+        if device == "cpu" or os.environ.get(LANE):
+            from kevin_env.judge.lane.judge import Judge
 
-            return JudgeOfCpu(device, server, pace, clock, memory)
-        from kevin_env.judge.judge import Judge as JudgeOfGpu
+            return Judge(device, server, pace, clock, memory)
+        from kevin_env.judge.judge import Judge as Crowd
 
-        return JudgeOfGpu(device, server, pace, clock, memory)
+        return Crowd(device, server, pace, clock, memory)
     except BaseException:
         server.close()
         raise
@@ -184,8 +186,7 @@ class Server:
         problem = Problem.model_validate(request["problem"])
         options = Options.model_validate(request["options"])
         if request["do"] == "describe":
-            with judge.bench.lease.shared():
-                return judge.bench.problems.facts.of(problem).told(judge.info, options)
+            return judge.bench.facts_of(problem).told(judge.info, options)
         return judge.judge(
             problem,
             Submission.model_validate(request["submission"]),

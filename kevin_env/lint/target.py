@@ -8,8 +8,8 @@ import torch
 
 from kevin_env.candidate import tree
 from kevin_env.judge.compare.outputs import alike, in_float64
-from kevin_env.judge.compare.tolerance import budget
-from kevin_env.judge.compare.values import all_finite, outside, pieces, real, spread_of
+from kevin_env.judge.compare.tolerance import outside, parts, tolerance_of, with_plain_sums
+from kevin_env.judge.compare.values import pieces, real, same_infinities, spread_of
 from kevin_env.judge.inputs.reference import Case, Expected, seed_from
 
 SECRET = "lint"
@@ -26,8 +26,8 @@ def wide(tensor: torch.Tensor) -> torch.Tensor:
 def spread_of_all(tensor: torch.Tensor) -> float:
     """The standard deviation (n - 1) of floats or complex numbers; NaN if one is not finite."""
     parts = real(tensor).unbind(-1) if tensor.is_complex() else (tensor,)
-    pairs = [spread_of(part) for part in parts]
-    return math.hypot(*(spread if count == tensor.numel() else math.nan for count, spread in pairs))
+    found = (spread_of(part) for part in parts)
+    return math.hypot(*(each if count == tensor.numel() else math.nan for count, _, each in found))
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,7 @@ class Target:
         path: Where it lies; empty text for a single one.
         oracle: The reference in float64 arithmetic, if available.
         allowed: The budget.
+        share: The share of it that each element has; None if all have all of it.
     """
 
     index: int
@@ -46,24 +47,22 @@ class Target:
     reference: torch.Tensor
     oracle: torch.Tensor | None
     allowed: float
+    share: torch.Tensor | None = None
 
     def accepts(self, answer: torch.Tensor) -> bool:
         """Whether the comparison lets an answer pass. Reads no more of it than needed."""
         if answer.shape != self.reference.shape or answer.dtype != self.reference.dtype:
             return False
-        tensors = map(real, (answer, self.reference, self._exact))
+        tensors = parts(answer, self.reference, self.oracle, self.share)
         return not any(bool(self._wrong(*piece).any()) for piece in pieces(*tensors))
 
     def varying(self) -> float:
         """The share of sampled elements that are further from their median than the tolerance."""
         step = max(1, real(self.reference).numel() // SAMPLE)
-        wanted, exact = (real(each).flatten()[::step] for each in (self.reference, self._exact))
+        tensors = parts(self.reference, self.reference, self.oracle, self.share)
+        _, wanted, *others = (each.flatten()[::step] for each in tensors)
         median = wanted[wanted.double().argsort()[wanted.numel() // 2]]
-        return float(self._wrong(median.expand(wanted.shape), wanted, exact).double().mean())
-
-    @property
-    def _exact(self) -> torch.Tensor:
-        return self.reference if self.oracle is None else self.oracle
+        return float(self._wrong(median.expand(wanted.shape), wanted, *others).double().mean())
 
     def _wrong(self, *piece: torch.Tensor) -> torch.Tensor:
         return outside(self.allowed, self.reference.dtype)(*piece)
@@ -100,14 +99,16 @@ class InputSet:
         for i, (reference, oracle) in enumerate(zip(outputs, oracles, strict=True)):
             if reference.numel():
                 plain = partial(_plain, expected, outputs, i)
-                allowed = budget(reference, oracle, case.tolerance, case.precision, plain)
-                targets.append(Target(i, paths[i], reference, oracle, allowed))
+                tolerance, share = tolerance_of(reference, oracle, case.tolerance, case.precision)
+                allowed = with_plain_sums(tolerance, reference, plain, share).worst
+                targets.append(Target(i, paths[i], reference, oracle, allowed, share))
         return cls(skeleton, tensors, outputs, targets)
 
     @property
     def finite(self) -> bool:
-        """Whether the reference is finite on it."""
-        return all_finite(self.outputs)
+        """Whether the reference is finite on it, or infinite where it is in float64, too."""
+        exact = {target.index: target.oracle for target in self.targets}
+        return all(same_infinities(out, exact.get(i)) for i, out in enumerate(self.outputs))
 
     def again(self, case: Case) -> list[torch.Tensor]:
         """The reference's outputs from another run, with another seed for draws in its call."""

@@ -10,7 +10,8 @@ from kevin_env.record import Message, Reply, StopReason
 OnText = Callable[[str], None]
 """Called with each piece of a reply's content as it arrives, without its reasoning.
 
-Reasoning with a closing but no opening tag is passed, since it looks like the answer until it ends.
+After a retry it is passed from its beginning again, of which a `Listener` is told.
+Reasoning with a closing but no opening mark is passed: it looks like the answer until it ends.
 """
 
 

@@ -1,27 +1,30 @@
-"""Answers and errors of OpenAI-compatible endpoints, which may deviate from the protocol."""
+"""Requests to OpenAI-compatible endpoints, which deviate from the protocol, and their errors."""
 
 import json
-import math
 import random
 import re
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from kevin_env.outcome import printable
 from kevin_env.policies.base import ContextOverflow, PolicyError, Refused
-from kevin_env.policies.thinking import make_reply
-from kevin_env.record import Reply, Usage
+from kevin_env.record import Message
 
-FILTERED = frozenset({"content_filter", "refusal"})
-"""Finish reasons of an answer that a filter or the model stopped."""
-FAILED = frozenset({"error", "abort"})
-"""Finish reasons of an answer that broke off: OpenRouter; vLLM and SGLang."""
-
+RETRIES = 8
+"""Most retries of a request; without a Retry-After they span more than a minute."""
+_RETRIES_OF_AN_ANSWER = 2
+"""Most retries after answers that broke off: each is paid for."""
+_LONGEST_PAUSE = 30.0
+"""Longest pause before a retry, in seconds, that the endpoint does not ask for."""
+_LONGEST_WAIT = 300.0
+"""Longest Retry-After to wait for, in seconds; requests that it exceeds are not retried."""
 _LONGEST_ERROR = 1000
-_LONGEST_PAUSE = 60.0
-"""Longest Retry-After to wait for, in seconds."""
+_SHORT_SECRET = 8
 _OVERFLOW = {"context_length_exceeded", "exceed_context_size_error"}  # OpenAI; llama.cpp
 _OVERFLOW_TEXT = re.compile(
     "maximum context length"  # OpenAI, vLLM, SGLang, OpenRouter; most others by imitation
@@ -34,7 +37,16 @@ _REFUSED = {"content_filter", "content_policy_violation"}  # Azure; OpenAI
 _REFUSED_TEXT = re.compile(
     "prompt was flagged", re.IGNORECASE
 )  # OpenAI's reasoning models: `invalid_prompt`
+_NO_CREDIT = {"insufficient_quota"}  # OpenAI
 _FLAGGED = {"reasons", "flagged_input"}  # OpenRouter, in the metadata of its error
+_NO_OPTIONS = re.compile("stream_options|include_usage")
+_NO_STREAM = re.compile(r"\bstream(?:ing|ed)?\b", re.IGNORECASE)
+_NO_SYSTEM = re.compile(
+    r"\bsystem\b.{0,40}\b(?:role|message|prompt|instruction)"  # Gemma's template, o1-mini
+    r"|\brole\b.{0,40}\bsystem\b|\broles?\b.{0,60}\bgot system"  # Ministral's
+    r"|roles must alternate|developer instruction is not enabled",  # Mistral's; Google
+    re.IGNORECASE | re.DOTALL,
+)
 _HTML = re.compile(r"\s*<(?:!doctype html|html)", re.IGNORECASE)
 _TITLE = re.compile(r"<title>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 
@@ -59,24 +71,23 @@ class Endpoint:
         """The policy error for an error of the `openai` package or of reading an answer."""
         import openai
 
-        if isinstance(error, openai.APIConnectionError) or type(error).__module__.startswith(
-            "httpx"
-        ):
+        if isinstance(error, openai.APIConnectionError) or _is_of_http(error):
             # Before version 3, the package passes on the HTTP library's errors from a broken
             # stream.
             return self.error(self._connection(error.__cause__ or error))
         if isinstance(error, openai.APIError):
             body = error.message if error.body is None else error.body
             return self.reported_error(body, getattr(error, "status_code", None))
+        if isinstance(error, BrokenAnswer):
+            return error.failure
         if isinstance(error, ValidationError):
             first = error.errors(include_input=False, include_url=False)[0]
             where = ".".join(map(str, first["loc"])) or "the whole"
             return self.error(
                 f"{self.host} did not answer with a chat completion ({where}: {first['msg']})"
             )
-        return self.error(
-            f"{self.host} gave an answer that cannot be used ({type(error).__name__}: {error})"
-        )
+        text = self._redacted(f"{type(error).__name__}: {error}")
+        return self.error(f"{self.host} gave an answer that cannot be used ({text})")
 
     def reported_error(self, body: object, status: int | None = None) -> PolicyError:
         """The policy error for an error that the endpoint reports.
@@ -85,30 +96,43 @@ class Endpoint:
             body: the `error` object of its answer, or its text.
             status: the HTTP status, if the answer was an error.
         """
-        names, text = _names(body), _text(body)
+        names, text = _names(body), self._redacted(_text(body))
         if (
             names & _OVERFLOW or "input_tokens" in names or _OVERFLOW_TEXT.search(text)
         ):  # `param` of vLLM
-            return ContextOverflow(self.safe(f"{self.host}: {text}"))
+            return ContextOverflow(_line(f"{self.host}: {text}"))
         if names & _REFUSED or _REFUSED_TEXT.search(text) or _metadata(body).keys() & _FLAGGED:
-            return Refused(self.safe(f"{self.host}: {text}"))
+            return Refused(_line(f"{self.host}: {text}"))
         return self.error(self._advice(status or _status(body), text))
+
+    def broken_off(self, body: object) -> Exception:
+        """The error for an error within an answer; a `BrokenAnswer` if it may pass."""
+        failure, status = self.reported_error(body), _status(body) or 500
+        passing = type(failure) is PolicyError and (status >= 500 or status in (408, 429))
+        return BrokenAnswer(failure) if passing else failure
 
     def no_json_error(self, text: str) -> PolicyError:
         """An error for an answer that is text or an HTML page."""
+        text = self._redacted(_text(text))
         return self.error(
-            f"{self.host} answers with {_text(text)}, not with a chat completion: check --base-url"
+            f"{self.host} answers with {text}, not with a chat completion: check --base-url"
         )
 
-    def error(self, text: str) -> PolicyError:
-        """An error with the sanitized text."""
-        return PolicyError(self.safe(text))
+    def refusal(self, text: str) -> Refused:
+        """The error for a model that declined with these words."""
+        return Refused(_line(f"{self.model} declined: {self._redacted(text)}"))
 
-    def safe(self, text: str) -> str:
-        """One line of bounded length without secrets and control characters."""
+    def error(self, text: str) -> PolicyError:
+        """An error with a text of ours, as one line."""
+        return PolicyError(_line(text))
+
+    def _redacted(self, text: str) -> str:
+        """A text of the endpoint without secrets; short ones are removed only as whole words."""
         for secret in self.secrets:
-            text = text.replace(secret, "<key>")
-        return " ".join(printable(text).split())[:_LONGEST_ERROR]
+            edge = r"(?<![\w-])", r"(?![\w-])"
+            before, after = edge if len(secret) < _SHORT_SECRET else ("", "")
+            text = re.sub(f"{before}{re.escape(secret)}{after}", "<key>", text)
+        return text
 
     def _advice(self, status: int | None, text: str) -> str:
         match status:
@@ -131,7 +155,7 @@ class Endpoint:
                 return f"{self.host} answers with HTTP {status}: {text}"
 
     def _connection(self, cause: BaseException) -> str:
-        why = str(cause) or type(cause).__name__
+        why = self._redacted(str(cause)) or type(cause).__name__
         if not cannot_connect(cause):
             if "Timeout" in type(cause).__name__:
                 return f"{self.host} gave no answer within {self.timeout:g} s; raise --timeout"
@@ -143,34 +167,116 @@ class Endpoint:
         return f"cannot reach {self.host}: check --base-url, and whether the server runs ({why})"
 
 
-def pause_before_retry(error: Exception, attempt: int) -> float | None:
+class BrokenAnswer(Exception):
+    """An answer that began and did not end as it should."""
+
+    def __init__(self, failure: PolicyError) -> None:
+        super().__init__(str(failure))
+        self.failure = failure
+
+
+@dataclass
+class Dialect:
+    """What of the protocol an endpoint takes, as far as it has refused it. Shared by threads."""
+
+    streams: bool = True
+    reports_usage: bool = True
+    """Whether a stream may be asked for its usage."""
+    system_role: bool = True
+    completion_limit: bool = False
+    """Whether the token limit is called `max_completion_tokens`."""
+
+    def request(
+        self, messages: Sequence[Message], parameters: Mapping[str, Any], stream: bool
+    ) -> dict[str, Any]:
+        """The arguments of a request. Without a system role, its message begins the user's."""
+        chat = [message.model_dump() for message in messages]
+        if not self.system_role and len(chat) > 1 and chat[0]["role"] == "system":
+            first, second, *rest = chat
+            content = f"{first['content']}\n\n{second['content']}"
+            chat = [second | {"content": content}, *rest]
+        request = dict(parameters) | {"messages": chat}
+        if self.completion_limit and "max_tokens" in request:
+            request["max_completion_tokens"] = request.pop("max_tokens")
+        if stream and self.streams:
+            request["stream"] = True
+            if self.reports_usage:
+                request["stream_options"] = {"include_usage": True}
+        return request
+
+    def learn(self, request: Mapping[str, Any], status: int, text: str) -> bool:
+        """Whether the endpoint has refused a part of a request that can be done without.
+
+        Args:
+            request: the arguments of the refused request.
+            status: the HTTP status.
+            text: the endpoint's message.
+        """
+        if status in (401, 404, 408, 429):
+            return False
+        if "max_tokens" in request and "Use 'max_completion_tokens'" in text:
+            self.completion_limit = True
+        elif "stream_options" in request and _NO_OPTIONS.search(text):
+            self.reports_usage = False
+        elif "stream" in request and status < 500 and _NO_STREAM.search(text):
+            self.streams = False
+        elif request["messages"][0]["role"] == "system" and _NO_SYSTEM.search(text):
+            self.system_role = False
+        else:
+            return False
+        return True
+
+
+def pause_before_retry(error: Exception, attempt: int, begun: bool) -> float | None:
     """Seconds until a failed request is sent again; None if it is not.
 
-    Retry-After counts up to a minute; without it pauses grow from half a second to eight.
+    A Retry-After counts; without it pauses grow from half a second to half a minute.
 
     Args:
-        error: of the `openai` package.
+        error: of the `openai` package, its HTTP library, or of reading the answer.
         attempt: retries so far.
+        begun: whether a part of the answer was received.
     """
     import openai
 
-    if isinstance(error, openai.APITimeoutError):
+    if "Timeout" in type(error).__name__:
         return None
     headers = error.response.headers if isinstance(error, openai.APIStatusError) else {}
-    should_retry = headers.get("x-should-retry")
-    passing = not isinstance(error, openai.APIStatusError) or (
-        error.status_code in (408, 409, 429) or error.status_code >= 500
-    )
-    if should_retry == "false" or not (passing or should_retry == "true"):
+    if isinstance(error, openai.APIConnectionError) or _is_of_http(error):
+        passing = True
+    elif isinstance(error, openai.APIError):
+        status = getattr(error, "status_code", None) or _status(error.body) or 500
+        passing = status in (408, 409, 429) or status >= 500
+        passing = passing and not _names(error.body) & _NO_CREDIT
+    else:
+        passing = begun = isinstance(error, BrokenAnswer | UnicodeError | json.JSONDecodeError)
+    wanted = {"true": True, "false": False}.get(headers.get("x-should-retry", ""), passing)
+    asked = _retry_after(headers)
+    if not wanted or attempt >= (_RETRIES_OF_AN_ANSWER if begun else RETRIES):
         return None
+    if asked is not None:
+        return asked if asked <= _LONGEST_WAIT else None
+    return min(0.5 * 2**attempt, _LONGEST_PAUSE) * random.uniform(0.75, 1.0)
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """The seconds that an answer asks to wait, as a number or a date."""
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        value = headers.get(name, "")
         try:
-            seconds = float(headers[name]) * unit
-        except (KeyError, ValueError):
-            continue
-        if 0 < seconds <= _LONGEST_PAUSE:
+            seconds = float(value) * unit
+        except ValueError:
+            try:
+                seconds = parsedate_to_datetime(value).timestamp() - time.time()
+            except ValueError:
+                continue
+        if seconds > 0:
             return seconds
-    return min(0.5 * 2**attempt, 8.0) * random.uniform(0.75, 1.0)
+    return None
+
+
+def _is_of_http(error: Exception) -> bool:
+    return type(error).__module__.startswith(("httpx", "httpcore"))
 
 
 def cannot_connect(cause: BaseException | None) -> bool:
@@ -212,114 +318,6 @@ def _text(body: object) -> str:
     return text or "nothing"
 
 
-LONGEST = 4 * 2**20
-"""Limit of content and reasoning in characters: about a million tokens."""
-
-
-class _Part(BaseModel):
-    """A message, or a piece of one."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    content: str | None = None
-    reasoning: str | None = None
-    """vLLM, OpenRouter, Ollama."""
-    reasoning_content: str | None = None
-    """SGLang, llama.cpp, DeepSeek, vLLM before 0.12."""
-    refusal: str | None = None
-
-
-class _Choice(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
-    index: int | None = None
-    message: _Part | None = None
-    delta: _Part | None = None
-    finish_reason: str | None = None
-    error: Any = None
-
-
-class _Body(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
-    choices: list[_Choice] | None = None
-    usage: Any = None
-    error: Any = None
-
-
-class Answer:
-    """A reply that is being received."""
-
-    def __init__(self) -> None:
-        self.begun = False
-        """Whether anything was received."""
-        self.finish: str | None = None
-        self.error: Any = None
-        """The endpoint's message on a failure in the middle of an answer."""
-        self.refusal = ""
-        self.thought = ""
-        """The reasoning in the last piece."""
-        self._content: list[str] = []
-        self._reasoning: list[str] = []
-        self._length = 0
-        self._usage: Usage | None = None
-
-    @property
-    def content(self) -> str:
-        """The content so far."""
-        return "".join(self._content)
-
-    @property
-    def full(self) -> bool:
-        """Whether it has reached the limit, so that no more is read."""
-        return self._length >= LONGEST
-
-    def add(self, body: object) -> str:
-        """Adds a whole answer, or a piece of a stream, and returns its content.
-
-        Raises:
-            pydantic.ValidationError: if it is neither.
-        """
-        read = _Body.model_validate(body)
-        self.begun = True
-        self.error = read.error or self.error
-        self._usage = (
-            _usage(read.usage) or self._usage
-        )  # the last piece of a stream has the usage and no choices
-        choice = next((choice for choice in read.choices or () if not choice.index), _Choice())
-        self.error = choice.error or self.error
-        self.finish = choice.finish_reason or self.finish
-        part = choice.message or choice.delta or _Part()
-        self.refusal += part.refusal or ""
-        self.thought = self._take(self._reasoning, part.reasoning or part.reasoning_content or "")
-        return self._take(self._content, part.content or "")
-
-    def reply(self) -> Reply:
-        """The content, with the reasoning apart."""
-        cut = self.finish == "length" or self.full
-        return make_reply(self.content, "".join(self._reasoning), truncated=cut, usage=self._usage)
-
-    def _take(self, texts: list[str], text: str) -> str:
-        text = text[: LONGEST - self._length]
-        self._length += len(text)
-        texts.append(text)
-        return text
-
-
-def _usage(usage: Any) -> Usage | None:
-    """The valid figures of an endpoint's usage; invalid ones are dropped rather than the reply."""
-    if not isinstance(usage, dict):
-        return None
-    cost = usage.get("cost")
-    return Usage(
-        prompt_tokens=_count(usage, "prompt_tokens"),
-        completion_tokens=_count(usage, "completion_tokens"),
-        reasoning_tokens=_count(usage.get("completion_tokens_details"), "reasoning_tokens"),
-        cached_tokens=_count(usage.get("prompt_tokens_details"), "cached_tokens"),
-        cost=float(cost) if isinstance(cost, int | float) and math.isfinite(cost) else None,
-    )
-
-
-def _count(fields: Any, name: str) -> int | None:
-    value = fields.get(name) if isinstance(fields, dict) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+def _line(text: str) -> str:
+    """One line of bounded length without control characters."""
+    return " ".join(printable(text).split())[:_LONGEST_ERROR]

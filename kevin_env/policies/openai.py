@@ -1,21 +1,24 @@
 """A policy for OpenAI-compatible endpoints: OpenAI, vLLM, SGLang, llama.cpp, Ollama, OpenRouter.
 
 Reasoning is kept apart from the answer and never sent back, whether it comes in a separate field or
-in `<think>` tags. The key appears in no error, representation, log or record.
+marked in the text. The key appears in no error, representation, log or record.
 """
 
+import contextlib
 import copy
+import itertools
+import json
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import Any, Self
 from urllib.parse import SplitResult, urlsplit
 
-from kevin_env.policies.base import Listener, OnText, PolicyError, Refused
+from kevin_env.policies.answer import FAILED, FILTERED, Answer
+from kevin_env.policies.base import Listener, OnText, PolicyError
 from kevin_env.policies.endpoint import (
-    FAILED,
-    FILTERED,
-    Answer,
+    BrokenAnswer,
+    Dialect,
     Endpoint,
     cannot_connect,
     pause_before_retry,
@@ -23,11 +26,7 @@ from kevin_env.policies.endpoint import (
 from kevin_env.policies.thinking import VisibleText
 from kevin_env.record import Message, Reply
 
-if TYPE_CHECKING:
-    from openai.types.chat import ChatCompletionMessageParam
-
 OPENAI_URL = "https://api.openai.com/v1"
-_RETRIES = 5
 _CONNECT_SECONDS = 10.0
 _NO_KEY = "EMPTY"
 _RESERVED = frozenset({"model", "messages", "stream", "stream_options", "n"})
@@ -82,6 +81,7 @@ class OpenAIPolicy:
         waits = openai.Timeout(timeout, connect=min(timeout, _CONNECT_SECONDS))
         self._client = openai.OpenAI(base_url=base_url, api_key=key, timeout=waits, max_retries=0)
         self._reached = False
+        self._dialect = Dialect()
         parameters = {
             "temperature": temperature, "top_p": top_p, "max_tokens": max_tokens, "seed": seed,
             "extra_body": _checked(extra_body),
@@ -126,85 +126,67 @@ class OpenAIPolicy:
             Refused: if it declined.
             PolicyError: for every other failure of model, endpoint or network, after the retries.
         """
-        answer = Answer()
-        visible = VisibleText(on_text) if on_text else None
-        for text in self._pieces(messages, answer, on_text):
-            if answer.thought and isinstance(on_text, Listener):
-                on_text.thought(answer.thought)
-            if visible:
-                visible.feed(text)
-        if visible:
-            visible.end()
-        self._require(answer)
-        return answer.reply()
-
-    def _pieces(
-        self, messages: Sequence[Message], answer: Answer, on_text: OnText | None
-    ) -> Iterator[str]:
-        """Adds pieces to the answer. Every failure here becomes a PolicyError."""
-        try:
-            if on_text is None:
-                yield self._take(answer, self._retried(messages))
-                return
-            how = {"stream": True, "stream_options": {"include_usage": True}}
-            with self._retried(messages, on_text, **how) as chunks:
-                for chunk in chunks:
-                    yield self._take(answer, chunk)
-                    if answer.full:
-                        return
-                return
-        except PolicyError:
-            raise
-        except Exception as error:  # a broken stream raises errors of the HTTP library
-            failure = self._endpoint.failure(error)
-        raise failure  # raised here, its context cannot hold the request and the key
-
-    def _retried(
-        self, messages: Sequence[Message], on_text: OnText | None = None, **how: Any
-    ) -> Any:
-        """Sends the request, and retries except after timeouts or if nothing was ever reached."""
-        import openai
-
-        for attempt in range(_RETRIES):
-            try:
-                answer = self._create(messages, **how)
-                self._reached = True
-                return answer
-            except (openai.APIStatusError, openai.APIConnectionError) as error:
-                self._reached = self._reached or not cannot_connect(error.__cause__)
-                seconds = pause_before_retry(error, attempt)
-                if seconds is None or not self._reached:
-                    raise
-                status = getattr(error, "status_code", None)
+        for attempt in itertools.count():
+            answer, error = Answer(), None
+            visible = VisibleText(on_text) if on_text else None
+            for text in self._texts(messages, answer, stream=on_text is not None):
+                if isinstance(text, Exception):
+                    error = text
+                    break
+                if answer.thought and isinstance(on_text, Listener):
+                    on_text.thought(answer.thought)
+                if visible:
+                    visible.feed(text)
+            if error is None:
+                if visible:
+                    visible.end()
+                return answer.reply()
+            failure = error if isinstance(error, PolicyError) else self._endpoint.failure(error)
+            seconds = pause_before_retry(error, attempt, answer.begun)
+            if type(failure) is not PolicyError or seconds is None or not self._reached:
+                raise failure  # its context cannot hold the request and the key
             if isinstance(on_text, Listener):
-                why = f"HTTP {status}" if status else "the connection broke"
-                on_text.retrying(why, seconds)
+                status = getattr(error, "status_code", None)
+                on_text.retrying(f"HTTP {status}" if status else "the connection broke", seconds)
             time.sleep(seconds)
-        return self._create(messages, **how)
+        raise AssertionError("unreachable")
 
-    def _create(self, messages: Sequence[Message], **how: Any) -> Any:
+    def _texts(
+        self, messages: Sequence[Message], answer: Answer, stream: bool
+    ) -> Iterator[str | Exception]:
+        """Sends the request, adds the answer piece by piece, and yields the text of each.
+
+        An error is yielded last instead of raised, to tell it from errors of a listener.
+        """
+        try:
+            response = self._create(messages, stream)
+            self._reached = True
+            with contextlib.closing(response.http_response):
+                for piece in _pieces(response):
+                    if isinstance(piece, str):
+                        raise self._endpoint.no_json_error(piece)
+                    yield answer.add(piece)
+                    if answer.full:
+                        break
+            self._require(answer)
+        except Exception as error:  # a broken stream raises errors of the HTTP library
+            self._reached = self._reached or not cannot_connect(error.__cause__)
+            yield error
+
+    def _create(self, messages: Sequence[Message], stream: bool) -> Any:
+        """Sends the request, again without what the endpoint refuses if that can be left out."""
         import openai
 
-        parameters = self._parameters
-        chat = [cast("ChatCompletionMessageParam", message.model_dump()) for message in messages]
-        try:
-            return self._client.chat.completions.create(
-                model=self.name, messages=chat, **parameters, **how
-            )
-        except openai.BadRequestError as error:
-            if "max_tokens" not in parameters or "Use 'max_completion_tokens'" not in str(error):
-                raise
-        others = {name: value for name, value in parameters.items() if name != "max_tokens"}
-        self._parameters = others | {"max_completion_tokens": parameters["max_tokens"]}
-        return self._create(messages, **how)
-
-    def _take(self, answer: Answer, piece: Any) -> str:
-        """Adds an unvalidated answer of the package."""
-        if isinstance(piece, str):
-            raise self._endpoint.no_json_error(piece)
-        return answer.add(
-            piece.model_dump(warnings=False) if hasattr(piece, "model_dump") else piece
-        )
+        while True:
+            request = self._dialect.request(messages, self._parameters, stream)
+            try:
+                return self._client.chat.completions.with_raw_response.create(
+                    model=self.name, **request
+                )
+            except openai.APIStatusError as error:
+                text = str(error.body or error)
+                if not self._dialect.learn(request, error.status_code, text):
+                    raise
 
     def _require(self, answer: Answer) -> None:
         """Checks that the answer is complete.
@@ -214,18 +196,30 @@ class OpenAIPolicy:
         """
         endpoint = self._endpoint
         if answer.error:
-            raise endpoint.reported_error(answer.error)
+            raise endpoint.broken_off(answer.error)
         if answer.finish in FILTERED or (answer.refusal and not answer.content):
-            reason = answer.refusal or "filtered by the endpoint"
-            raise Refused(endpoint.safe(f"{self.name} declined: {reason}"))
+            raise endpoint.refusal(answer.refusal or "filtered by the endpoint")
         if not answer.begun:
             raise endpoint.error(
                 f"{endpoint.host} gave no answer at this address; check --base-url"
             )
         if (answer.finish is None or answer.finish in FAILED) and not answer.full:
-            raise endpoint.error(
-                f"{endpoint.host} sent an incomplete answer: finish_reason is {answer.finish}"
-            )
+            text = f"{endpoint.host} sent an incomplete answer: finish_reason is {answer.finish}"
+            raise BrokenAnswer(endpoint.error(text))
+
+
+def _pieces(response: Any) -> Iterator[Any]:
+    """The pieces of an answer as JSON objects; text if it is something else.
+
+    Some endpoints answer a request for a stream with a whole completion.
+    """
+    if "event-stream" in response.headers.get("content-type", ""):
+        for piece in response.parse():
+            yield piece.model_dump(warnings=False)
+        return
+    text = response.http_response.read().decode()
+    kind = response.headers.get("content-type", "")
+    yield json.loads(text) if "json" in kind else text
 
 
 def public_url(base_url: str | None = None) -> str:

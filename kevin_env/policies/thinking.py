@@ -1,45 +1,23 @@
-"""Separates reasoning in tags from the answer, in whole replies and in streams."""
+"""Hides reasoning in a stream of text."""
 
-from kevin_env.extract import (
-    CLOSING_TAGS,
-    REASONING_CLOSES,
-    REASONING_OPENS,
-    REASONING_TAGS,
-    split_reasoning,
-)
+import re
+
+from kevin_env.fences import opening
 from kevin_env.policies.base import Listener, OnText
-from kevin_env.record import Reply, Usage
+from kevin_env.reasoning import Mark, marks
 
-_LONGEST_CLOSING = max(map(len, CLOSING_TAGS))
-_LONGEST_OPENING = 200
-"""Longest beginning of a line to hold back, indentation included."""
-
-
-def make_reply(
-    content: str, reasoning: str = "", truncated: bool = False, usage: Usage | None = None
-) -> Reply:
-    """A reply from generated text: reasoning in tags moves from `content` to `reasoning`.
-
-    A model that never closes its reasoning was cut off, whatever the endpoint reports. An answer
-    that mentions the tags itself stays whole: `extract` removes reasoning from every content, and
-    must not do so twice.
-    """
-    answer, thoughts, unfinished = split_reasoning(content)
-    if split_reasoning(answer)[0] != answer:
-        answer, thoughts, unfinished = content, "", False
-    elif thoughts or unfinished:
-        answer = answer.lstrip("\n")
-    reasoning = "\n\n".join(filter(None, (reasoning, thoughts.strip())))
-    return Reply(
-        content=answer, reasoning=reasoning or None, truncated=truncated or unfinished, usage=usage
-    )
+_LONGEST = 100
+"""Characters of a line that are kept to tell what a mark follows."""
+_UNFINISHED = re.compile(r"(?:[<\[◁]|assistant)\S{0,100}\Z|\Aanalysis\Z")
+"""What could become a mark."""
+_UNBROKEN = re.compile(r"\S{0,100}")
 
 
 class VisibleText:
-    """Passes on a stream without the reasoning in tags.
+    """Passes on a stream without reasoning that is marked in it.
 
-    Text that could become a tag is held back until that is known. Reasoning without an opening tag
-    cannot be recognized in a stream, and is passed on.
+    Text that could become a mark is held back until that is known. Reasoning without an opening
+    mark cannot be recognized in a stream, and is passed on.
 
     Args:
         listener: gets the answer.
@@ -50,44 +28,68 @@ class VisibleText:
         self._listener = listener
         self._thought = listener.thought if isinstance(listener, Listener) else None
         self._thinking = thinking
+        self._before = ""
+        """What has been processed of the line that `_held` continues."""
         self._held = ""
-        self._line_start = True
+        self._fence = ""
+        """The marks that opened the block of code that `_held` continues."""
 
     def feed(self, piece: str) -> None:
         """Processes the next piece."""
         self._held += piece
-        while self._held and (self._skip() if self._thinking else self._emit()):
-            pass
+        self._process(ended=False)
 
     def end(self) -> None:
-        """Passes on the text held back, at the end of the stream."""
-        if self._held and not self._thinking:
-            self._listener(self._held)
-        self._held = ""
+        """Processes the text held back, at the end of the stream."""
+        self._process(ended=True)
 
-    def _skip(self) -> bool:
-        """Passes on reasoning up to its closing tag; returns whether there was one."""
-        closed = REASONING_CLOSES.search(self._held)
-        thought = self._held[: closed.start() if closed else -_LONGEST_CLOSING]
-        if thought and self._thought:
-            self._thought(thought)
-        self._held = self._held[closed.end() if closed else -_LONGEST_CLOSING :]
-        self._thinking, self._line_start = closed is None, False
-        return closed is not None
+    def _process(self, ended: bool) -> None:
+        while self._held and (self._skip(ended) if self._thinking else self._emit(ended)):
+            pass
 
-    def _emit(self) -> bool:
-        """Passes on a line, or the part that cannot be a tag; returns whether to go on."""
-        if self._line_start and (opened := REASONING_OPENS.match(self._held)):
-            self._held, self._thinking = self._held[opened.end() :], True
-            return True
-        line, newline, rest = self._held.partition("\n")
-        if (
-            self._line_start
-            and not newline
-            and len(line) < _LONGEST_OPENING
-            and any(tag.startswith(line.lstrip(" \t")) for tag in REASONING_TAGS)
-        ):
-            return False
-        self._held, self._line_start = rest, bool(newline)
-        self._listener(line + newline)
-        return True
+    def _skip(self, ended: bool) -> bool:
+        """Passes on reasoning up to its closing mark; returns whether to go on."""
+        closing = (mark for mark in marks(self._held) if mark.closing and mark.family != "answer")
+        mark = next(closing, None)
+        if mark and (ended or _complete(self._held, mark)):
+            end, self._before, self._thinking = mark.end, ">", False
+        else:
+            mark, end = None, _safe(self._held, ended)
+        if self._thought and (text := self._held[: mark.start if mark else end]):
+            self._thought(text)
+        self._held = self._held[end:]
+        return mark is not None
+
+    def _emit(self, ended: bool) -> bool:
+        """Passes on a line, or the part that cannot be a mark; returns whether to go on."""
+        line, newline, _ = self._held.partition("\n")
+        known, text = len(self._before), self._before + line
+        mark = None if self._fence else next(marks(text, known), None)
+        if mark and (ended or newline or _complete(text, mark)):
+            self._thinking = not mark.closing
+            end, self._before = mark.end - known, ">"
+            shown = line[: mark.start - known]
+        else:
+            mark = None
+            end = len(line) if newline or self._fence else _safe(line, ended)
+            end += len(newline)
+            shown = self._held[:end]
+            if newline:
+                closes = bool(self._fence) and text.lstrip(" \t>").startswith(self._fence)
+                self._fence = "" if closes else self._fence or opening(text)
+            self._before = "" if newline else (self._before + shown)[-_LONGEST:]
+        if shown:
+            self._listener(shown)
+        self._held = self._held[end:]
+        return mark is not None or bool(newline)
+
+
+def _complete(text: str, mark: Mark) -> bool:
+    """Whether the mark cannot go on in the next piece."""
+    return _UNBROKEN.fullmatch(text, mark.start) is None
+
+
+def _safe(text: str, ended: bool) -> int:
+    """How much of a text is passed on: up to what could become a mark, or all at the end."""
+    unfinished = None if ended else _UNFINISHED.search(text)
+    return unfinished.start() if unfinished else len(text)

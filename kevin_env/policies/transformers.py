@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from kevin_env.policies.base import ContextOverflow, OnText, PolicyError
-from kevin_env.policies.thinking import VisibleText, make_reply
+from kevin_env.policies.thinking import VisibleText
+from kevin_env.reasoning import mark_at_end
 from kevin_env.record import Message, Reply, Usage
 
 if TYPE_CHECKING:
@@ -78,15 +79,13 @@ class TransformersPolicy:
             PolicyError: if the model's template cannot take the chat, or memory runs out.
         """
         prompt = self._prompt(messages)
-        opened = (
-            "<think>" if prompt.rstrip().endswith("<think>") else ""
-        )  # some templates begin the reasoning
+        opened = mark_at_end(prompt)  # some templates begin the reasoning
         visible = VisibleText(on_text, thinking=bool(opened)) if on_text else None
         with self._lock:  # the tokenizer is not thread-safe either
             text, usage, cut = self._generate(prompt, visible)
         if visible:
             visible.end()
-        return make_reply(opened + text, truncated=cut, usage=usage)
+        return Reply(content=opened + text, truncated=cut, usage=usage)
 
     def _prompt(self, messages: Sequence[Message]) -> str:
         from jinja2 import TemplateError

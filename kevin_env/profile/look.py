@@ -79,9 +79,11 @@ class Look:
             load, enter = run.load, partial(run.enter, timed_case(self.problem, bench.device))
         else:
             run = Trial(bench, *arguments)
-            load, enter = run.build, lambda: run.enter(run.admit()[-1])
+            load, enter = run.build, lambda: run.enter(run.cases[-1])
         try:
             load(self.code)
+            if isinstance(run, Trial):
+                run.open()
             with bench.lease.shared():
                 enter()
                 claim = self._claim(run)

@@ -196,6 +196,22 @@ def test_messages_have_a_size(pool: ScriptedPool) -> None:
         assert fits(url)
 
 
+def test_an_action_that_is_too_large_has_its_reason_on_both_sides(
+    pool: ScriptedPool, caplog: pytest.LogCaptureFixture
+) -> None:
+    large = KernelAction(code="é" * 3000)  # six bytes each, as JSON
+    with serving(pool, ServerLimits(message_bytes=16384)) as url:
+        with KernelEnv(base_url=url) as env:
+            assert env.reset(seed=0).observation.message_bytes == 16384
+            with pytest.raises(ValueError, match=r"18,0\d\d bytes, and the server takes 16,384"):
+                env.step(large)
+            assert env.step(KernelAction(code=REPLY)).reward == 1.3, "the session goes on"
+        assert not caplog.records
+        with KernelEnv(base_url=url) as env, pytest.raises(RuntimeError, match="larger than"):
+            env.step(large)  # before it is known what the server takes
+        until(lambda: "more than 16384 bytes in one message" in caplog.text)
+
+
 @pytest.mark.parametrize("words", ["{", "[" * 2000, '{"type": "jump"}'])
 def test_nonsense_harms_nobody_else(pool: ScriptedPool, words: str) -> None:
     with serving(pool, ServerLimits(sessions=2)) as url, KernelEnv(base_url=url) as env:

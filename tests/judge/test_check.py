@@ -226,6 +226,7 @@ def test_uninitialized_memory_is_distinguished_from_wrong_values(
     assert second_call(right, right + 1, right) is None
     assert second_call(right, torch.full_like(right, float("nan")), right) is None
     assert find_unwritten(right[:2], filled, ()) is None, "of another shape"
+    assert second_call(filled, filled, right) is None, "the call writes these bytes every time"
 
 
 def test_a_minus_one_is_an_answer_unless_it_came_with_the_filling() -> None:

@@ -40,7 +40,7 @@ class Calls:
             bench=SimpleNamespace(pace=pace, info=info), options=SimpleNamespace(precision=None),
             seconds=2.0 if slow else 2e-3, much_slower=slow, distributions=["own", "wide"],
             draw=lambda distribution: distribution, call=self._call_own, worker=process,
-            wrong_with=self._wrong_with,
+            check=self._wrong_with,
         )  # fmt: skip
 
     def time(self) -> Correct:

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from kevin_env.judge.api import DeviceInfo, Options
-from kevin_env.judge.compare.values import Tolerance
+from kevin_env.judge.compare.tolerance import Tolerance
 from kevin_env.judge.inputs import facts
 from kevin_env.judge.inputs.facts import FactStore, ProblemFacts
 from kevin_env.problem import Problem

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kevin_env.judge.sandbox import levels
+from kevin_env.judge.sandbox import filesystem, levels
 from kevin_env.judge.sandbox.readable import find_readable
 
 SCRIPT = """
@@ -88,3 +88,16 @@ def test_nothing_of_the_machine_can_be_written_or_named(
 def _known() -> list[str]:
     """Where this Python and these tests lie."""
     return [sys.prefix, sys.base_prefix, *(p for p in sys.path if Path(p).is_absolute())]
+
+
+@pytest.mark.parametrize(
+    ("gpu", "seen"),
+    [(None, {"nvidia0", "nvidia1", "nvidia10"}), ("nvidia1", {"nvidia1"}), ("", set[str]())],
+)
+def test_a_candidate_sees_one_gpu_and_on_a_cpu_none(
+    tmp_path: Path, gpu: str | None, seen: set[str]
+) -> None:
+    always = {"null", "urandom", "nvidiactl", "nvidia-uvm", "nvidia-caps"}
+    for name in (*always, "nvidia0", "nvidia1", "nvidia10", "sda"):
+        (tmp_path / name).touch()
+    assert {path.name for path in filesystem.devices(gpu, tmp_path)} == always | seen

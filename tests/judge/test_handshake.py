@@ -70,7 +70,7 @@ def called(
         settle=lambda: told("settled"), memory=None,
     )  # fmt: skip
     try:
-        player = handshake.Player(worker, Mapped(regions[left]), trusted=False)  # type: ignore[arg-type]
+        player = handshake.Player(worker, Mapped(regions[left]), False, opened)  # type: ignore[arg-type]
         return opened.call(player, drawn, 1.0)
     finally:
         for region in regions:
@@ -132,8 +132,9 @@ def test_a_seed_is_told_with_the_call_where_the_reference_draws_and_else_before(
         answer=lambda timeout: {},
         settle=lambda: 0,
     )
-    player = handshake.Player(worker, Mapped(region), trusted=False)  # type: ignore[arg-type]
-    handshake.CpuHandshake(CPU, region, region, 1, 16).stage(player, drawn, 1.0)
+    opened = handshake.CpuHandshake(CPU, region, region, 1, 16)
+    player = handshake.Player(worker, Mapped(region), False, opened)  # type: ignore[arg-type]
+    opened.stage(player, drawn, 1.0)
     assert (told["seed"], handshake.seeds_of([drawn])) == ((None, [7]) if draws else (7, [None]))
     region.close()
 
@@ -154,7 +155,8 @@ def test_the_judges_own_processes_in_a_chain_have_a_limit_and_failures_of_their_
         raise TimedOut(timeout)
 
     worker: Any = SimpleNamespace(ask=ask, freeze=lambda frozen: None)
-    player = Player(worker, None, trusted)  # type: ignore[arg-type]
+    home = GpuHandshake.__new__(GpuHandshake)
+    player = Player(worker, None, trusted, home)  # type: ignore[arg-type]
     with pytest.raises(error):
-        GpuHandshake._finish(GpuHandshake.__new__(GpuHandshake), player, 2.0)
+        home._finish(player, 2.0)
     assert asked == [seconds]

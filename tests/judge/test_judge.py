@@ -197,7 +197,8 @@ def test_inputs_and_weights_follow_from_the_secret_and_differ_between_draws(judg
         with judge.bench.candidates.candidate() as worker:
             trial = Trial(judge.bench, LINEAR, options, secret, worker)
             trial.build("from torch.nn import Linear\nclass ModelNew(Linear): pass")
-            trial.enter(trial.admit()[-1])
+            trial.open()
+            trial.enter(trial.cases[-1])
             lent.append(torch.cat([each.flatten() for each in trial.case.state().values()]))
             sets = [trial.draw("own").image.tensors[0] for _ in range(2)]
             trial.close()

@@ -10,10 +10,10 @@ import pytest
 import torch
 
 from kevin_env.judge.api import PACES, JudgeError, Options, Pace
-from kevin_env.judge.bench import CONSTANT_SPREAD
 from kevin_env.judge.handshake.claims import CallClaim
 from kevin_env.judge.handshake.handshake import OFTEN, Answer, Player
 from kevin_env.judge.timing import measure
+from kevin_env.judge.timing.calibration import CONSTANT_SPREAD
 from kevin_env.judge.timing.chain import GpuHandshake
 from kevin_env.judge.timing.estimates import LEAST, Speedup
 from kevin_env.judge.timing.measure import (
@@ -22,6 +22,7 @@ from kevin_env.judge.timing.measure import (
     LINKS,
     SHORT,
     SINGLE_LINKS,
+    SLOW_LINKS,
     TRIES,
     WRITING,
     Chains,
@@ -109,10 +110,10 @@ class Scripted(TimingSession):
         fitting: int = 99, least: float = 1.0, rough: tuple[float, float] = (1e-3, 1e-3),
     ) -> None:  # fmt: skip
         sides = [Side(name) for name in ("submission", "reference", "null")]
-        own, reference, null = (Player(side, None, trusted=False) for side in sides)  # type: ignore[arg-type]
+        own, reference, null = (Player(side, None, False, handshake) for side in sides)  # type: ignore[arg-type]
         bench = SimpleNamespace(
-            pace=pace, device=torch.device("cuda" if handshake else "cpu"), known_seconds=KNOWN,
-            info=SimpleNamespace(processors=2), least_constant=self.least_constant,
+            pace=pace, device=torch.device("cuda" if handshake else "cpu"), info=SimpleNamespace(processors=2),
+            links=SimpleNamespace(known_seconds=KNOWN, least_constant=self.least_constant),
         )  # fmt: skip
         self.least = least
         run: Any = SimpleNamespace(
@@ -126,7 +127,7 @@ class Scripted(TimingSession):
         self._numbers, self._seconds = itertools.count(), seconds
         unverified: Any = SimpleNamespace(add=lambda answer, drawn: self.verified.append(drawn))
         supply: Any = SimpleNamespace(fitting=fitting, untimed=lambda: OTHER)
-        super().__init__(run, reference, null, unverified, supply, handshake)  # type: ignore[arg-type]
+        super().__init__(run, reference, null, unverified, supply)  # type: ignore[arg-type]
 
     def least_constant(self, seen: float) -> float:
         self.least = min(self.least, seen)
@@ -220,7 +221,8 @@ def test_what_an_input_takes_longer_to_write_than_usual_is_a_part_of_the_call() 
 
 
 @pytest.mark.parametrize(
-    ("call", "fitting", "count"), [(20e-3, 99, 2), (2.0, 99, 1), (1e-4, 3, 3), (1e-4, 99, LINKS)]
+    ("call", "fitting", "count"),
+    [(20e-3, 99, 2), (8e-3, 99, SLOW_LINKS), (2.0, 99, 1), (1e-4, 3, 3), (1e-4, 99, LINKS)],
 )
 def test_a_chain_is_as_long_as_its_calls_and_the_memory_admit(
     call: float, fitting: int, count: int

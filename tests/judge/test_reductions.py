@@ -68,10 +68,11 @@ def test_the_spread_is_that_of_the_whole(most: int, offset: float) -> None:
     rising = torch.arange(280.0).view(40, 7).double()
     for drawn in (normal(40, 7), normal(280).sort().values.view(40, 7), rising):
         for values in laid_out(drawn + offset):
-            count, spread = spread_of(values)
+            count, mean, spread = spread_of(values)
             wanted = (values.numpy().astype(np.longdouble)).std(ddof=1)
             assert count == 280 and spread == pytest.approx(float(wanted), rel=1e-12)
-    count, spread = spread_of((normal(300) + 5).float())
+            assert mean == pytest.approx(float(values.mean()), rel=1e-12, abs=1e-12)
+    *_, spread = spread_of((normal(300) + 5).float())
     assert spread == pytest.approx(float((normal(300) + 5).float().double().std()), rel=1e-12)
 
 
@@ -81,17 +82,18 @@ def test_the_spread_is_that_of_the_finite_elements(most: int) -> None:
     values[31] = NAN
     values[49, 6] = INF
     finite = values[torch.isfinite(values)]
-    count, spread = spread_of(values)
+    count, mean, spread = spread_of(values)
     assert count == finite.numel() == 350 - 3 - 7 - 1
     assert spread == pytest.approx(float(finite.std()), rel=1e-12)
-    assert spread_of(torch.full((50,), NAN)) == (0, 0.0)
-    assert spread_of(torch.tensor([NAN, 3.0, NAN])) == (1, 0.0)
+    assert mean == pytest.approx(float(finite.mean()), rel=1e-12)
+    assert spread_of(torch.full((50,), NAN)) == (0, 0.0, 0.0)
+    assert spread_of(torch.tensor([NAN, 3.0, NAN])) == (1, 3.0, 0.0)
 
 
 def test_the_spread_of_what_is_all_the_same_is_nothing(most: int) -> None:
     """Not what the rounding of a mean leaves, against which everything would be wrong."""
     for value in (0.1, 3.0, 1e300):
-        assert spread_of(torch.full((1003,), value, dtype=torch.float64)) == (1003, 0.0)
+        assert spread_of(torch.full((1003,), value, dtype=torch.float64)) == (1003, value, 0.0)
 
 
 def test_elements_are_found_by_their_coordinates(most: int) -> None:

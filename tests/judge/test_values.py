@@ -11,10 +11,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from kevin_env.judge.compare.outputs import wrong
-from kevin_env.judge.compare.tolerance import budget, tolerance_of, with_plain_sums
-from kevin_env.judge.compare.values import PIECE, Mismatch, all_finite, near
+from kevin_env.judge.compare.tolerance import Tolerance, near, tolerance_of, with_plain_sums
+from kevin_env.judge.compare.values import PIECE, Mismatch, all_finite
 
 INF, NAN = float("inf"), float("nan")
+NONE, ANY = Tolerance(0.0, 0.0, True), Tolerance(INF, INF, True)
 
 
 def drawn(*shape: int, seed: int = 0) -> torch.Tensor:
@@ -45,6 +46,10 @@ def kind(
 ) -> str | None:
     mismatch = found(got, reference, oracle, precision)
     return None if mismatch is None else mismatch.kind
+
+
+def budget(*given: Any) -> float:
+    return tolerance_of(*given)[0].worst
 
 
 def as_tf32(x: torch.Tensor) -> torch.Tensor:
@@ -273,14 +278,14 @@ def test_plain_sums_are_only_computed_where_they_could_matter() -> None:
 def test_the_error_of_plain_sums_widens_both_budgets() -> None:
     """By multiples of it, without the hundredth of elements that are off most."""
     reference = torch.zeros(10_000)
-    tolerance = tolerance_of(drawn(10_000), None, 1.0, "ieee")
+    tolerance, _ = tolerance_of(drawn(10_000), None, 1.0, "ieee")
     off = torch.full_like(reference, 1e-2)
     off[::2], off[:50] = -1e-2, 1e6
     wide = with_plain_sums(tolerance, reference, lambda: off)
     assert wide.worst == pytest.approx(6e-2) and wide.rms == pytest.approx(4e-2)
     assert with_plain_sums(tolerance, reference, lambda: 1e-9 * off) == tolerance
     assert with_plain_sums(tolerance, reference, lambda: None) == tolerance
-    low = tolerance_of(FAR, None, 1.0, "ieee")
+    low, _ = tolerance_of(FAR, None, 1.0, "ieee")
     assert with_plain_sums(low, FAR, lambda: pytest.fail("they are in float32")) == low
 
 
@@ -320,9 +325,9 @@ def test_what_bfloat16_elements_are_off_by_together_is_held_against_rounding() -
 @pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.bfloat16, torch.float64])
 def test_every_floating_point_type_can_be_near(dtype: torch.dtype) -> None:
     values = drawn(2000).to(dtype)
-    assert near(values.clone(), values, 0.0, 0.0)
-    assert not near(torch.ones(2000).to(dtype), values, 0.5, 0.5)
-    assert near(values[:0], values[:0], 0.0, 0.0)
+    assert near(values.clone(), values, NONE)
+    assert not near(torch.ones(2000).to(dtype), values, Tolerance(0.5, 0.5, True))
+    assert near(values[:0], values[:0], NONE)
 
 
 def test_what_is_not_finite_is_never_near() -> None:
@@ -330,7 +335,7 @@ def test_what_is_not_finite_is_never_near() -> None:
     for lost in (NAN, INF):
         got = values.clone()
         got[1234] = lost
-        assert not near(got, values, INF, INF) and near(values, values, INF, INF)
+        assert not near(got, values, ANY) and near(values, values, ANY)
 
 
 def apart(x: torch.Tensor) -> torch.Tensor:
@@ -374,7 +379,7 @@ def test_a_tolerance_is_what_its_formula_says(
         off = np.where(np.isfinite(a) & np.isfinite(b), a - b, 0)
         scale, eps, low = b[np.isfinite(b)].std(ddof=1), torch.finfo(dtype).eps, dtype in LOW
         worst = max((4 if low else 64) * np.abs(off).max(), (2 if low else 128) * eps * scale)
-        tolerance = tolerance_of(reference, exact, 1.0, "ieee")
+        tolerance, _ = tolerance_of(reference, exact, 1.0, "ieee")
         assert tolerance.worst == pytest.approx(worst, rel=1e-12)
         assert tolerance.finite is not holes
         if holes:
@@ -421,7 +426,7 @@ def held(got: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor | None
         wrong(reference, got, oracle=lambda: oracle)
         all_finite([got])
         if got.is_floating_point():
-            near(got, reference, 1.0, 1.0)
+            near(got, reference, Tolerance(1.0, 1.0, True))
     return held
 
 

@@ -6,7 +6,7 @@ from judges import QUICK
 
 from kevin_env.judge.api import Options, Submission
 from kevin_env.judge.compare.outputs import wrong as fault_of
-from kevin_env.judge.compare.tolerance import budget, tolerance_of
+from kevin_env.judge.compare.tolerance import tolerance_of
 from kevin_env.judge.inputs.cases import plan
 from kevin_env.judge.inputs.distributions import DISTRIBUTIONS
 from kevin_env.judge.inputs.reference import Case
@@ -278,7 +278,7 @@ def test_answers_may_be_off_by_one_accumulator_a_sum_as_in_a_verdict() -> None:
     case.draw_weights(1)
     drawn = InputSet.draw(case, "own", 0)
     (target,) = drawn.targets
-    tight = tolerance_of(target.reference, target.oracle, 1.0, "ieee").worst
+    tight = tolerance_of(target.reference, target.oracle, 1.0, "ieee")[0].worst
     assert target.accepts(drawn.outputs[0] + 1.1 * tight) and not target.accepts(
         drawn.outputs[0] + 100 * tight
     )
@@ -295,7 +295,8 @@ def test_answers_are_compared_as_a_verdict_compares(dtype: torch.dtype) -> None:
         if dtype == torch.int32
         else reference.to(torch.complex128 if dtype.is_complex else torch.float64)
     )
-    target = Target(0, "", reference, oracle, budget(reference, oracle, 1.0, "ieee"))
+    tolerance, share = tolerance_of(reference, oracle, 1.0, "ieee")
+    target = Target(0, "", reference, oracle, tolerance.worst, share)
     for shift in (0, 1e-6, 1e-4, 1e-2, 1, 50):
         for index in (0, 1, 69_999):
             answer = reference.clone()

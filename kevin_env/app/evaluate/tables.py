@@ -78,7 +78,7 @@ def summary_row(row: ProblemMetrics) -> dict[str, Any]:
 
 def _trajectories(group: GroupMetrics, interval: bool) -> Table:
     k = largest_k(group.correct)
-    table = _table("Trajectories", "", f"avg@{k}", f"best@{k}")
+    table = plain_table("Trajectories", "", f"avg@{k}", f"best@{k}")
     table.add_row(
         "correct",
         _percent(group.correct.avg, interval),
@@ -99,7 +99,7 @@ def _trajectories(group: GroupMetrics, interval: bool) -> Table:
 
 
 def _curve(group: GroupMetrics, interval: bool) -> Table:
-    table = _table(
+    table = plain_table(
         "Best of k",
         "k",
         "pass@k",
@@ -124,7 +124,7 @@ def _turns(group: GroupMetrics, interval: bool) -> Table:
         "speedup\nso far",
         "fast_1\nso far",
     )
-    table = _table("Turns, speedup over " + _AGAINST[first_baseline(group)], "turn", *headings)
+    table = plain_table("Turns, speedup over " + _AGAINST[first_baseline(group)], "turn", *headings)
     for each in group.by_turn:
         table.add_row(str(each.turn), *_turn_cells(group, each, interval))
     rates = (group.rates.format, group.rates.compile, group.rates.correct, group.rates.hack)
@@ -151,12 +151,12 @@ def _levels(metrics: RunMetrics, interval: bool) -> Table:
         "correct",
         f"pass@{k}",
         "speedup",
-        f"best@{k}",
+        f"speedup\nbest@{k}",
         "fast_1",
-        f"best@{k}",
+        f"fast_1\nbest@{k}",
         "hack",
     )
-    table = _table("Levels, speedup over " + _AGAINST[baseline], "level", *headings)
+    table = plain_table("Levels, speedup over " + _AGAINST[baseline], "level", *headings)
     for level, group in metrics.levels.items():
         speed = group.speed.get(baseline)
         fast = speed and speed.fast["1"]
@@ -175,7 +175,7 @@ def _levels(metrics: RunMetrics, interval: bool) -> Table:
 
 
 def _spent(group: GroupMetrics) -> Table:
-    table = _table("Spent", "", "per trajectory", "total")
+    table = plain_table("Spent", "", "per trajectory", "total")
     for name, heading in _SPENT.items():
         total: float | None = getattr(group.totals, name)
         if total is not None:
@@ -213,7 +213,8 @@ def notes(group: GroupMetrics) -> Iterator[str]:
     yield from (f"{what}: {number}" for what, number in missing.items() if number)
 
 
-def _table(title: str, *headings: str) -> Table:
+def plain_table(title: str, *headings: str) -> Table:
+    """A table without borders; the first column is at the left, the others at the right."""
     table = Table(
         title=title,
         title_justify="left",

@@ -11,7 +11,7 @@ from kevin_env.app.play import plain
 from kevin_env.app.play.live import Ended, Event, Failed, Judged, Live, Started, happened
 from kevin_env.app.play.session import Session
 from kevin_env.app.replay.pieces import DIM, clock, join
-from kevin_env.app.screen import show, turn_line
+from kevin_env.app.screen import counted, show, turn_line
 from kevin_env.record import Trajectory, Turn, best_turn
 from kevin_env.render import speedup_text
 
@@ -143,8 +143,8 @@ class BatchRun:
         """The results, a line per sample."""
         for at, sample in enumerate(self.batch.samples):
             reason = sample.episode.stop_reason or "interrupted"
-            best = f"{len(sample.turns)} turns, {plain.best_text(sample.turns)}"
-            show(console, f"sample {self.batch.number(at)}: {best}, ended: {reason}")
+            best = f"{counted(len(sample.turns), 'turn')}, {plain.best_text(sample.turns)}"
+            show(console, f"sample {self.batch.number(at)}: {best}, {plain.ended_text(reason)}")
         show(console, f"{best_text(self.batch)}; {progress_text(self.batch)}", "bold")
 
     def begin(self) -> None:

@@ -107,8 +107,9 @@ class Narrator:
         """The episode is over."""
         self.console.print()
         if trajectory.turns:
-            self.console.print(turns_table(trajectory.turns, trajectory.returns))
-        show(self.console, f"ended: {trajectory.stop_reason}; {best_text(trajectory.turns)}")
+            self.console.print(turns_table(trajectory.turns, trajectory.returns, trajectory.model))
+        ended = ended_text(trajectory.stop_reason or "interrupted")
+        show(self.console, f"{ended}; {best_text(trajectory.turns)}")
 
     def _kernel(self, episode: Episode) -> list[Text]:
         """The turn's kernel or its diff; nothing if it has been printed already."""
@@ -178,7 +179,13 @@ def best_text(turns: Sequence[Turn]) -> str:
     if best is None:
         right = any(turn.category == "correct" for turn in turns)
         return "best: not timed" if right else "best: none correct yet"
-    return f"best: {best.paid_speedup:.2f}x (turn {best.turn})"
+    noisy = ", noisy" * (best.kind == "too_noisy")
+    return f"best: {best.paid_speedup:.2f}x (turn {best.turn}{noisy})"
+
+
+def ended_text(reason: str) -> str:
+    """Why an episode ended."""
+    return "all turns played" if reason == "max_turns" else f"ended: {reason}"
 
 
 def _details(turn: Turn) -> list[str]:

@@ -121,6 +121,19 @@ def fenced(text: str) -> tuple[Line, ...]:
     return tuple(done + (list(_fence(block, language)) if block else []))
 
 
+def unfenced(text: str) -> str:
+    """Feedback for a person: what is in a fence is indented instead."""
+    done: list[str] = []
+    opening = ""
+    for line in clean(text).rstrip().split("\n"):
+        found = re.match(r"(`{3,}|~{3,})\s*[\w+-]*$", line)
+        if found and (not opening or line.rstrip() == opening):
+            opening = "" if opening else found[1]
+        else:
+            done.append(f"    {line}".rstrip() if opening else line)
+    return "\n".join(done)
+
+
 def last_lines(reply: str, most: int) -> tuple[Line, ...]:
     """The last lines of a partial reply, colored as in the complete one.
 

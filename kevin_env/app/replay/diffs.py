@@ -98,7 +98,7 @@ def base_of(
     if base == "other" and other is not None:
         return "the other trajectory", other
     if isinstance(base, int):
-        return f"turn {base}", next((turn for turn in turns if turn.turn == base), None)
+        return "", next((turn for turn in turns if turn.turn == base), None)
     earlier = [turn for turn in turns[:at] if turn.submission]
     if base == "best":
         return "best before", best_turn(earlier)
@@ -112,7 +112,8 @@ def diff_pane(turns: Sequence[Turn], at: int, look: Look) -> list[Text]:
     if turn.submission is None:
         return [text("this turn has no submission", DIM)]
     if before is None or before.submission is None:
-        words = f"nothing to compare with: {name} has no submission; d chooses another, D a turn"
+        said = f"{name or 'that turn'} has no submission; d chooses another, D a turn"
+        words = f"nothing to compare with: {said}"
         return paragraph(words, look.width, DIM)
     lines = diff_lines(before.submission.code, turn.submission.code)
     title = [_title(name, before, turn, lines), Text()]
@@ -126,7 +127,7 @@ def diff_pane(turns: Sequence[Turn], at: int, look: Look) -> list[Text]:
 def _title(name: str, before: Turn, turn: Turn, lines: Sequence[DiffLine]) -> Text:
     added, removed = counts(lines)
     return join(
-        (f"{name}: turn {before.turn} ", "bold"),
+        (f"{name}: turn {before.turn} ".removeprefix(": "), "bold"),
         (f"{before.category} {speedup_text(before.speedup)}".rstrip(), DIM),
         (f"  →  turn {turn.turn} ", "bold"),
         (f"{turn.category} {speedup_text(turn.speedup)}".rstrip(), DIM),

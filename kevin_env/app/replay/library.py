@@ -1,18 +1,16 @@
 """The episodes of a trajectory file, or of every one in a folder, however large.
 
-A file is read once from front to back, in slices that leave time to draw, and of each line only
-what a list shows is kept, with the place where the line stands. An episode is read whole when it is
-opened.
+Files are read in slices that leave time to draw, the newest lines first for a screen. Of each line
+only a row is kept, with the place where it stands; an episode is read whole when it is opened.
 """
 
+import itertools
 import json
-import os
+import math
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
-
-from pydantic import ValidationError
+from typing import BinaryIO
 
 from kevin_env.app.errors import BadInput
 from kevin_env.app.replay.rows import Place, Row, read_row, row_of
@@ -20,33 +18,8 @@ from kevin_env.record import Trajectory
 from kevin_env.recorder import BadLine, partial_path, read_line, read_running
 
 _PARTIAL = ".partial.jsonl"
-_AT_ONCE = 16
-"""Lines between checks of the clock."""
-
-
-@dataclass
-class _File:
-    """One trajectory file, and how far it has been read."""
-
-    path: Path
-    at: int = 0
-    """Offset of the next line."""
-    line: int = 0
-    """Number of lines before it."""
-    size: int = 0
-    cut: BadLine | None = None
-    """The last line, if it is incomplete and cannot be read yet."""
-    ended: bool = True
-    """Whether the last line read ended in a newline."""
-    stamp: tuple[int, int] = (0, 0)
-    """Size and modification time of the partial file when it was read."""
-    running: list[Row] = field(default_factory=list[Row])
-    running_bad: list[BadLine] = field(default_factory=list[BadLine])
-
-    @property
-    def unread(self) -> bool:
-        """Whether there is more to read."""
-        return self.at < self.size and self.cut is None
+_BLOCK = 1 << 20
+"""Bytes read at a time from the end of a file."""
 
 
 class Library:
@@ -55,76 +28,82 @@ class Library:
     Args:
         path: a trajectory file, or a folder that is searched for `*.jsonl`.
         out: a file that is written at the same time, and is therefore not read.
+        newest_first: whether files are read from their ends.
 
     Raises:
         BadInput: if there is none, or `out` is all there is.
     """
 
-    def __init__(self, path: Path, out: Path | None = None) -> None:
+    def __init__(self, path: Path, out: Path | None = None, newest_first: bool = False) -> None:
         self.path = path
-        self._out = out
+        self._out, self._newest_first = out, newest_first
         if out is not None and path.is_file() and _same(path, out):
             raise BadInput(f"{out} is what is to be read: write to another file")
-        self._files: list[_File] = []
-        self._finished: list[Row] = []
-        self._known: set[tuple[Path, str]] = set()
-        self._bad: list[BadLine] = []
+        self.finished: list[Row] = []
+        """The rows of finished episodes, in the order of reading."""
+        self.missing: list[BadLine] = []
+        """Files, and lines of running episodes, that cannot be read."""
+        self._running: list[Row] = []
+        self._bad: list[tuple[Place, str]] = []
+        self._ended: set[tuple[Path, str]] = set()
+        self._ends: dict[Path, int] = {}
+        """Up to where each file is read, or being read."""
+        self._total = self._done = 0
+        self._stamp: object = None
+        self._reading: Iterator[None] = iter(())
         self.refresh()
-        if not self._files:
-            if path.is_dir():
-                raise BadInput(f"{path} holds no trajectory file (*.jsonl)")
-            raise BadInput(f"no trajectory file {path}")
+        if not self._ends:
+            said = "holds no trajectory file (*.jsonl)"
+            raise BadInput(f"{path} {said}" if path.is_dir() else f"no trajectory file {path}")
 
     @property
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> list[Row]:
         """One row per episode read so far, in the order of the files; running ones come last."""
-        return (
-            *self._finished,
-            *(row for file in self._files for row in file.running if row.key not in self._known),
-        )
+        return [*sorted(self.finished, key=in_file), *self.running]
 
     @property
-    def finished(self) -> Sequence[Row]:
-        """The rows of finished episodes, the first of `rows`. Grows while files are read."""
-        return self._finished
+    def running(self) -> list[Row]:
+        """The rows of running episodes."""
+        return [row for row in self._running if row.key not in self._ended]
 
     @property
-    def bad(self) -> tuple[BadLine, ...]:
+    def unreadable(self) -> int:
+        """How many lines cannot be read."""
+        return len(self._bad) + len(self.missing)
+
+    @property
+    def bad(self) -> list[BadLine]:
         """The lines that cannot be read."""
-        cut = (file.cut for file in self._files if file.cut)
-        return (*self._bad, *cut, *(line for file in self._files for line in file.running_bad))
+        return [*(_bad_line(*each) for each in sorted(self._bad, key=_order)), *self.missing]
 
     @property
     def progress(self) -> float:
         """The share of the files that has been read, 0 to 1."""
-        size = sum(file.size for file in self._files)
-        left = sum(file.size - file.at for file in self._files if file.unread)
-        return 1 - left / size if size else 1.0
+        return self._done / self._total if self._total else 1.0
 
-    def advance(self, seconds: float) -> bool:
-        """Reads for about that long. Returns whether there was anything to read."""
+    def advance(self, seconds: float = math.inf) -> bool:
+        """Reads for about that long, by default to the end. Returns whether there may be more."""
         end = time.monotonic() + seconds
-        unread = [file for file in self._files if file.unread]
-        for file in unread:
-            try:
-                self._read(file, end)
-            except OSError as error:
-                why = f"cannot be read: {error.strerror}"
-                self._bad.append(BadLine(file.path, file.line + 1, why))
-                file.size = file.at
-            if time.monotonic() > end:
-                break
-        return bool(unread)
+        return any(time.monotonic() > end for _ in self._reading)
 
     def refresh(self) -> bool:
         """Whether there are new files, lines or turns; `advance` then reads the lines."""
-        known = {file.path for file in self._files}
-        self._files += (_File(path) for path in self._there() if path not in known)
-        return any([len(self._files) > len(known), *map(self._look_again, self._files)])
-
-    def _there(self) -> list[Path]:
-        found = _trajectory_files(self.path)
-        return [path for path in found if self._out is None or not _same(path, self._out)]
+        paths = [each for each in _trajectory_files(self.path) if not self._is_out(each)]
+        stamp = [(each, _stamp(each), _stamp(partial_path(each))) for each in paths]
+        if stamp == self._stamp:
+            return False
+        self._stamp = stamp
+        sizes = dict.fromkeys(self._ends, 0) | {path: size for path, (size, _), _ in stamp}
+        for path, size in sizes.items():
+            if size < self._ends.get(path, 0):  # it was replaced
+                self._forget(path)
+        parts = [(path, self._ends.get(path, 0), size) for path, size in sizes.items()]
+        self._total += sum(size - start for _, start, size in parts)
+        self._ends = sizes
+        # Generators, so that the newest lines come before those of an earlier refresh.
+        self._reading = itertools.chain(*map(self._read, parts), self._reading)
+        self._look_at_running(paths)
+        return True
 
     def episode(self, row: Row) -> Trajectory | BadLine:
         """The complete episode of a row, even if it has ended since the row was read."""
@@ -135,70 +114,64 @@ class Library:
                     return each
             self.refresh()
             self.advance(1.0)
-            place = next((each.place for each in self._finished if each.key == row.key), place)
+            place = next((each.place for each in self.finished if each.key == row.key), place)
         try:
-            return read_line(place.path, place.line, read_bytes(place))
+            line = read_bytes(place)
         except OSError as error:
-            return BadLine(place.path, place.line, f"is no longer there: {error.strerror}")
+            return _bad_line(place, f"is no longer there: {error.strerror}")
+        read = read_line(place.path, 0, line)
+        return read if isinstance(read, Trajectory) else _bad_line(place, read.reason)
 
-    def search(self, text: str, start: int, seconds: float) -> tuple[frozenset[int], int]:
-        """Rows from `start` on whose record contains `text`, and the row to continue from.
+    def _is_out(self, path: Path) -> bool:
+        return self._out is not None and _same(path, self._out)
 
-        Stops after about `seconds`. Case is ignored.
-        """
-        end, hits, rows = time.monotonic() + seconds, set[int](), self.rows
-        for number in range(start, len(rows)):
-            if holds(rows[number], text):
-                hits.add(number)
-            if time.monotonic() > end:
-                return frozenset(hits), number + 1
-        return frozenset(hits), len(rows)
+    def _read(self, part: tuple[Path, int, int]) -> Iterator[None]:
+        path, start, size = part
+        left = size - start
+        try:
+            with path.open("rb") as file:
+                lines = _backwards if self._newest_first else _forwards
+                for at, line in lines(file, start, size):
+                    left, self._done = left - len(line), self._done + len(line)
+                    self._take(Place(path, at, len(line)), line)
+                    yield
+        except OSError as error:
+            if size:
+                self.missing.append(BadLine(path, 1, f"cannot be read: {error.strerror}"))
+        self._done += left  # it may have become shorter
 
-    def _read(self, file: _File, end: float) -> None:
-        with file.path.open("rb") as opened:
-            opened.seek(file.at)
-            for count, line in enumerate(opened, start=1):
-                self._take(file, line)
-                if not file.unread or (count % _AT_ONCE == 0 and time.monotonic() > end):
-                    return
-            # The file may have been truncated.
-            file.size = min(file.size, os.fstat(opened.fileno()).st_size)
+    def _take(self, place: Place, line: bytes) -> None:
+        if not line.strip():
+            return
+        try:
+            row = read_row(line, place)
+        except ValueError as error:
+            whole = line.endswith(b"\n")
+            if not whole:  # what is missing may still come
+                self._ends[place.path] = place.at
+                self._done, self._total = self._done - len(line), self._total - len(line)
+            self._bad.append((place, str(error) if whole else f"half-written: {error}"))
+        else:
+            self._ended.add(row.key)
+            self.finished.append(row)
 
-    def _take(self, file: _File, line: bytes) -> None:
-        place = Place(file.path, file.at, len(line), file.line + file.ended)
-        whole = line.endswith(b"\n")
-        if line.strip():
-            try:
-                row = read_row(line, place)
-                self._known.add(row.key)
-                self._finished.append(row)
-            except ValidationError as error:
-                bad = _reason(place, line, whole, error)
-                if not whole:
-                    file.cut = bad
-                    return
-                self._bad.append(bad)
-        file.at, file.line, file.ended = place.at + len(line), place.line, whole
+    def _forget(self, path: Path) -> None:
+        self._ends.pop(path)
+        self.finished = [row for row in self.finished if row.place.path != path]
+        self._bad = [each for each in self._bad if each[0].path != path]
+        self._ended = {row.key for row in self.finished}
 
-    def _look_again(self, file: _File) -> bool:
-        """Reads the changes of one file, which may have been replaced by a shorter one."""
-        size, _ = _stamp(file.path)
-        changed = size != file.size
-        if size < file.size:
-            file.at, file.line, file.ended = 0, 0, True
-            self._finished = [row for row in self._finished if row.place.path != file.path]
-            self._bad = [line for line in self._bad if line.path != file.path]
-            self._known = {row.key for row in self._finished}
-        if changed:
-            file.size, file.cut = size, None
-        stamp = _stamp(partial_path(file.path))
-        if stamp != file.stamp:
-            file.stamp, changed = stamp, True
-            found = list(read_running(file.path))
-            file.running_bad = [each for each in found if isinstance(each, BadLine)]
-            place = Place(file.path, 0, 0, 0, running=True)
-            file.running = [row_of(each, place) for each in found if isinstance(each, Trajectory)]
-        return changed
+    def _look_at_running(self, paths: list[Path]) -> None:
+        """Reads the running episodes, and half-written lines once more."""
+        self._bad = [each for each in self._bad if not each[1].startswith("half-written")]
+        self.missing, self._running = [], []
+        for path in paths:
+            place = Place(path, 0, 0, running=True)
+            for each in read_running(path):
+                if isinstance(each, BadLine):
+                    self.missing.append(each)
+                else:
+                    self._running.append(row_of(each, place))
 
 
 def holds(row: Row, text: str) -> bool:
@@ -223,12 +196,52 @@ def read_bytes(place: Place) -> bytes:
         return file.read(place.size)
 
 
-def _reason(place: Place, line: bytes, whole: bool, error: ValidationError) -> BadLine:
-    """Why a line cannot be read."""
-    bad = read_line(place.path, place.line, line, whole)
-    if isinstance(bad, BadLine):
-        return bad
-    return BadLine(place.path, place.line, error.errors()[0]["msg"])
+def _forwards(file: BinaryIO, start: int, end: int) -> Iterator[tuple[int, bytes]]:
+    """The lines between two offsets, each with its own."""
+    file.seek(start)
+    for line in file:
+        if start >= end:
+            return
+        yield start, line
+        start += len(line)
+
+
+def _backwards(file: BinaryIO, start: int, end: int) -> Iterator[tuple[int, bytes]]:
+    """As `_forwards`, from the last line to the first."""
+    rest = b""  # a line whose beginning is in an earlier block
+    while end > start:
+        begin = max(end - _BLOCK, start)
+        file.seek(begin)
+        data = file.read(end - begin) + rest
+        *ended, last = data.split(b"\n")
+        lines = [*(line + b"\n" for line in ended), *([last] if last else [])]
+        rest = lines.pop(0) if begin > start else b""
+        at = begin + len(data)
+        for line in reversed(lines):
+            at -= len(line)
+            yield at, line
+        end = begin
+
+
+def _bad_line(place: Place, reason: str) -> BadLine:
+    """With the number of the line, which is counted only now."""
+    number = 1
+    try:
+        with place.path.open("rb") as file:
+            for at, _ in _forwards(file, 0, place.at):
+                number += at < place.at
+    except OSError:
+        pass
+    return BadLine(place.path, number, reason)
+
+
+def in_file(row: Row) -> tuple[bool, Path, int]:
+    """A sort key: the order of the files, with running episodes last."""
+    return row.place.running, row.place.path, row.place.at
+
+
+def _order(bad: tuple[Place, str]) -> tuple[Path, int]:
+    return bad[0].path, bad[0].at
 
 
 def _same(one: Path, other: Path) -> bool:

@@ -13,19 +13,26 @@ from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from typing import Any
 
-from kevin_env.app.replay.code import Line, clean, code_lines
-from kevin_env.app.replay.numbers_panes import STAGES, measured
-from kevin_env.app.replay.panes import error_lines
-from kevin_env.app.replay.reward import formula, return_sum, returns_of, score_sum
+from kevin_env.advantage import returns_of
+from kevin_env.app.replay.code import clean, code_lines, unfenced
+from kevin_env.app.replay.describe import (
+    PANES,
+    STAGES,
+    Bars,
+    Block,
+    Code,
+    Facts,
+    Log,
+    Prose,
+    Section,
+    pane_blocks,
+)
 from kevin_env.app.replay.rows import mark_of
 from kevin_env.app.screen import best_at
-from kevin_env.record import Trajectory, Turn
+from kevin_env.record import Trajectory
 
 _HERE = "kevin_env.app.replay"
 _SCRIPTS = ("page.js", "diff.js", "charts.js")
-
-Codes = dict[str, int]
-"""Index of each distinct kernel in a page's `codes`."""
 
 
 def page(title: str, episodes: Iterable[Trajectory], home: str = "") -> str:
@@ -72,14 +79,7 @@ def document(
 
 def episodes_data(title: str, episodes: Iterable[Trajectory]) -> dict[str, Any]:
     """The episodes as the scripts of a page need them."""
-    codes: Codes = {}
-    shown = [episode_data(episode, codes) for episode in episodes]
-    return {"title": clean(title), "episodes": shown, "codes": codes_data(codes)}
-
-
-def codes_data(codes: Iterable[str]) -> list[tuple[Line, ...]]:
-    """The kernels as lines of highlighted pieces."""
-    return [code_lines(code) for code in codes]
+    return {"title": clean(title), "episodes": list(map(episode_data, episodes))}
 
 
 def asset(package: str, name: str) -> str:
@@ -93,8 +93,8 @@ def _embedded(data: Mapping[str, Any]) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def episode_data(episode: Trajectory, codes: Codes) -> dict[str, Any]:
-    """An episode as the scripts of a page need it. Adds its kernels to `codes`."""
+def episode_data(episode: Trajectory) -> dict[str, Any]:
+    """An episode as the scripts of a page need it."""
     return {
         "id": clean(episode.episode_id),
         "problem": clean(episode.problem.id),
@@ -106,50 +106,46 @@ def episode_data(episode: Trajectory, codes: Codes) -> dict[str, Any]:
         "created": clean(episode.created),
         "ended": episode.stop_reason or "running",
         "best": best_at(episode.turns),
-        "formula": formula(episode),
         "returns": returns_of(episode),
-        "turns": [_turn(episode, at, codes) for at in range(len(episode.turns))],
+        "turns": [_turn(episode, at) for at in range(len(episode.turns))],
     }
 
 
-def _turn(episode: Trajectory, at: int, codes: Codes) -> dict[str, Any]:
+def _turn(episode: Trajectory, at: int) -> dict[str, Any]:
     turn = episode.turns[at]
+    panes = {pane: pane_blocks(episode, at, pane) for pane in PANES if pane != "diff"}
     return {
         "turn": turn.turn,
         "mark": mark_of(turn),
         "category": turn.category,
         "kind": turn.kind,
         "speedup": turn.speedup,
+        "paid": turn.paid_speedup,
         "interval": turn.speedup_interval,
         "score": turn.score,
-        "score_sum": score_sum(turn, episode),
-        "return_sum": return_sum(episode, at),
         "seconds": [getattr(turn.seconds, stage) for stage in STAGES],
         "total": turn.seconds.total,
-        "facts": list(measured(turn).items()),
-        "flags": [clean(flag) for flag in turn.flags],
-        "messages": [(message.role, clean(message.content)) for message in turn.messages],
-        **{
-            name: clean(getattr(turn, name) or "")
-            for name in ("summary", "reply", "reasoning", "feedback", "log")
-        },
-        "message": clean(turn.outcome.message),
-        "details": clean(getattr(turn.outcome, "details", "")),
-        **_code(turn, codes),
+        "summary": clean(turn.summary),
+        "lines": code_lines(turn.submission.code) if turn.submission else None,
+        "panes": {name: list(map(_block, blocks)) for name, blocks in panes.items()},
     }
 
 
-def _code(turn: Turn, codes: Codes) -> dict[str, Any]:
-    """The kernel, its index in `codes`, and the lines that an error points at."""
-    if turn.submission is None:
-        return {"code": None, "lines": None, "wrong": []}
-    code = turn.submission.code
-    text = "\n".join("".join(piece for _, piece in line) for line in code_lines(code))
-    return {
-        "code": text,
-        "lines": codes.setdefault(code, len(codes)),
-        "wrong": error_lines(code, turn.outcome),
-    }
+def _block(block: Block) -> list[Any]:
+    """The kind of a block and its parts, with clean text. Code is in the turn's `lines`."""
+    match block:
+        case Section(title):
+            return ["section", clean(title)]
+        case Prose(words, style):
+            return ["prose", unfenced(words) if not style else clean(words), style]
+        case Facts(pairs):
+            return ["facts", [[name, clean(value)] for name, value in pairs]]
+        case Code(_, wrong, note):
+            return ["code", list(wrong), clean(note)]
+        case Log(name, words):
+            return ["log", name, clean(words)]
+        case Bars(seconds, total):
+            return ["facts", [[name, f"{n:.3f} s"] for name, n in (*seconds, ("total", total))]]
 
 
 def _digest(text: str) -> str:

@@ -9,13 +9,14 @@ from typing import TextIO
 from rich.console import Console
 from rich.text import Text
 
+from kevin_env.advantage import returns_of
 from kevin_env.app.errors import BadInput
-from kevin_env.app.replay.code import clean
+from kevin_env.app.replay.code import clean, unfenced
+from kevin_env.app.replay.describe import episode_facts
 from kevin_env.app.replay.diffs import diff_pane
-from kevin_env.app.replay.library import Library, holds
+from kevin_env.app.replay.library import Library
 from kevin_env.app.replay.pieces import Look
 from kevin_env.app.replay.query import EVERYTHING, Query
-from kevin_env.app.replay.reward import returns_of
 from kevin_env.app.replay.rows import Row
 from kevin_env.app.screen import show, show_code, turn_line, turns_table
 from kevin_env.record import Trajectory, Turn
@@ -101,7 +102,7 @@ def print_episodes(episodes: Iterable[Trajectory], console: Console) -> None:
         for turn in episode.turns:
             _print_turn(console, turn)
         console.print()
-        console.print(turns_table(episode.turns, returns_of(episode)))
+        console.print(turns_table(episode.turns, returns_of(episode), episode.model))
 
 
 def write_json(episodes: Iterable[Trajectory], stream: TextIO) -> None:
@@ -134,8 +135,7 @@ def follow(library: Library, choice: Choice, console: Console) -> None:
     """Prints turns as they are recorded, until interrupted."""
     printed: dict[str, int] = {}
     while True:
-        while library.advance(1.0):
-            pass
+        library.advance()
         for row in library.rows:
             if passes(row, choice) and len(row.marks) != printed.get(row.episode_id, -1):
                 read = library.episode(row)
@@ -159,18 +159,14 @@ def _passing(library: Library, choice: Choice) -> Iterator[Row]:
     done, more = 0, True
     while more:
         more = library.advance(_SLICE)
-        rows = library.finished if more else library.rows
-        for number in range(done, len(rows)):
-            if passes(rows[number], choice):
-                yield rows[number]
-        done = len(rows)
+        yield from (row for row in library.finished[done:] if passes(row, choice))
+        done = len(library.finished)
+    yield from (row for row in library.running if passes(row, choice))
 
 
 def passes(row: Row, choice: Choice) -> bool:
     """Whether an episode matches the choice."""
-    query = choice.query
-    passes = row.episode_id.startswith(choice.episode) and query.matches(row)
-    return passes and (not query.text or holds(row, query.text))
+    return row.episode_id.startswith(choice.episode) and choice.query.matches(row)
 
 
 def _name_bad(library: Library, errors: Console) -> None:
@@ -191,16 +187,8 @@ def _nothing(library: Library, choice: Choice, longest: int) -> BadInput:
 
 
 def _print_head(console: Console, episode: Trajectory) -> None:
-    hardware = episode.hardware
     show(console, clean(f"episode {episode.episode_id}"), "bold")
-    facts = {
-        "problem": episode.problem.id,
-        "model": episode.model or "not recorded",
-        "device": f"{hardware.name} ({hardware.device})" if hardware else "not recorded",
-        "created": episode.created,
-        "ended": episode.stop_reason or "not yet",
-    }
-    for name, value in facts.items():
+    for name, value in episode_facts(episode).items():
         show(console, clean(f"  {name:<8} {value}"))
 
 
@@ -212,4 +200,4 @@ def _print_turn(console: Console, turn: Turn) -> None:
     else:
         show(console, clean(turn.reply))
     console.print(turn_line(turn), soft_wrap=True)
-    show(console, clean(turn.feedback).rstrip("\n"))
+    show(console, unfenced(turn.feedback))

@@ -1,11 +1,15 @@
 """Filters and sorts the rows of a list."""
 
+import functools
+import math
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 from kevin_env.app.errors import BadInput
+from kevin_env.app.replay.library import Library, holds, in_file
 from kevin_env.app.replay.rows import CATEGORIES, Row
 
 Sort = Literal["newest", "file", "problem", "model", "best", "return", "turns"]
@@ -26,6 +30,8 @@ HELP = (
 )
 """Every kind of word in a filter, with its meaning."""
 
+_AT_ONCE = 16
+"""Rows tested between checks of the clock."""
 _NUMBERS: dict[str, Callable[[Row], float | None]] = {
     "speedup": lambda row: row.best,
     "return": lambda row: row.value,
@@ -54,13 +60,12 @@ class Query:
     """A parsed filter."""
 
     tests: tuple[Callable[[Row], bool], ...] = ()
-    text: str = ""
-    """Text that the record must contain; only the library can search for it."""
+    """The quick ones first: `text:` reads the record."""
     trouble: str = ""
     """An error message about a word, which is then left out."""
 
     def matches(self, row: Row) -> bool:
-        """Whether a row passes, apart from `text`."""
+        """Whether a row passes."""
         return all(test(row) for test in self.tests)
 
 
@@ -70,16 +75,17 @@ EVERYTHING = Query()
 def read_query(words: str) -> Query:
     """Parses a filter while it is typed. Invalid words set `trouble` and raise no error."""
     tests: list[Callable[[Row], bool]] = []
-    text, trouble = "", ""
+    texts: list[Callable[[Row], bool]] = []
+    trouble = ""
     for word in re.findall(r'(?:[^\s"]|"[^"]*"?)+', words):
         word = word.replace('"', "")
         if word.startswith("text:"):
-            text = word.removeprefix("text:")
+            texts.append(functools.partial(holds, text=word.removeprefix("text:")))
         elif isinstance(test := _test(word), str):
             trouble = test
         else:
             tests.append(test)
-    return Query(tuple(tests), text, trouble)
+    return Query((*tests, *texts), trouble)
 
 
 def require_query(words: str) -> Query:
@@ -94,70 +100,69 @@ def require_query(words: str) -> Query:
     return query
 
 
-def chosen(
-    rows: Sequence[Row], query: Query, sort: Sort, reverse: bool, hits: frozenset[int]
-) -> Sequence[int]:
-    """Rows that match, in order; `hits` are those whose record contains the query's text."""
-    numbers: Sequence[int] = range(len(rows))  # a list of 100,000 takes 0.2 s
-    if query.tests:
-        numbers = [number for number in numbers if query.matches(rows[number])]
-    if query.text:
-        numbers = [number for number in numbers if number in hits]
+def ordered(rows: Iterable[Row], sort: Sort, reverse: bool = False) -> list[Row]:
+    """Rows in order. Numbers are largest first; rows without one come last in both orders."""
     if sort == "file":
-        return numbers[::-1] if reverse else numbers
+        found = sorted(rows, key=in_file)
+        return found[::-1] if reverse else found
     if sort == "newest":
-        earlier = sorted(numbers, key=lambda number: rows[number].created)
+        earlier = sorted(sorted(rows, key=in_file), key=lambda row: row.created)
         return earlier if reverse else earlier[::-1]
     if sort in ("problem", "model"):
-        field = _FIELDS[sort]
-        return sorted(numbers, key=lambda number: _natural(field(rows[number])), reverse=reverse)
-    # Largest first; rows without a number come last in both orders.
+        return sorted(rows, key=lambda row: _natural(_FIELDS[sort](row)), reverse=reverse)
     value = _NUMBERS["speedup" if sort == "best" else sort]
-    known = [number for number in numbers if value(rows[number]) is not None]
-    unknown = [number for number in numbers if value(rows[number]) is None]
-    known.sort(key=lambda number: value(rows[number]) or 0.0, reverse=not reverse)
-    return known + unknown
+    known = {row: number for row in rows if (number := value(row)) is not None}
+    rest = [row for row in rows if row not in known]
+    return sorted(known, key=known.__getitem__, reverse=not reverse) + rest
 
 
-@dataclass(frozen=True, slots=True)
 class Listing:
-    """The list of episodes: which rows are shown, in which order."""
+    """The rows of a library that pass a filter, in an order. They are tested in slices."""
 
-    rows: tuple[Row, ...] = ()
-    shown: Sequence[int] = ()
-    """Numbers into `rows`."""
-    words: str = ""
-    query: Query = EVERYTHING
-    hits: frozenset[int] = frozenset()
-    """Rows before `searched` whose record contains the query's text."""
-    searched: int = 0
-    sort: Sort = "newest"
-    reverse: bool = False
+    def __init__(self, library: Library, words: str = "") -> None:
+        self._library = library
+        self.sort: Sort = "newest"
+        self.reverse = False
+        self.shown: list[Row] = []
+        self.filter(words)
 
-    def changed(self, **changes: object) -> "Listing":
-        """With other values; `shown` is computed again."""
-        new = replace(self, **changes)  # type: ignore[arg-type]
-        return replace(new, shown=chosen(new.rows, new.query, new.sort, new.reverse, new.hits))
+    def filter(self, words: str) -> None:
+        """Filters by other words."""
+        self.words, self.query = words, read_query(words)
+        self._passed: list[Row] = []
+        self.tested = 0
+        """Rows that have been tested."""
 
-    def filtered(self, words: str) -> "Listing":
-        """Filtered by words."""
-        query = read_query(words)
-        again = query.text != self.query.text
-        found = {"hits": frozenset[int](), "searched": 0} if again else {}
-        return self.changed(words=words, query=query, **found)
+    @property
+    def progress(self) -> float:
+        """The share of the rows that has been tested, 0 to 1."""
+        rows = self._library.finished
+        return self.tested / len(rows) if rows else 1.0
 
-    def grown(self, rows: tuple[Row, ...]) -> "Listing":
-        """With more rows. If rows moved, the search starts again, since hits are row numbers."""
-        same = len(rows) >= len(self.rows) and rows[: len(self.rows)] == self.rows
-        found = {} if same or not self.query.text else {"hits": frozenset[int](), "searched": 0}
-        return self.changed(rows=rows, **found)
+    def advance(self, seconds: float = math.inf) -> bool:
+        """Tests rows for about that long. Returns whether there are more."""
+        rows, end = self._library.finished, time.monotonic() + seconds
+        if self.tested > len(rows):  # a file was replaced
+            self.filter(self.words)
+        if not self.query.tests:
+            self._passed, self.tested = rows[:], len(rows)
+        while self.tested < len(rows):
+            batch = rows[self.tested : self.tested + _AT_ONCE]
+            self._passed += filter(self.query.matches, batch)
+            self.tested += len(batch)
+            if time.monotonic() > end:
+                break
+        return self.tested < len(rows)
+
+    def arrange(self) -> None:
+        """Puts what has passed so far in order, as `shown`."""
+        running = filter(self.query.matches, self._library.running)
+        self.shown = ordered([*self._passed, *running], self.sort, self.reverse)
 
     def place(self, row: Row | None, otherwise: int) -> int:
         """The position of a row in the list."""
-        if row is None:
-            return otherwise
-        found = (n for n, number in enumerate(self.shown) if self.rows[number].key == row.key)
-        return next(found, otherwise)
+        keys = (n for n, each in enumerate(self.shown) if row and each.key == row.key)
+        return next(keys, otherwise)
 
 
 def _natural(words: str) -> list[str | int]:
@@ -183,7 +188,7 @@ def _field_test(name: str, sign: str, value: str) -> Callable[[Row], bool] | str
     if name in _FIELDS and sign in ":=":
         return lambda row: value.lower() in _words(name, row)
     if name not in _NUMBERS:
-        return f"{name}{sign} is unknown; there are {', '.join([*_FIELDS, *_NUMBERS, 'text'])}"
+        return f"{name}{sign} is unknown; use {' '.join([*_FIELDS, *_NUMBERS, 'text'])}"
     try:
         limit = float(value.removesuffix("x"))
     except ValueError:

@@ -1,13 +1,13 @@
-"""The rows of a list of episodes, parsed without building whole trajectories."""
+"""The rows of a list of episodes, read without building whole trajectories."""
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic_core import from_json
 
 from kevin_env.outcome import Category, Correct, Outcome, speedup_of
-from kevin_env.record import Trajectory, Turn
+from kevin_env.record import SCHEMA, Trajectory, Turn
 from kevin_env.score import at_bound
 
 MARKS: dict[Category, str] = {
@@ -29,21 +29,24 @@ CATEGORIES: dict[str, Category] = {
 }
 
 
-def mark_of(turn: "Turn | Outcome | _Outcome") -> str:
+def mark_of(turn: Turn | Outcome) -> str:
     """The character that stands for a turn."""
     return NOISY if turn.kind == "too_noisy" else MARKS[turn.category]
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an episode is recorded: `size` bytes at offset `at`, line `line` (from 1)."""
+    """Where an episode is recorded: `size` bytes at offset `at`."""
 
     path: Path
     at: int
     size: int
-    line: int
     running: bool = False
     """Whether it is in the partial file, with one line per turn."""
+
+
+NOWHERE = Place(Path(), 0, 0)
+"""The place of an episode that is not in a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,66 +79,47 @@ class Row:
         return self.place.path, self.episode_id
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-
-class _Problem(_Part):
-    id: str
-    level: int | None = None
-
-
-class _Outcome(_Part):
-    category: Category
-    kind: str
-    speedup: float | None = None
-    speedup_interval: tuple[float, float] | None = None
-
-    @property
-    def paid(self) -> float | None:
-        return speedup_of(at_bound(Correct.model_construct(**self.model_dump(), roofline=None)))
-
-
-class _Turn(_Part):
-    outcome: _Outcome
-
-
-class _Hardware(_Part):
-    name: str = ""
-
-
-class _Episode(_Part):
-    format: Literal["kevin-trajectory/1"] = Field(alias="schema")
-    episode_id: str
-    created: str
-    problem: _Problem
-    model: str
-    hardware: _Hardware | None = None
-    turns: tuple[_Turn, ...] = ()
-    returns: tuple[float, ...] = ()
-    stop_reason: str | None = None
-
-
 def read_row(line: bytes, place: Place) -> Row:
     """The row of a finished episode's line.
 
     Raises:
-        ValidationError: if the line is no episode of this version.
+        ValueError: if the line is no episode of this version.
     """
-    read = _Episode.model_validate_json(line)
-    return _row(read, place, tuple(turn.outcome.paid for turn in read.turns))
+    try:
+        fields = from_json(line)
+        if fields["schema"] != SCHEMA:
+            raise ValueError(f"schema is {fields['schema']!r}, this version reads {SCHEMA!r}")
+        outcomes = [turn["outcome"] for turn in fields.get("turns", ())]
+        level, values = fields["problem"].get("level"), fields.get("returns")
+        return Row(
+            place=place,
+            episode_id=str(fields["episode_id"]),
+            problem=str(fields["problem"]["id"]),
+            level=None if level is None else int(level),
+            model=str(fields["model"]),
+            device=str((fields.get("hardware") or {}).get("name", "")),
+            created=str(fields["created"]),
+            stop_reason=str(ended) if (ended := fields.get("stop_reason")) else None,
+            marks="".join(
+                NOISY if each["kind"] == "too_noisy" else MARKS[each["category"]]
+                for each in outcomes
+            ),
+            speedups=tuple(map(_paid, outcomes)),
+            value=float(values[0]) if values else None,
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"no episode: {error}") from error
 
 
-NOWHERE = Place(Path(), 0, 0, 0)
-"""The place of an episode that is not in a file."""
+def _paid(outcome: dict[str, Any]) -> float | None:
+    """`Turn.paid_speedup`, from the record of an outcome."""
+    if outcome.get("speedup") is None:
+        return None
+    return speedup_of(at_bound(Correct.model_construct(**(outcome | {"roofline": None}))))
 
 
 def row_of(episode: Trajectory, place: Place = NOWHERE) -> Row:
     """The row of a complete episode."""
-    return _row(episode, place, tuple(turn.paid_speedup for turn in episode.turns))
-
-
-def _row(episode: _Episode | Trajectory, place: Place, speedups: tuple[float | None, ...]) -> Row:
     return Row(
         place=place,
         episode_id=episode.episode_id,
@@ -145,7 +129,7 @@ def _row(episode: _Episode | Trajectory, place: Place, speedups: tuple[float | N
         device=episode.hardware.name if episode.hardware else "",
         created=episode.created,
         stop_reason=episode.stop_reason,
-        marks="".join(mark_of(turn.outcome) for turn in episode.turns),
-        speedups=speedups,
+        marks="".join(mark_of(turn) for turn in episode.turns),
+        speedups=tuple(turn.paid_speedup for turn in episode.turns),
         value=episode.returns[0] if episode.returns else None,
     )

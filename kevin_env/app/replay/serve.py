@@ -12,19 +12,18 @@ import threading
 import time
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from kevin_env.app.errors import BadInput
 from kevin_env.app.replay.export import require_room
 from kevin_env.app.replay.library import Library
-from kevin_env.app.replay.page import codes_data, episode_data, following_page
+from kevin_env.app.replay.page import episode_data, following_page
 from kevin_env.app.replay.plain import Choice, passes
 from kevin_env.app.replay.rows import Row
 from kevin_env.record import Trajectory
 
 HOST = "127.0.0.1"
-_CHANGES = re.compile(r"/changes/(\d{1,18})/(\d{1,9})")
+_CHANGES = re.compile(r"/changes/(\d{1,18})")
 
 
 def serve(library: Library, choice: Choice, port: int, on_url: Callable[[str], None]) -> None:
@@ -46,85 +45,51 @@ def serve(library: Library, choice: Choice, port: int, on_url: Callable[[str], N
         server.serve_forever(poll_interval=0.1)
 
 
-class _Shown(NamedTuple):
-    number: int
-    """Identifies the episode while the server runs."""
-    row: Row
-    version: int
-    """Version of its last change."""
-
-
 class Changes:
-    """The changes of a library's chosen episodes, by version. Thread-safe.
+    """The changes of a library's chosen episodes, by version. Thread-safe."""
 
-    An answer takes about `seconds` at most, or as long as one episode.
-    """
-
-    def __init__(self, library: Library, choice: Choice, seconds: float = 1.0) -> None:
+    def __init__(self, library: Library, choice: Choice) -> None:
         self.title = library.path.resolve().name
-        self._library, self._choice, self._seconds = library, choice, seconds
+        self._library, self._choice = library, choice
         self._lock = threading.Lock()
         # From the clock, so that versions of an earlier server are recognized as unknown.
         self._first = self._version = time.time_ns() // 1_000_000
-        self._shown: dict[tuple[Path, str], _Shown] = {}
-        self._numbers: dict[tuple[Path, str], int] = {}
-        self._codes: dict[str, int] = {}
+        self._shown: dict[str, tuple[Row, int]] = {}
 
     def rows(self) -> list[Row]:
         """The chosen episodes."""
         with self._lock:
             self._read()
-            return [each.row for each in self._shown.values()]
+            return [row for row, _ in self._shown.values()]
 
-    def since(self, version: int, codes: int) -> dict[str, Any]:
-        """What changed since `version`, for a page that has the first `codes` kernels.
-
-        Everything if the version is unknown; the newest episodes come first. If there is `more`, it
-        comes in the next answer.
-        """
+    def since(self, version: int) -> dict[str, Any]:
+        """The episodes that changed since `version`, all if it is unknown, and the order of all."""
         with self._lock:
             self._read()
-            if not self._first < version <= self._version:
-                version = codes = 0
-            shown = self._shown.values()
-            changed = [each for each in shown if each.version > version]
-            episodes: dict[int, dict[str, Any]] = {}
-            end = time.monotonic() + self._seconds
-            for each in sorted(changed, key=lambda each: each.version):
-                read = self._library.episode(each.row)
-                if isinstance(read, Trajectory):
-                    episodes[each.number] = episode_data(read, self._codes)
-                version = each.version
-                if time.monotonic() > end:
-                    break
-            more = any(each.version > version for each in changed)
+            known = version if self._first < version <= self._version else 0
+            changed = {key: row for key, (row, at) in self._shown.items() if at > known}
+            read = {key: self._library.episode(row) for key, row in changed.items()}
             return {
-                "version": version if more else self._version,
-                "more": more,
-                "order": [each.number for each in shown],
-                "episodes": episodes,
-                "from": codes,
-                "codes": codes_data(list(self._codes)[codes:]),
+                "version": self._version,
+                "order": list(self._shown),
+                "episodes": {
+                    key: episode_data(each)
+                    for key, each in read.items()
+                    if isinstance(each, Trajectory)
+                },
             }
 
     def _read(self) -> None:
-        changed = self._library.refresh()
-        while self._library.advance(1.0):
-            changed = True
-        if not changed and self._version > self._first:
+        if not self._library.refresh() and self._version > self._first:
             return
+        self._library.advance()
+        self._version += 1
         before, self._shown = self._shown, {}
-        rows = self._library.rows
-        for row in reversed(rows):
-            known = before.get(row.key)
-            if known is not None and known.row == row:
-                self._shown[row.key] = known
-            elif passes(row, self._choice):
-                self._version += 1
-                number = self._numbers.setdefault(row.key, len(self._numbers))
-                self._shown[row.key] = _Shown(number, row, self._version)
-        self._version += bool(before.keys() - self._shown.keys())
-        self._shown = dict(reversed(self._shown.items()))
+        for row in self._library.rows:  # of several with the same id the last counts
+            key = f"{row.place.path}/{row.episode_id}"
+            if passes(row, self._choice):
+                known = before.get(key)
+                self._shown[key] = known if known and known[0] == row else (row, self._version)
 
 
 class Server(ThreadingHTTPServer):
@@ -156,7 +121,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif self.path == "/":
             self._send("text/html", following_page(changes.title))
         elif match:
-            found = changes.since(int(match[1]), int(match[2]))
+            found = changes.since(int(match[1]))
             self._send("application/json", json.dumps(found, allow_nan=False))
         else:
             self.send_error(404)

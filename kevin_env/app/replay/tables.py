@@ -16,9 +16,9 @@ _NAMES = 44
 """Minimum total width of problem and model with their gaps, where there is room."""
 
 
-def list_columns(rows: Sequence[Row], shown: Sequence[int], width: int) -> tuple[Column, ...]:
+def list_columns(shown: Sequence[Row], width: int) -> tuple[Column, ...]:
     """The columns that fit; problem and model share the remaining width."""
-    longest = max((len(rows[n].marks) for n in shown[:200]), default=4)
+    longest = max((len(row.marks) for row in shown[:200]), default=4)
     turns = min(max(longest, 5), 8 if width < 100 else 16 if width < 160 else 32)
     fixed = [
         Column("turns", turns),
@@ -30,7 +30,7 @@ def list_columns(rows: Sequence[Row], shown: Sequence[int], width: int) -> tuple
         Column("id", 8),
         Column("device", 16),
     ]
-    number = Column("#", max(len(f"{len(rows):,}"), 3), "right")
+    number = Column("#", max(len(f"{len(shown):,}"), 3), "right")
     kept = that_fit(fixed, width - number.width - min(_NAMES, width * 3 // 5))
     left = width - sum(column.width + GAP for column in (number, *kept)) - GAP
     problem = max(min(left * 3 // 5, 48), 8)
@@ -57,9 +57,9 @@ def list_cells(row: Row, number: int, columns: Sequence[Column]) -> dict[str, Te
     }
 
 
-def turn_columns(turns: Sequence[Turn], width: int) -> tuple[Column, ...]:
+def turn_columns(turns: Sequence[Turn], width: int, model: str) -> tuple[Column, ...]:
     """Of a table of turns; narrower ones leave out the last columns."""
-    longest = max((len(turn_cells(turn, 0.0)["verdict"]) for turn in turns), default=0)
+    longest = max((len(turn_cells(turn, 0.0, model)["verdict"]) for turn in turns), default=0)
     found = (
         Column("", 1),
         Column("turn", 4, "right"),
@@ -74,7 +74,7 @@ def turn_columns(turns: Sequence[Turn], width: int) -> tuple[Column, ...]:
     return that_fit(found, width)
 
 
-def turn_row(turn: Turn, value: float, best: bool, most: float) -> dict[str, Text]:
+def turn_row(turn: Turn, value: float, best: bool, most: float, model: str) -> dict[str, Text]:
     """A row of a table of turns; `value` is its return, `most` the largest speedup of all turns."""
     fast = "bold green" if best else "green" if (turn.paid_speedup or 0.0) >= 1 else ""
     color = COLORS[turn.category]
@@ -84,5 +84,5 @@ def turn_row(turn: Turn, value: float, best: bool, most: float) -> dict[str, Tex
         "speedup ": "cyan",
     }  # fmt: skip
     share = bar((turn.speedup or 0.0) / most, _BAR)
-    words = turn_cells(turn, value) | {"": mark_of(turn), "speedup ": share}
+    words = turn_cells(turn, value, model) | {"": mark_of(turn), "speedup ": share}
     return {name: text(words[name], style) for name, style in styles.items()}

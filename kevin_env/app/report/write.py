@@ -75,8 +75,7 @@ def read_run(path: Path, on_bad_line: Callable[[BadLine], None]) -> Run:
     folder = RunFolder(path)
     library = Library(folder.trajectories_file if folder.config_file.exists() else path)
     for _ in range(2):  # twice, for episodes that end meanwhile
-        while library.advance(1.0):
-            pass
+        library.advance()
         library.refresh()
     # The last of several with the same id counts.
     rows = {(row.problem, row.episode_id): row for row in library.rows}

@@ -14,11 +14,12 @@ from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.widgets import Static
 
+from kevin_env.advantage import returns_of
 from kevin_env.app.errors import one_line
 from kevin_env.app.replay.code import lines_of
-from kevin_env.app.replay.panes import PANES, Pane, about_lines, pane_lines
+from kevin_env.app.replay.describe import PANES, Pane
+from kevin_env.app.replay.panes import about_lines, pane_lines
 from kevin_env.app.replay.pieces import Base, Look, text
-from kevin_env.app.replay.reward import returns_of
 from kevin_env.app.replay.tables import turn_columns, turn_row
 from kevin_env.app.screen import best_at
 from kevin_env.app.tui.app import SCROLLING, AskScreen, KevinApp, Scrolling
@@ -64,7 +65,6 @@ class EpisodeView(Horizontal):
     EpisodeView.-narrow #main { border-left: none; }
     EpisodeView.-narrow #about { display: none; }
     EpisodeView.-paired { border-left: vkey $panel; }
-    EpisodeView.-paired #side { height: 40%; }
     EpisodeView.-plain #side { display: none; }
     """
 
@@ -170,12 +170,12 @@ class EpisodeView(Horizontal):
         rows.styles.height = count + 1 if narrow else min(count + 1, 24)
         returns, best = returns_of(self.episode), best_turn(turns)
         most = max((turn.speedup or 0.0 for turn in turns), default=0.0) or 1.0
-        columns = turn_columns(turns, width - _FRAME)
+        columns = turn_columns(turns, width - _FRAME, self.episode.model)
 
         def cells(at: int) -> Mapping[str, Text]:
             if at >= len(turns):
                 return self.now.cells if self.now else {}
-            return turn_row(turns[at], returns[at], turns[at] is best, most)
+            return turn_row(turns[at], returns[at], turns[at] is best, most, self.episode.model)
 
         rows.show(columns, count, cells)
 
@@ -207,6 +207,12 @@ def _gutter(turn: Turn | None, pane: Pane) -> int:
 
 
 _NUMBERS = range(len(PANES))
+_TOGGLES = {
+    "wrap": ("long lines are wrapped", "long lines go on to the right: > and < scroll"),
+    "reasoning": ("the reasoning is shown", "the reasoning is hidden"),
+    "side_by_side": ("the diff has two columns", "the diff has one column"),
+}
+"""What is said when a toggle is switched on, and off."""
 EPISODE_KEYS: tuple[BindingType, ...] = (
     *SCROLLING,
     Binding("tab", "next_pane(1)", "pane", tooltip="next pane"),
@@ -354,7 +360,9 @@ class EpisodeScreen(Scrolling, AskScreen):
         self.set(base=known[at % len(known)])
 
     def action_toggle(self, name: str) -> None:
-        self.set(keep=True, **{name: not getattr(self.view.look, name)})
+        on = not getattr(self.view.look, name)
+        self.set(keep=True, **{name: on})
+        self.app.say(_TOGGLES[name][not on])
 
     def action_sideways(self, by: int) -> None:
         pane = self.view.pane

@@ -24,7 +24,8 @@ from kevin_env.app.play.live import (
 )
 from kevin_env.app.play.session import Session
 from kevin_env.app.replay.code import last_lines
-from kevin_env.app.replay.panes import chat_lines, facts, pane_lines, prose_lines
+from kevin_env.app.replay.describe import chat_blocks
+from kevin_env.app.replay.panes import facts, lines_of_blocks, pane_lines, prose_lines
 from kevin_env.app.replay.pieces import DIM, Look, ends, join, paragraph, text
 from kevin_env.app.tui.app import KevinApp
 from kevin_env.app.tui.episode import EPISODE_KEYS, EpisodeScreen, EpisodeView, Now
@@ -33,6 +34,7 @@ from kevin_env.record import Trajectory
 
 _PERIOD = 0.1
 """Seconds between polls for events."""
+_UNTIL_THE_END = ("leave", "step", "run_on", "edit", "remark")
 _HIDDEN = [replace(each, show=False) for each in EPISODE_KEYS if isinstance(each, Binding)]
 """The keys of an episode, not shown at the foot: there is room only for those of playing."""
 
@@ -183,10 +185,11 @@ class WatchScreen(EpisodeScreen):
         """The lines of the running turn."""
         live, height = self.live, max(self.view.pane.size.height, 1)
         if self._prompt:
-            return chat_lines(live.messages, Look(width))
+            return lines_of_blocks(chat_blocks(live.messages), Look(width))
         if live.running:
             return self._coming(width, height)
         trouble = paragraph(live.trouble, width, "bold red") if live.trouble else []
+        trouble += paragraph(self.way_on(), width, "yellow") if live.trouble else []
         if live.phase == "starting":
             return [text("the judge starts, and runs the problem's reference", DIM)]
         if live.turns:
@@ -196,12 +199,16 @@ class WatchScreen(EpisodeScreen):
             *trouble,
             *paragraph(self.first(), width, DIM),
             Text(),
-            *chat_lines(live.messages, Look(width)),
+            *lines_of_blocks(chat_blocks(live.messages), Look(width)),
         ]
 
     def first(self) -> str:
         """A hint before the first turn."""
         return "this is the prompt:"
+
+    def way_on(self) -> str:
+        """A hint after a failure."""
+        return ""
 
     def _coming(self, width: int, height: int) -> list[Text]:
         """The end of the reply, or of the reasoning if that is shown."""
@@ -222,6 +229,7 @@ class PlayScreen(WatchScreen):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q", "leave", "stop"),
+        Binding("q", "close", "leave"),
         Binding("enter,n", "step", "next", key_display="enter", tooltip="take the next turn"),
         Binding("space", "run_on", "pause", tooltip="pause after the turn, or continue"),
         Binding("e", "edit", "edit", tooltip="write the next kernel yourself"),
@@ -288,6 +296,14 @@ class PlayScreen(WatchScreen):
         if self._human:
             return "you are the policy: e opens the editor with the reference in it"
         return "enter asks the model, R gives it a remark first; this is the prompt:"
+
+    def way_on(self) -> str:
+        return "enter tries again, e writes the kernel yourself, q stops and keeps the turns"
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Keys that do nothing after the end are not shown there."""
+        ended = self.live.phase == "ended"
+        return not ended if action in _UNTIL_THE_END else action != "close" or ended
 
     def _over(self) -> bool:
         if self.live.phase == "ended":
@@ -362,6 +378,9 @@ class PlayScreen(WatchScreen):
                 self.app.say(f"there is no turn {words}; give one from 1 to {last}", wrong=True)
 
         self.ask("take again from turn", str(last), again)
+
+    def action_close(self) -> None:
+        self.app.exit()
 
     def action_leave(self) -> None:
         """Quits; a running turn is discarded only at the second press."""

@@ -1,5 +1,6 @@
 """`kevin-env replay` on a terminal: a list of episodes, and one or two of them turn by turn."""
 
+import time
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -14,7 +15,7 @@ from kevin_env.app.replay.pieces import DIM, ends, fit, join, paragraph, text
 from kevin_env.app.replay.query import HELP, SORTS, Listing
 from kevin_env.app.replay.rows import MARKS, NOISY, Row
 from kevin_env.app.replay.tables import list_cells, list_columns
-from kevin_env.app.screen import best_at
+from kevin_env.app.screen import best_at, counted
 from kevin_env.app.tui.app import SCROLLING, KevinApp, TableScreen, TextScreen
 from kevin_env.app.tui.episode import EPISODE_KEYS, EpisodeScreen, EpisodeView
 from kevin_env.app.tui.widgets import Rows
@@ -25,8 +26,8 @@ _SLICE, _PAUSE = 0.03, 0.01
 """Seconds of reading at a time, and of the pause for key presses after it."""
 _FIRST = 0.05
 """Seconds of reading before the first screen; five times more if a fifth of the file was read."""
-_REDRAW = 0.2
-"""Seconds between updates of the list while it grows."""
+_REDRAW, _GROWTH = 0.2, 1.2
+"""The list is redrawn after that many seconds, or longer: when it has grown by that factor."""
 _FOLLOW = 0.5
 """Seconds between checks of the files that are followed."""
 _MARKS = (*((mark, name) for name, mark in MARKS.items()), (NOISY, "correct, time too noisy"))
@@ -64,37 +65,34 @@ class ListScreen(TableScreen):
 
     @property
     def current(self) -> Row | None:
-        shown = self.app.listing.shown
-        at = self.scrolled.cursor
-        return self.app.listing.rows[shown[at]] if at < len(shown) else None
+        shown, at = self.app.listing.shown, self.scrolled.cursor
+        return shown[at] if at < len(shown) else None
 
     def draw(self, at: int) -> None:
         listing = self.app.listing
         marked = self.app.marked.key if self.app.marked else None
-        columns = list_columns(listing.rows, listing.shown, self.size.width - 3)
+        columns = list_columns(listing.shown, self.size.width - 3)
         self.scrolled.cursor = at
-
-        def cells(row: int) -> dict[str, Text]:
-            number = listing.shown[row]
-            return list_cells(listing.rows[number], number, columns)
-
-        def mark(row: int) -> str:
-            return "●" * (listing.rows[listing.shown[row]].key == marked)
-
-        self.scrolled.show(columns, len(listing.shown), cells, mark)
+        self.scrolled.show(
+            columns,
+            len(listing.shown),
+            lambda row: list_cells(listing.shown[row], row, columns),
+            lambda row: "●" * (listing.shown[row].key == marked),
+        )
         self.query_one("#title", Static).update(self._title())
         self.draw_summary()
 
     def draw_summary(self) -> None:
         listing = self.app.listing
         left = join((" sorted by ", DIM), f"{listing.sort}{' reversed' * listing.reverse}")
-        if listing.words:
+        if listing.query.trouble:  # it ends with the names that a filter may use
+            left = text(f" {listing.query.trouble}", "yellow")
+        elif listing.words:
             left = join(left, ("  filter ", DIM), listing.words)
-        warnings = [listing.query.trouble]
-        if not listing.shown:
-            empty = "reading ..." if self.app.library.progress < 1 else "no trajectory yet"
-            warnings.append("nothing passes the filter; esc clears it" if listing.words else empty)
-        left = join(left, *((f"  {each}", "yellow") for each in warnings if each))
+        if not listing.shown and not listing.query.trouble:
+            empty = "no trajectory yet" if self.app.whole else "reading ..."
+            empty = "nothing passes the filter; esc clears it" if listing.words else empty
+            left = join(left, (f"  {empty}", "yellow"))
         if self.app.marked:
             left = join(left, ("  marked ", DIM), self.app.marked.problem)
         place = f"{self.scrolled.cursor + 1:,}/{len(listing.shown):,} " if listing.shown else ""
@@ -102,15 +100,15 @@ class ListScreen(TableScreen):
 
     def _title(self) -> Text:
         listing, library = self.app.listing, self.app.library
+        count = len(library.finished) + len(library.running)
         passing = f"{len(listing.shown):,} of " if listing.words else ""
-        total = f"{len(listing.rows):,} trajector{'y' if len(listing.rows) == 1 else 'ies'}"
-        parts = [passing + total]
+        parts = [passing + counted(count, "trajectory")]
         if library.progress < 1:
             parts.append(f"reading {library.progress:.0%}")
-        elif listing.query.text and listing.searched < len(listing.rows):
-            parts.append(f"searching {listing.searched / len(listing.rows):.0%}")
-        if library.bad:
-            parts.append(f"{len(library.bad)} unreadable")
+        elif listing.progress < 1:
+            parts.append(f"searching {listing.progress:.0%}")
+        if library.unreadable:
+            parts.append(f"{library.unreadable} unreadable")
         if self.app.following:
             parts.append("following")
         left = join((" kevin-env replay  ", "bold"), (self.app.name_of_file, DIM))
@@ -137,11 +135,14 @@ class ListScreen(TableScreen):
         self.ask("filter", self.app.listing.words, self.app.action_filter, self.app.action_filter)
 
     def action_sort(self, by: int) -> None:
-        at = SORTS.index(self.app.listing.sort) + by
-        self.app.relist(self.app.listing.changed(sort=SORTS[at % len(SORTS)], reverse=False), 0)
+        listing = self.app.listing
+        at = SORTS.index(listing.sort) + by
+        listing.sort, listing.reverse = SORTS[at % len(SORTS)], False
+        self.app.relist(0)
 
     def action_reverse(self) -> None:
-        self.app.relist(self.app.listing.changed(reverse=not self.app.listing.reverse))
+        self.app.listing.reverse = not self.app.listing.reverse
+        self.app.relist()
 
     def action_bad(self) -> None:
         bad = self.app.library.bad
@@ -222,7 +223,7 @@ class ViewScreen(EpisodeScreen):
         row, listing = self.current, self.app.listing
         when = row.created[:16].replace("T", " ")
         left = join((f" {row.problem}", "bold"), (f"  {self.app.name_of_file}  {when}", DIM))
-        place = f"{listing.place(row, 0) + 1:,}/{len(listing.shown):,} " * (len(listing.rows) > 1)
+        place = f"{listing.place(row, 0) + 1:,}/{len(listing.shown):,} " * (not self.app.lone)
         right = "following  " * self.app.following + place or " "
         return ends(left, text(right, DIM), self.size.width)
 
@@ -256,7 +257,7 @@ class ViewScreen(EpisodeScreen):
         elif not 0 <= at < len(listing.shown):
             self.app.say("there is no further trajectory")
         else:
-            self.app.open(listing.rows[listing.shown[at]], like=self.view)
+            self.app.open(listing.shown[at], like=self.view)
 
     def action_other_side(self) -> None:
         self._focus = (self._focus + 1) % len(self.views)
@@ -274,33 +275,41 @@ class ReplayApp(KevinApp[None]):
         super().__init__()
         self.library, self.following = library, follow
         self.name_of_file = library.path.name + "/" * library.path.is_dir()
-        words = f"{words} id:{episode}".strip() if episode else words
-        self.listing = Listing().filtered(words)
+        self.listing = Listing(library, f"{words} id:{episode}".strip() if episode else words)
         self.marked: Row | None = None
-        self._seen = 0.0, 0
+        self._drawn = 0.0, 0
+        self._busy = True
         self._list = ListScreen()
+
+    @property
+    def whole(self) -> bool:
+        """Whether all that there is has been read and filtered."""
+        return self.library.progress >= 1 and self.listing.progress >= 1
+
+    @property
+    def lone(self) -> bool:
+        """Whether there is only one trajectory."""
+        return len(self.library.finished) + len(self.library.running) == 1
 
     def on_load(self) -> None:
         """Reads a little before the first drawing."""
         self.library.advance(_FIRST)
         if 0.2 < self.library.progress < 1:
             self.library.advance(5 * _FIRST)
+        self.listing.advance(_FIRST)
+        self.listing.arrange()
 
     def get_default_screen(self) -> ListScreen:
-        self.listing = self.listing.grown(self.library.rows)
         return self._list
 
     def on_mount(self) -> None:
         self.begin()
 
     def begin(self) -> None:
-        """Opens the newest episode if the file has been read completely."""
-        whole = self.library.progress >= 1
-        alone = len(self.listing.shown) == 1 or not self.listing.words
-        if whole and self.listing.shown and alone and not self.listing.query.text:
-            self.open(self.listing.rows[self.listing.shown[0]])
+        """Opens the episode if there is only one to choose from."""
+        if self.whole and len(self.listing.shown) == 1:
+            self.open(self.listing.shown[0])
         self.screen.call_after_refresh(self._read_on)  # drawing comes first
-        self.set_interval(_REDRAW, self._grow)
         self.set_interval(_FOLLOW, self._follow)
 
     def open(self, *rows: Row, like: EpisodeView | None = None) -> None:
@@ -339,7 +348,7 @@ class ReplayApp(KevinApp[None]):
     def action_list(self) -> None:
         """Returns to the list; quits if there is only one trajectory."""
         row = self.current
-        if len(self.listing.rows) == 1:
+        if self.lone:
             self.exit()
         else:
             self.pop_screen()
@@ -349,51 +358,45 @@ class ReplayApp(KevinApp[None]):
         row = self.current
         off = row is None or (self.marked is not None and self.marked.key == row.key)
         self.marked = None if off else row
-        self.relist(self.listing)
+        self.relist()
         self.say("no mark" if off else "marked; c on another trajectory compares the two")
 
     def action_filter(self, words: str) -> None:
-        self.relist(self.listing.filtered(words))
+        self.listing.filter(words)
+        self.listing.advance(_SLICE)
+        self.relist()
 
-    def relist(self, listing: Listing, at: int | None = None) -> None:
-        """Shows another list with the cursor on row `at`, by default on the same trajectory."""
+    def relist(self, at: int | None = None) -> None:
+        """Draws the list with the cursor on row `at`, by default on the same trajectory."""
+        self._drawn = time.monotonic(), self.listing.tested
         if not self._list.query(Rows):  # a timer may come before the table is there, or after
-            self.listing = listing
+            self.listing.arrange()
             return
         row, cursor = self._list.current, self._list.scrolled.cursor
-        self.listing = listing
+        self.listing.arrange()
         if at is None:
-            at = 0 if cursor == 0 and listing.sort == "newest" else listing.place(row, cursor)
-        self._list.draw(at)
+            at = 0 if cursor == 0 and self.listing.sort == "newest" else None
+        self._list.draw(self.listing.place(row, cursor) if at is None else at)
 
     def action_follow(self) -> None:
         self.following = not self.following
         self.say("following: new turns appear" if self.following else "no longer following")
-        self.screen.draw() if isinstance(self.screen, ViewScreen) else self.relist(self.listing)
+        self.screen.draw() if isinstance(self.screen, ViewScreen) else self.relist()
 
     def _read_on(self) -> None:
-        """Reads and searches for a moment."""
-        busy = self.library.advance(_SLICE) or self._search()
-        self.set_timer(_PAUSE if busy else _REDRAW, self._read_on)
-
-    def _grow(self) -> None:
-        seen = self.library.progress, len(self.library.rows)
-        if seen != self._seen:
-            self._seen = seen
-            self.relist(self.listing.grown(self.library.rows))
-
-    def _search(self) -> bool:
-        listing = self.listing
-        if not listing.query.text or listing.searched >= len(listing.rows):
-            return False
-        hits, searched = self.library.search(listing.query.text, listing.searched, _SLICE)
-        self.relist(listing.changed(hits=listing.hits | hits, searched=searched))
-        return True
+        """Reads and filters for a moment."""
+        reads, (at, count) = self.library.advance(_SLICE), self._drawn
+        was_busy, self._busy = self._busy, self.listing.advance(_SLICE) or reads
+        grown = self.listing.tested > _GROWTH * count and time.monotonic() > at + _REDRAW
+        if grown or (was_busy and not self._busy):
+            self.relist()
+        self.set_timer(_PAUSE if self._busy else _REDRAW, self._read_on)
 
     def _follow(self) -> None:
         if not self.following or not self.library.refresh():
             return
         self.library.advance(_SLICE)
-        self.relist(self.listing.grown(self.library.rows))
+        self.listing.advance(_SLICE)
+        self.relist()
         if isinstance(self.screen, ViewScreen):
             self.screen.renew()

@@ -19,7 +19,7 @@ class _Still(ReplayApp):
         self, library: Library, rows: Sequence[Row], episode: Trajectory | None, at: int | None
     ) -> None:
         super().__init__(library)
-        self.listing = self.listing.changed(rows=tuple(rows))
+        self.listing.shown = list(rows)
         self._episode, self._at = episode, at
 
     def get_default_screen(self) -> ListScreen:
@@ -27,7 +27,7 @@ class _Still(ReplayApp):
 
     def begin(self) -> None:
         if self._episode is not None:
-            self.push_screen(ViewScreen([self.listing.rows[0]], [self._episode], self._at))
+            self.push_screen(ViewScreen([self.listing.shown[0]], [self._episode], self._at))
 
 
 def still(

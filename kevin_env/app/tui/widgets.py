@@ -137,7 +137,7 @@ class Rows(ScrollView, can_focus=False):
 
     @dataclass
     class Chosen(Message):
-        """A row was clicked, or with `opened` clicked twice."""
+        """A row was clicked, or with `opened` the selected one, or one twice."""
 
         row: int
         opened: bool
@@ -188,7 +188,7 @@ class Rows(ScrollView, can_focus=False):
     def on_click(self, event: events.Click) -> None:
         row = self.scroll_offset.y + event.y - 1
         if event.y > 0 and row < self.count:
-            self.post_message(self.Chosen(row, event.chain > 1))
+            self.post_message(self.Chosen(row, opened=event.chain > 1 or row == self.cursor))
 
     def render_line(self, y: int) -> Strip:
         width, style = self.size.width, self.rich_style

@@ -77,6 +77,8 @@ class KernelObservation(Observation):
     """Limit of the server for one step, waiting for the device included."""
     idle_timeout_s: float
     """How long the server waits for the next message before it ends the session."""
+    message_bytes: int
+    """The largest message, an action with its envelope, that the server takes."""
 
 
 class KernelState(State):
@@ -97,3 +99,4 @@ class KernelState(State):
     reward_range: tuple[float, float]
     step_timeout_s: float
     idle_timeout_s: float
+    message_bytes: int

@@ -12,17 +12,22 @@ import torch
 
 from kevin_env.candidate import tree
 from kevin_env.judge.compare.pattern import pattern_of
-from kevin_env.judge.compare.tolerance import tolerance_of, with_plain_sums
-from kevin_env.judge.compare.values import (
-    Mismatch,
+from kevin_env.judge.compare.tolerance import (
     Tolerance,
     compare_within,
-    dtype_name,
-    is_rounded,
     mask_of,
     near,
-    of_form,
     parts,
+    scale_of,
+    tolerance_of,
+    with_plain_sums,
+)
+from kevin_env.judge.compare.values import (
+    Mismatch,
+    dtype_name,
+    is_rounded,
+    of_form,
+    real,
 )
 
 Allowed = dict[tuple[str, int], Tolerance]
@@ -159,27 +164,38 @@ def _wrong_tensor(
     if (found := of_form(given.shape, given.dtype, reference)) is not None:
         return found, None
     tensor = given.values()
-    if known is not None and near(tensor, reference, CLOSE * known.worst, CLOSE * known.rms):
+    if known is not None and _close(tensor, reference, known):
         return None, None
     oracle = None
     if is_rounded(reference):
         oracle = in_float64(right.oracle(), references)[place]
-    tolerance = tolerance_of(reference, oracle, right.tolerance, right.precision)
-    found = compare_within(tensor, reference, oracle, tolerance)
-    if (
-        found
-        and found.kind == "values"
-        and (found.worst_error or 0) <= PLAIN_MOST * tolerance.worst
-    ):
+    tolerance, share = tolerance_of(reference, oracle, right.tolerance, right.precision)
+    found = compare_within(tensor, reference, oracle, tolerance, share)
+    if found and found.kind == "values" and _may_be_rounding(found):
         plain = lambda: alike(right.plain(), references)[place]  # noqa: E731
-        tolerance = with_plain_sums(tolerance, reference, plain)
-        found = compare_within(tensor, reference, oracle, tolerance)
+        tolerance = with_plain_sums(tolerance, reference, plain, share)
+        found = compare_within(tensor, reference, oracle, tolerance, share)
     if found is None:
         return None, tolerance if reference.is_floating_point() else None
     if found.wrong:
         mask = mask_of(found, tolerance, tensor.dtype)
-        found = replace(found, pattern=pattern_of(mask, *parts(tensor, reference, oracle)))
+        found = replace(found, pattern=pattern_of(mask, *parts(tensor, reference, oracle, share)))
     return found, None
+
+
+def _close(tensor: torch.Tensor, reference: torch.Tensor, known: Tolerance) -> bool:
+    """Whether an output is so close to the reference that no oracle is needed."""
+    if known.scale is None:
+        return near(tensor, reference, known.at(1.0, CLOSE))
+    scale, share, _ = scale_of(real(reference))
+    return near(real(tensor), real(reference), known.at(scale, CLOSE), share)
+
+
+def _may_be_rounding(found: Mismatch) -> bool:
+    """Whether a wrong output is so near that plain accumulators may explain it."""
+    if found.tolerance is None:  # no single element is wrong
+        return True
+    return (found.worst_error or 0.0) <= PLAIN_MOST * found.tolerance
 
 
 def in_float64(oracle: Any | None, references: Sequence[torch.Tensor]) -> list[torch.Tensor | None]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import torch
 
-from kevin_env.judge.compare.values import Values, most_of, places
+from kevin_env.judge.compare.values import Values, add_along, most_of, places
 from kevin_env.outcome import Pattern, Span
 
 FEWEST = 4
@@ -67,19 +67,10 @@ def _found(wrong: Values, tensors: tuple[torch.Tensor, ...]) -> _Wrong:
         if number := at.numel():
             ends += (begin + at[[0, -1]]).tolist()
             for dim, numbers in along.items():
-                _add(numbers, dim, place, mask)
+                add_along(numbers, dim, place, mask)
         count, begin = count + number, begin + mask.numel()
         del mask, at  # before the next piece
     return _Wrong(count, along, (ends[0], ends[-1]))
-
-
-def _add(
-    numbers: torch.Tensor, dim: int, place: tuple[int | slice, ...], mask: torch.Tensor
-) -> None:
-    """Adds a piece's wrong elements by their index in one dimension of the whole."""
-    inside = dim - sum(isinstance(index, int) for index in place)  # its number in the piece
-    others = [d for d in range(mask.dim()) if d != inside]
-    numbers[place[dim] if dim < len(place) else slice(None)] += mask.sum(others) if others else mask
 
 
 def _region(found: _Wrong, shape: torch.Size) -> tuple[Span, ...]:

@@ -7,7 +7,8 @@ Integers, bools and bytes must be equal. A floating-point element may be off by 
 
 plus the rounding of the element itself. The scale is the standard deviation of the expected
 output, so that a large common offset does not hide an error; for outputs of few elements it is
-their largest magnitude.
+their largest magnitude. Where an output spans orders of magnitude, an element has a share of that
+(see `share`), and errors are divided by it.
 
 A plain float32 sum is sometimes far off in one element of millions, a wrong constant a little in
 all of them. Outputs of many elements therefore have a second, tighter budget for the root mean
@@ -20,15 +21,20 @@ accumulators (see `accumulator`).
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import torch
 
+from kevin_env.judge.compare.share import FEW, share_of
 from kevin_env.judge.compare.values import (
+    Mismatch,
     Size,
-    Tolerance,
+    Values,
+    counts_of,
+    first_of,
     is_finite,
     is_rounded,
+    of_elements,
     real,
     size_of,
     spread_of,
@@ -78,64 +84,97 @@ PLAIN_SHARE = 0.99
 """Share of elements whose error counts: a few may be unrelated where a choice such as a top-k
 changed.
 """
+PLAIN_BOUNDS = 2.0**-10, 2.0**6
+"""Multiples of the tolerance between which an error counts, however few elements have such.
+
+Of a softmax over large numbers, only a few elements are not zero. Larger ones are another choice.
+"""
 PLAIN_SAMPLE = 1 << 16
-FEW = 16
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """What an output may be off by.
+
+    Attributes:
+        worst: For each element, without its own rounding.
+        rms: For the root mean square; infinite if elements are few or may be TF32.
+        finite: Whether the reference's output and the oracle's are finite everywhere.
+        scale: Of the output that it was found for, if its elements have shares of the tolerance.
+    """
+
+    worst: float
+    rms: float
+    finite: bool
+    scale: float | None = None
+
+    def at(self, scale: float, factor: float) -> "Tolerance":
+        """A multiple of the tolerance, for an output of another scale."""
+        factor *= scale / self.scale if self.scale else 1.0
+        return replace(self, worst=factor * self.worst, rms=factor * self.rms)
 
 
 Plain = Callable[[], torch.Tensor | None]
+Share = torch.Tensor | None
+"""The share of the tolerance that each element has; None if all have all of it."""
+_Share = torch.Tensor | float
+"""The same for a piece."""
 EXACT = Tolerance(0.0, math.inf, True)
 """For outputs that are not floating-point, or empty."""
 
 
+def scale_of(exact: torch.Tensor) -> tuple[float, Share, int]:
+    """The scale of a real output, the shares of its elements, and how many are finite."""
+    count, mean, spread = spread_of(exact)
+    if not spread or count < FEW:
+        return size_of(_finite_part, exact).largest, None, count
+    return spread, share_of(exact, mean, spread), count
+
+
 def tolerance_of(
     reference: torch.Tensor, oracle: torch.Tensor | None, multiplier: float, precision: str
-) -> Tolerance:  # fmt: skip
-    """What an output may be off by; arguments as for `outputs.wrong`."""
+) -> tuple[Tolerance, Share]:  # fmt: skip
+    """What an output may be off by, and the shares of its elements.
+
+    Arguments as for `outputs.wrong`.
+    """
     if reference.numel() == 0 or not is_rounded(reference):
-        return EXACT
+        return EXACT, None
     reference, exact = real(reference), real(reference if oracle is None else oracle)
-    count, spread = spread_of(exact)
-    own = Size(0.0, 0.0) if oracle is None else size_of(_off, reference, exact)
+    scale, share, count = scale_of(exact)
+    tensors = _with(share, reference, exact)
+    own = Size(0.0, 0.0) if oracle is None else size_of(_off, *tensors)
     finite = count == exact.numel() and math.isfinite(own.rms)
     if oracle is not None and not finite:
-        own = Size(
-            size_of(_finite_off, reference, exact).largest,
-            size_of(_off_where_finite, reference, exact).rms,
-        )
-    scale = spread if spread and count >= FEW else size_of(_finite_part, exact).largest
-    multiple, share = allowance(reference.dtype, precision)
-    worst = multiplier * max(multiple * own.largest if scale else 0.0, share * scale)
-    if reference.numel() < MANY or (precision != "ieee" and reference.dtype == torch.float32):
-        return Tolerance(worst, math.inf, finite)
-    return Tolerance(worst, multiplier * _rms_budget(reference, exact, own.rms, scale), finite)
+        own = Size(size_of(_finite_off, *tensors).largest, size_of(_off_where_finite, *tensors).rms)
+    multiple, least = allowance(reference.dtype, precision)
+    worst = multiplier * max(multiple * own.largest if scale else 0.0, least * scale)
+    rms = math.inf
+    if reference.numel() >= MANY and (precision == "ieee" or reference.dtype != torch.float32):
+        rms = multiplier * _rms_budget(tensors, own.rms, scale)
+    return Tolerance(worst, rms, finite, None if share is None else scale), share
 
 
-def with_plain_sums(tolerance: Tolerance, reference: torch.Tensor, plain: Plain) -> Tolerance:
+def with_plain_sums(
+    tolerance: Tolerance, reference: torch.Tensor, plain: Plain, share: Share = None
+) -> Tolerance:
     """A tolerance that also admits the error of `plain`, which has one accumulator per sum."""
     if reference.dtype not in REFERENCE_MULTIPLE or (other := plain()) is None:
         return tolerance
     step = max(1, reference.numel() // PLAIN_SAMPLE)
     off = (other.flatten()[::step].double() - reference.flatten()[::step].double()).abs()
+    if share is not None:
+        off /= share.flatten()[::step]
     off = off[torch.isfinite(off)]
     if not off.numel():
         return tolerance
     most = off.quantile(PLAIN_SHARE)
+    low, high = (bound * tolerance.worst for bound in PLAIN_BOUNDS)
+    if (counted := off[(off > low) & (off < high)]).numel():
+        most = torch.maximum(most, counted.quantile(PLAIN_SHARE))
     rms = PLAIN_RMS_MULTIPLE * float(off.clamp(max=most).square().mean().sqrt())
     worst = PLAIN_MULTIPLE * float(most)
     return replace(tolerance, worst=max(tolerance.worst, worst), rms=max(tolerance.rms, rms))
-
-
-def budget(
-    reference: torch.Tensor, oracle: torch.Tensor | None, multiplier: float, precision: str,
-    plain: Plain = lambda: None,
-) -> float:  # fmt: skip
-    """The absolute error allowed everywhere, without each element's own rounding.
-
-    Arguments as for `outputs.wrong`.
-    """
-    return with_plain_sums(
-        tolerance_of(reference, oracle, multiplier, precision), reference, plain
-    ).worst
 
 
 def allowance(dtype: torch.dtype, precision: str) -> tuple[float, float]:
@@ -153,30 +192,176 @@ def rms_allowance(dtype: torch.dtype) -> tuple[float, float]:
     return LOW_RMS_MULTIPLE, LOW_RMS_ULPS
 
 
-def _rms_budget(reference: torch.Tensor, exact: torch.Tensor, own: float, scale: float) -> float:
+def _rms_budget(tensors: tuple[torch.Tensor, ...], own: float, scale: float) -> float:
     """For many elements, whose reference is off by `own`, without the problem's TOLERANCE."""
-    eps = torch.finfo(reference.dtype).eps
-    if reference.dtype not in REFERENCE_MULTIPLE:  # each element's rounding, which no oracle shows
-        own = max(own, eps / 4 * size_of(_exact_where_finite, reference, exact).rms)
-    multiple, ulps = rms_allowance(reference.dtype)
+    dtype = tensors[0].dtype
+    eps = torch.finfo(dtype).eps
+    if dtype not in REFERENCE_MULTIPLE:  # each element's rounding, which no oracle shows
+        own = max(own, eps / 4 * size_of(_exact_where_finite, *tensors).rms)
+    multiple, ulps = rms_allowance(dtype)
     return max(multiple * own, ulps * eps * scale)
 
 
-def _off(wanted: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
-    return wanted.double() - exact
+def _with(share: Share, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    return tensors if share is None else (*tensors, share)
 
 
-def _finite_off(wanted: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
-    return _finite_part(_off(wanted, exact))
+def _off(wanted: torch.Tensor, exact: torch.Tensor, share: _Share = 1.0) -> torch.Tensor:
+    return (wanted.double() - exact) / share
 
 
-def _off_where_finite(wanted: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
-    return torch.where(is_finite(wanted), _off(wanted, exact), 0.0)
+def _finite_off(wanted: torch.Tensor, exact: torch.Tensor, share: _Share = 1.0) -> torch.Tensor:
+    return _finite_part(_off(wanted, exact, share))
 
 
-def _exact_where_finite(wanted: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
-    return torch.where(is_finite(wanted), exact.double(), 0.0)
+def _off_where_finite(
+    wanted: torch.Tensor, exact: torch.Tensor, share: _Share = 1.0
+) -> torch.Tensor:
+    return torch.where(is_finite(wanted), _off(wanted, exact, share), 0.0)
+
+
+def _exact_where_finite(
+    wanted: torch.Tensor, exact: torch.Tensor, share: _Share = 1.0
+) -> torch.Tensor:
+    return torch.where(is_finite(wanted), exact.double() / share, 0.0)
 
 
 def _finite_part(values: torch.Tensor) -> torch.Tensor:
     return values.double().nan_to_num(0.0, 0.0, 0.0)
+
+
+def compare_within(
+    got: torch.Tensor,
+    reference: torch.Tensor,
+    oracle: torch.Tensor | None,
+    tolerance: Tolerance,
+    share: Share = None,
+) -> Mismatch | None:
+    """What is wrong with a tensor of the right shape and dtype, or None.
+
+    Args:
+        got: The submission's output.
+        reference: The reference's output in its own precision.
+        oracle: The reference's output in float64 arithmetic, if available.
+        tolerance: What it may be off by.
+        share: The share of that that each element has.
+    """
+    if got.numel() == 0:
+        return None
+    if not is_rounded(got):
+        return of_elements(
+            _differ, (got, reference), 0.0, "differ from the expected values, which are exact"
+        )
+    got, reference, exact, *_ = tensors = parts(got, reference, oracle, share)
+    if tolerance.finite and near(got, exact, tolerance, share, in_float64=True):
+        return None  # also without each element's own rounding
+    worst = tolerance.worst
+    lost = of_elements(
+        _lost, tensors, worst, "are not finite where the expected values are", "not_finite"
+    )
+    if lost is not None:
+        return lost
+    error = size_of(_error, *tensors)
+    part = 1.0 if share is None else _share_at(error.largest, tensors)
+    mismatch = of_elements(
+        outside(worst, got.dtype), tensors, part * worst, "exceed the tolerance",
+        error=part * error.largest,
+    )  # fmt: skip
+    if mismatch is not None or tolerance.rms == math.inf or error.rms <= tolerance.rms:
+        return mismatch
+    scaled = "" if share is None else ", each divided by the element's share of the tolerance"
+    text = (
+        f"the root mean square of the errors is {error.rms:.3g}{scaled}, allowed "
+        f"{tolerance.rms:.3g}; no single element exceeds its tolerance"
+    )
+    large = of_elements(lambda *piece: _error(*piece) >= error.largest / 2, tensors, 0.0, "")
+    shown = large.differences if large else ()
+    return Mismatch("values", text, None, got.numel(), part * error.largest, None, shown)
+
+
+def _share_at(error: float, tensors: tuple[torch.Tensor, ...]) -> float:
+    """The share of an element that has this error, which is the largest."""
+    is_worst = lambda *piece: _error(*piece) >= error  # noqa: E731
+    (place,) = first_of(is_worst, counts_of(is_worst, *tensors), 1, *tensors)
+    return float(tensors[3][place])
+
+
+def parts(
+    got: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor | None, share: Share = None
+) -> tuple[torch.Tensor, ...]:
+    """An output, the reference's and the oracle's, or again the reference's, as real tensors.
+
+    The shares follow if there are any.
+    """
+    return _with(share, real(got), real(reference), real(reference if oracle is None else oracle))
+
+
+def mask_of(wrong: Mismatch, tolerance: Tolerance, dtype: torch.dtype) -> Values:
+    """Computes a mask of the elements that `compare_within` found wrong from its `parts`."""
+    return _lost if wrong.kind == "not_finite" else outside(tolerance.worst, dtype)
+
+
+def outside(allowed: float, dtype: torch.dtype) -> Values:
+    """Computes a mask of the wrong elements from an output's `parts`.
+
+    Args:
+        allowed: The budget.
+        dtype: Of the output.
+    """
+    if not (dtype.is_floating_point or dtype.is_complex):
+        return _differ
+    eps = torch.finfo(dtype).eps
+
+    def wrong(
+        value: torch.Tensor, wanted: torch.Tensor, exact: torch.Tensor, share: _Share = 1.0
+    ) -> torch.Tensor:
+        value, wanted, exact = value.double(), wanted.double(), exact.double()
+        # `<=` is false for NaN; an infinity or NaN of the reference requires the same value
+        right = (value - exact).abs() <= allowed * share + 2 * eps * exact.abs()
+        same = (value == wanted) | (value.isnan() & wanted.isnan())
+        return ~torch.where(torch.isfinite(wanted), right, same)
+
+    return wrong
+
+
+def near(
+    got: torch.Tensor,
+    reference: torch.Tensor,
+    tolerance: Tolerance,
+    share: Share = None,
+    in_float64: bool = False,
+) -> bool:
+    """Whether `got` is finite and within a tolerance of the reference, without its own rounding.
+
+    Args:
+        got: The submission's output.
+        reference: The reference's, of the same shape, both floating-point.
+        tolerance: The tolerance.
+        share: The share of it that each element has.
+        in_float64: Whether to compute in float64; otherwise in the precision of `got`, but at least
+            float32.
+    """
+    if got.numel() == 0:
+        return True
+    wide = torch.float64 if in_float64 or got.dtype == torch.float64 else torch.float32
+    off = size_of(
+        lambda a, b, share=1.0: (a.to(wide) - b.to(wide)) / share, *_with(share, got, reference)
+    )
+    largest, rms = off.largest, off.rms
+    return math.isfinite(largest) and largest <= tolerance.worst and rms <= tolerance.rms
+
+
+def _differ(got: torch.Tensor, wanted: torch.Tensor, *_: torch.Tensor) -> torch.Tensor:
+    if got.dtype == torch.bool:  # torch takes every byte except 0 as true, even unwritten memory
+        got, wanted = got.view(torch.uint8), wanted.view(torch.uint8)
+    return got != wanted
+
+
+def _lost(got: torch.Tensor, wanted: torch.Tensor, *_: torch.Tensor) -> torch.Tensor:
+    return is_finite(wanted) & ~is_finite(got)
+
+
+def _error(
+    got: torch.Tensor, wanted: torch.Tensor, exact: torch.Tensor, share: _Share = 1.0
+) -> torch.Tensor:
+    return torch.where(is_finite(wanted), (got.double() - exact.double()).abs() / share, 0.0)

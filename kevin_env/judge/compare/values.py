@@ -35,21 +35,6 @@ class Size:
 
 
 @dataclass(frozen=True)
-class Tolerance:
-    """What an output may be off by.
-
-    Attributes:
-        worst: For each element, without its own rounding.
-        rms: For the root mean square; infinite if elements are few or may be TF32.
-        finite: Whether the reference's output and the oracle's are finite everywhere.
-    """
-
-    worst: float
-    rms: float
-    finite: bool
-
-
-@dataclass(frozen=True)
 class Mismatch:
     """What is wrong with one output: a kind of `Incorrect`, and details.
 
@@ -89,7 +74,7 @@ def of_elements(
 
     Args:
         wrong: Computes a mask of wrong elements from pieces of `tensors`.
-        tensors: The submission's output first, the expected output last.
+        tensors: The submission's output first, the expected output second or, of more, third.
         allowed: The error that each may have.
         what: The end of the message: what is wrong with them.
         kind: Kind of the mismatch.
@@ -107,7 +92,7 @@ def of_elements(
 def _differences(
     places: Iterable[tuple[int, ...]], tensors: tuple[torch.Tensor, ...]
 ) -> tuple[Difference, ...]:
-    got, expected = tensors[0], tensors[-1]
+    got, expected = tensors[0], tensors[:3][-1]
     return tuple(
         Difference(index=at, expected=_number(expected[at]), got=_number(got[at])) for at in places
     )
@@ -121,116 +106,6 @@ def _number(value: torch.Tensor) -> str:
 def dtype_name(dtype: torch.dtype) -> str:
     """A dtype such as `float32`."""
     return str(dtype).removeprefix("torch.")
-
-
-def compare_within(
-    got: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor | None, tolerance: Tolerance
-) -> Mismatch | None:
-    """What is wrong with a tensor of the right shape and dtype, or None.
-
-    Args:
-        got: The submission's output.
-        reference: The reference's output in its own precision.
-        oracle: The reference's output in float64 arithmetic, if available.
-        tolerance: What it may be off by.
-    """
-    if got.numel() == 0:
-        return None
-    if not is_rounded(got):
-        return of_elements(
-            _differ, (got, reference), 0.0, "differ from the expected values, which are exact"
-        )
-    got, reference, exact = tensors = parts(got, reference, oracle)
-    if tolerance.finite and near(got, exact, tolerance.worst, tolerance.rms, in_float64=True):
-        return None  # also without each element's own rounding
-    worst = tolerance.worst
-    lost = of_elements(
-        _lost, tensors, worst, "are not finite where the expected values are", "not_finite"
-    )
-    if lost is not None:
-        return lost
-    error = size_of(_error, *tensors)
-    mismatch = of_elements(
-        outside(worst, got.dtype), tensors, worst, "exceed the tolerance", error=error.largest
-    )
-    if mismatch is not None or tolerance.rms == math.inf or error.rms <= tolerance.rms:
-        return mismatch
-    text = (
-        f"the root mean square error is {error.rms:.3g}, allowed {tolerance.rms:.3g}; "
-        "no single element exceeds its tolerance"
-    )
-    large = of_elements(lambda *piece: _error(*piece) >= error.largest / 2, tensors, 0.0, "")
-    shown = large.differences if large else ()
-    return Mismatch("values", text, None, got.numel(), error.largest, None, shown)
-
-
-def parts(
-    got: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor | None
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """An output, the reference's and the oracle's, or again the reference's, as real tensors."""
-    return real(got), real(reference), real(reference if oracle is None else oracle)
-
-
-def mask_of(wrong: Mismatch, tolerance: Tolerance, dtype: torch.dtype) -> Values:
-    """Computes a mask of the elements that `compare_within` found wrong from its `parts`."""
-    return _lost if wrong.kind == "not_finite" else outside(tolerance.worst, dtype)
-
-
-def outside(allowed: float, dtype: torch.dtype) -> Values:
-    """Computes a mask of the wrong elements of an output, the reference's and the oracle's.
-
-    Args:
-        allowed: The budget.
-        dtype: Of the output.
-    """
-    if not (dtype.is_floating_point or dtype.is_complex):
-        return _differ
-    eps = torch.finfo(dtype).eps
-
-    def wrong(value: torch.Tensor, wanted: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
-        value, wanted, exact = value.double(), wanted.double(), exact.double()
-        # `<=` is false for NaN; an infinity or NaN of the reference requires the same value
-        right = (value - exact).abs() <= allowed + 2 * eps * exact.abs()
-        same = (value == wanted) | (value.isnan() & wanted.isnan())
-        return ~torch.where(torch.isfinite(wanted), right, same)
-
-    return wrong
-
-
-def near(
-    got: torch.Tensor, reference: torch.Tensor, worst: float, rms: float, in_float64: bool = False
-) -> bool:
-    """Whether `got` is finite and within two distances of the reference.
-
-    Args:
-        got: The submission's output.
-        reference: The reference's, of the same shape, both floating-point.
-        worst: For each element.
-        rms: For the root mean square of all.
-        in_float64: Whether to compute in float64; otherwise in the precision of `got`, but at least
-            float32.
-    """
-    if got.numel() == 0:
-        return True
-    wide = torch.float64 if in_float64 or got.dtype == torch.float64 else torch.float32
-    off = size_of(lambda a, b: a.to(wide) - b.to(wide), got, reference)
-    return math.isfinite(off.largest) and off.largest <= worst and off.rms <= rms
-
-
-def _differ(
-    got: torch.Tensor, wanted: torch.Tensor, exact: torch.Tensor | None = None
-) -> torch.Tensor:
-    if got.dtype == torch.bool:  # torch takes every byte except 0 as true, even unwritten memory
-        got, wanted = got.view(torch.uint8), wanted.view(torch.uint8)
-    return got != wanted
-
-
-def _lost(got: torch.Tensor, wanted: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
-    return is_finite(wanted) & ~is_finite(got)
-
-
-def _error(got: torch.Tensor, wanted: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
-    return torch.where(is_finite(wanted), (got.double() - exact.double()).abs(), 0.0)
 
 
 def pieces(*tensors: torch.Tensor) -> Iterator[tuple[torch.Tensor, ...]]:
@@ -276,8 +151,10 @@ def size_of(values: Values, *tensors: torch.Tensor) -> Size:
     return Size(largest, norm / math.sqrt(tensors[0].numel()))
 
 
-def spread_of(tensor: torch.Tensor) -> tuple[int, float]:
-    """Number of finite elements and their standard deviation (n - 1); exactly 0 if all are equal.
+def spread_of(tensor: torch.Tensor) -> tuple[int, float, float]:
+    """Number of finite elements, their mean and their standard deviation (n - 1).
+
+    The deviation is exactly 0 if all are equal, and for fewer than two.
 
     Means and sums of squared deviations of pieces are combined as in Chan, Golub and LeVeque,
     "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances" (1979), equation
@@ -294,11 +171,10 @@ def spread_of(tensor: torch.Tensor) -> tuple[int, float]:
 
     counts, means, norms = _rows(row, (3,), torch.float64, tensor).unbind(1)
     count = int(counts.sum())
-    if count < 2:
-        return count, 0.0
-    apart = means - (counts * means).sum() / count
-    squares = float((norms.square() + counts * apart.square()).sum())
-    return count, math.inf if math.isnan(squares) else math.sqrt(squares / (count - 1))
+    mean = (counts * means).sum() / max(1, count)
+    squares = float((norms.square() + counts * (means - mean).square()).sum())
+    spread = math.inf if math.isnan(squares) else math.sqrt(squares / max(1, count - 1))
+    return count, float(start + mean), spread if count > 1 else 0.0
 
 
 def _a_finite_element(tensor: torch.Tensor) -> torch.Tensor:
@@ -331,6 +207,17 @@ def first_of(
     return [_coordinates(place, tensors[0].shape) for place in positions[:most]]
 
 
+def add_along(
+    numbers: torch.Tensor, dim: int, place: tuple[int | slice, ...], piece: torch.Tensor
+) -> None:
+    """Adds the sums of a piece by its index in one dimension of the whole, in place."""
+    inside = dim - sum(isinstance(index, int) for index in place)  # its number in the piece
+    others = [d for d in range(piece.dim()) if d != inside]
+    numbers[place[dim] if dim < len(place) else slice(None)] += (
+        piece.sum(others) if others else piece
+    )
+
+
 def _rows(
     row: Values, shape: tuple[int, ...], dtype: torch.dtype, *tensors: torch.Tensor
 ) -> torch.Tensor:
@@ -359,6 +246,22 @@ def all_finite(outputs: list[torch.Tensor]) -> bool:
     """Whether every element of every tensor is finite."""
     return not any(
         sum(counts_of(lambda piece: ~is_finite(piece), t)) for t in outputs if is_rounded(t)
+    )
+
+
+def same_infinities(output: torch.Tensor, exact: torch.Tensor | None) -> bool:
+    """Whether an output has numbers, no NaN, and infinities where and as `exact` has them."""
+    if not is_rounded(output) or not output.numel():
+        return True
+    if exact is None:
+        return all_finite([output])
+
+    def unlike(piece: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+        piece = widened(piece)
+        return ~(torch.isfinite(piece) & torch.isfinite(other)) & (piece != other)
+
+    return any(counts_of(is_finite, output)) and not any(
+        counts_of(unlike, real(output), real(exact))
     )
 
 

@@ -24,7 +24,7 @@ from typing import Any
 import torch
 
 from kevin_env.candidate import cuda, tree
-from kevin_env.candidate.region import DONE, POISON
+from kevin_env.candidate.region import DONE, POISON, Region
 from kevin_env.candidate.wire import encode
 from kevin_env.judge.api import JudgeError
 from kevin_env.judge.device import finish
@@ -40,28 +40,33 @@ from kevin_env.judge.workers.errors import Broken
 from kevin_env.judge.workers.worker import Patience, Worker
 
 _LAST = 0x7FFF_FFFF
+FLAG_BYTES = 2 * DONE
 
 
 class LaunchFlags:
     """The two flags of one player, mapped by no other candidate.
 
     Args:
-        worker: The candidate they are lent to.
-        device: A GPU.
-        timeout: Seconds that the worker may take to map them.
+        region: `FLAG_BYTES` on a GPU, all zero.
     """
 
-    def __init__(self, worker: Worker, device: torch.device, timeout: float) -> None:
+    def __init__(self, region: Region) -> None:
         self._next = 1
-        self._device = device
-        self._region = SharedRegion(2 * DONE, device)
-        self._region.bytes.zero_()
+        self._region = region
+        self._device = region.bytes.device
+
+    @classmethod
+    def lent(cls, worker: Worker, device: torch.device, timeout: float) -> "LaunchFlags":
+        """Flags in a region of their own, which the worker maps."""
+        region = SharedRegion(FLAG_BYTES, device)
         try:
+            region.bytes.zero_()
             finish(device)
-            worker.share("words", self._region, timeout)
+            worker.share("words", region, timeout)
         except BaseException:
-            self.close()
+            region.close()
             raise
+        return cls(region)
 
     def numbers(self, count: int) -> range:
         """The numbers of the next calls."""
@@ -162,6 +167,7 @@ class Player:
         mappings: Of the handshake and of the worker's memory.
         trusted: Whether it runs trusted code. Its outputs are looked at like all others, but not
             copied.
+        home: The handshake that it belongs to.
         flags: Through which it and the judge take turns on a GPU.
         first: Whether it has not been called in this case yet.
         late: How many of its last calls in a row were not queued in time.
@@ -174,6 +180,7 @@ class Player:
     worker: Worker
     mappings: Mappings
     trusted: bool
+    home: "Handshake"
     flags: LaunchFlags | None = None
     first: bool = True
     late: int = 0
@@ -236,8 +243,8 @@ class Handshake(ABC):
     def __init__(
         self,
         device: torch.device,
-        inbox: SharedRegion,
-        outbox: SharedRegion,
+        inbox: Region,
+        outbox: Region,
         l2: int,
         answer_bytes: int,
     ) -> None:
@@ -253,12 +260,18 @@ class Handshake(ABC):
 
     def admit(self, worker: Worker, timeout: float | Patience, trusted: bool) -> Player:
         """Lends the regions to a worker until it is closed."""
+        assert isinstance(self.inbox, SharedRegion) and isinstance(self.outbox, SharedRegion)
         worker.share("inbox", self.inbox, timeout)
         worker.share("outbox", self.outbox, timeout)
         seconds = timeout.seconds if isinstance(timeout, Patience) else timeout
-        flags = LaunchFlags(worker, self.device, seconds) if self.device.type == "cuda" else None
+        lent = self.device.type == "cuda"
+        flags = LaunchFlags.lent(worker, self.device, seconds) if lent else None
+        return self.add(worker, trusted, flags)
+
+    def add(self, worker: Worker, trusted: bool, flags: LaunchFlags | None) -> Player:
+        """A player for a worker that has mapped the regions."""
         mappings = Mappings(self.inbox, self.outbox, self.device, worker.memory)
-        self._players.append(Player(worker, mappings, trusted, flags))
+        self._players.append(Player(worker, mappings, trusted, self, flags))
         return self._players[-1]
 
     def has_room(self, inbox: int, outbox: int) -> bool:
@@ -319,12 +332,13 @@ class Handshake(ABC):
             Broken: if that cannot be.
         """
         claims = claims_of(answer, count)
-        self._note_use(claims)
+        self.note_use(claims)
         return claims, [
             [player.mappings.resolve(claim) for claim in call.tensors] for call in claims
         ]
 
-    def _note_use(self, claims: list[CallClaim], unknown: bool = False) -> None:
+    def note_use(self, claims: list[CallClaim], unknown: bool = False) -> None:
+        """Notes whether the outbox may hold an answer of these calls, and has to be poisoned."""
         self._used = unknown or any(
             claim.place == "outbox" for call in claims for claim in call.tensors
         )

@@ -65,6 +65,11 @@ SLACK = 1 << 20, 256 << 20
 """Bounds in bytes of the slack of a region, a quarter of the requested size: inputs vary."""
 
 
+def with_slack(size: int) -> int:
+    """Bytes of a region for inputs or outputs that took `size` bytes once."""
+    return size + min(max(size // 4, SLACK[0]), SLACK[1])
+
+
 def with_regions(sizes: list[int], device: torch.device, make: Callable[..., T]) -> T:
     """What `make` returns for regions of at least these sizes.
 
@@ -72,10 +77,7 @@ def with_regions(sizes: list[int], device: torch.device, make: Callable[..., T])
     """
     with ExitStack() as undone:
         regions = [
-            undone.enter_context(
-                closing(SharedRegion(size + min(max(size // 4, SLACK[0]), SLACK[1]), device))
-            )
-            for size in sizes
+            undone.enter_context(closing(SharedRegion(with_slack(size), device))) for size in sizes
         ]
         made = make(*regions)
         undone.pop_all()

@@ -21,12 +21,13 @@ DISTRIBUTIONS = {
     "signed": "standard normal",
     "wide": "normal with standard deviation 400, in clusters of width 4 around multiples of 100",
     "offset": "normal around 4 with standard deviation 1",
+    "negative": "as `wide`, but all below -100",
 }
 """Name and description of each distribution of floating-point inputs.
 
 Each reveals other faults. Narrow arithmetic shows where rounding float32 sums hides it least: where
 their partial sums are small, since signs cancel or, for inputs of one sign, since few entries are
-not zero.
+not zero. All exponentials of `negative` are zero, which shows a maximum that starts from 0.
 """
 BOUNDED = {
     "signed": "around the middle of the range",
@@ -49,6 +50,9 @@ def described(distribution: str, structures: Sequence[Structure]) -> str:
     text, drawn = DISTRIBUTIONS[distribution], [each for each in structures if not each.kept]
     if distribution == "own":
         return text
+    if distribution == "negative":
+        others = not all(map(admits_negative, drawn))
+        return text + ", where an input may be; the others as `wide`" * others
     ends = [sum(map(math.isfinite, each.bounds)) for each in drawn]
     if 1 in ends:
         text += ", as absolute values where inputs have one sign"
@@ -58,6 +62,11 @@ def described(distribution: str, structures: Sequence[Structure]) -> str:
     if distribution == "signed" and any(each.one_sided for each in drawn):
         text += "; inputs of one sign are mostly zero"
     return text
+
+
+def admits_negative(structure: Structure) -> bool:
+    """Whether an input may have values below any bound."""
+    return not structure.kept and structure.bounds[0] == -math.inf
 
 
 def redraw(tensor: torch.Tensor, distribution: str, structure: Structure, key: int) -> torch.Tensor:
@@ -100,10 +109,15 @@ def _redrawn(
         math.sqrt(2)
     )
     bounded = math.inf not in map(abs, structure.bounds)
-    if distribution == "wide" and not bounded:
+    clustered = distribution in ("wide", "negative")
+    if clustered and not bounded:
         centres = drawn.mul_(400 / APART).round()
-        drawn = drawn.sub_(centres).mul_(WIDTH).add_(centres, alpha=APART)
-    elif distribution == "wide":
+        drawn = drawn.sub_(centres).mul_(WIDTH)  # within half of the width
+        if distribution == "negative" and admits_negative(structure):
+            centres = centres.abs().add_(1).neg_()
+            drawn = drawn.sub_(2 * WIDTH)
+        drawn = drawn.add_(centres, alpha=APART)
+    elif clustered:
         drawn *= 4  # reaches both ends of a range
     elif distribution == "offset":
         # with 4 all values would be near the upper bound, and their squared mean 1300 variances

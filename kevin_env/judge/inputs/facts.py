@@ -3,6 +3,7 @@
 import hashlib
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,7 +18,8 @@ from kevin_env.judge.api import CaseFacts, DeviceInfo, Facts, InputFacts, Option
 from kevin_env.judge.cache_file import CacheFile
 from kevin_env.judge.compare import tolerance as budgets
 from kevin_env.judge.compare.outputs import Allowed
-from kevin_env.judge.compare.values import Tolerance, dtype_name
+from kevin_env.judge.compare.tolerance import Tolerance
+from kevin_env.judge.compare.values import dtype_name
 from kevin_env.judge.device import finish
 from kevin_env.judge.inputs.cases import model_tensors, open_cases, usable_distributions
 from kevin_env.judge.inputs.distributions import TOLD, described, has_outliers
@@ -27,6 +29,7 @@ from kevin_env.judge.inputs.structure import Structure
 from kevin_env.problem import Problem
 
 Value = TypeVar("Value", bound=BaseModel)
+Held = Callable[[], AbstractContextManager[None]]
 
 
 class KnownCase(Frozen, allow_inf_nan=True):
@@ -40,6 +43,8 @@ class KnownCase(Frozen, allow_inf_nan=True):
     inputs: tuple[Spec, ...]
     """Dtype, shape and stride of each input tensor."""
     outputs: tuple[Spec, ...]
+    model: tuple[Spec, ...]
+    """The tensors of its model, as of `model_tensors`."""
     largest: int
     """Elements of the largest input, weight or output."""
     told: CaseFacts
@@ -77,7 +82,7 @@ class ProblemFacts(Frozen):
             precision=self.precision,
             weights=self.weights,
             buffers=self.buffers,
-            limits=options.limits(timed.seconds),
+            limits=options.limits(timed.seconds, device="cuda" if info.capability else "cpu"),
         )
 
 
@@ -99,22 +104,35 @@ class FactStore:
         self._tolerances: dict[tuple[str, str], Allowed] = {}
         self._written: dict[tuple[str, str], int] = {}
 
-    def of(self, problem: Problem) -> ProblemFacts:
-        """As `find_facts`, if they are not known. Hold the device."""
+    def of(self, problem: Problem, held: Held = nullcontext) -> ProblemFacts:
+        """As `find_facts`, if they are not known; `held` as of `kept`."""
         find = lambda: find_facts(problem, self._device)  # noqa: E731
-        return self.kept("facts", problem, ProblemFacts, find)
+        return self.kept("facts", problem, ProblemFacts, find, held)
 
     def kept(
-        self, kind: str, problem: Problem, model: type[Value], find: Callable[[], Value]
-    ) -> Value:
-        """What this process, or a file, knows of a problem; otherwise what `find` returns."""
+        self, kind: str, problem: Problem, model: type[Value], find: Callable[[], Value],
+        held: Held = nullcontext,
+    ) -> Value:  # fmt: skip
+        """What this process, or a file, knows of a problem; otherwise what `find` returns.
+
+        Args:
+            kind: What is known.
+            problem: The problem.
+            model: The type of the value.
+            find: Finds it.
+            held: Holds the device meanwhile, unless the caller does.
+        """
         place = kind, problem.sha256, *problem.cases
         if place not in self._known:
             file = self._file(kind, problem, model)
             value = file.read()
-            if value is None:
-                file.write(value := find())
-            self._known[place] = value
+            if value is not None:
+                self._known[place] = value
+        if place not in self._known:
+            with held():
+                if place not in self._known:  # others may have waited for the device before
+                    file.write(value := find())
+                    self._known[place] = value
         return self._known[place]  # type: ignore[return-value]
 
     def tolerances(self, problem: Problem, inputs: str) -> Allowed:
@@ -189,6 +207,7 @@ def _known_case(case: Case, problem: Problem) -> tuple[KnownCase, list[torch.Ten
         seconds=seconds,
         inputs=tuple(spec_of(tensor, 0) for tensor in tensors),
         outputs=tuple(spec_of(tensor, 0) for tensor in outputs),
+        model=tuple(spec_of(tensor, 0) for tensor in model_tensors(case)),
         largest=max((t.numel() for t in (*tensors, *model_tensors(case), *outputs)), default=0),
         told=told,
     )
@@ -279,7 +298,8 @@ def _tolerance_of(case: Case, dtype: torch.dtype, named: bool) -> str:
     text = (
         f"Per {name}element, abs(y - y64) <= "
         f"max({multiple * factor:g} x the reference's largest error, "
-        f"{share / eps * factor:g} eps x std(output)), where y64 is computed in float64."
+        f"{share / eps * factor:g} eps x std(output)), where y64 is computed in float64. Where an "
+        "output spans orders of magnitude, small elements, rows and columns have less."
     )
     if kind == torch.float32:
         text += " One float32 accumulator per sum is accurate enough, however long the sum."

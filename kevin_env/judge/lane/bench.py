@@ -1,23 +1,34 @@
 """Everything of a judge that outlives one submission: the lane, processes and cached results."""
 
+from contextlib import suppress
+
 import torch
 
 from kevin_env.judge.api import PACES, DeviceInfo, Pace
-from kevin_env.judge.bench import ProfilerState
+from kevin_env.judge.bench import LEAST_FREE, ProfilerState
 from kevin_env.judge.capacity import SUBMISSION, capacity_of, host_memory, machine_of
-from kevin_env.judge.device import identity
-from kevin_env.judge.inputs.facts import FactStore
+from kevin_env.judge.device import free_memory, gpu_of, gpus_of_host, identity
+from kevin_env.judge.inputs.facts import FactStore, ProblemFacts
 from kevin_env.judge.lane.baselines import Baselines
 from kevin_env.judge.lane.lane import Lane, Line
+from kevin_env.judge.lane.ready import Ready
 from kevin_env.judge.lane.warm import WarmPool
+from kevin_env.judge.precompile import ShapeStore
+from kevin_env.judge.timing.calibration import Links
+from kevin_env.judge.workers.errors import CandidateError
 from kevin_env.judge.workers.launcher import ForkServer
+from kevin_env.judge.workers.memory_watch import DeviceMemory, limit_of, nvml_usage
+from kevin_env.judge.workers.worker import Worker
+from kevin_env.problem import Problem
 from kevin_env.profile.ceilings import CeilingStore
 from kevin_env.profile.roofline import Rooflines
 
 MEMORY_SHARE = 0.6
 """Share of the host memory that is free when the judge starts, for one candidate."""
 KEPT_BASELINES = 3
-"""Processes of references, with that of the null model."""
+"""On a CPU, processes of references, with that of the null model."""
+READY = 4
+"""Submissions that wait for a GPU with a context. The driver makes about ten contexts a second."""
 
 
 class Problems:
@@ -25,6 +36,7 @@ class Problems:
 
     def __init__(self, lane: Lane, ceilings: CeilingStore, facts: FactStore) -> None:
         self.facts = facts
+        self.shapes = ShapeStore(lane, facts)
         self.rooflines = Rooflines(lane, ceilings)
 
 
@@ -42,7 +54,10 @@ class Bench:
     Attributes:
         memory: Bytes of host memory that a candidate may use. It is the same for all, so that a
             verdict does not depend on what else runs on the machine.
+        device_memory: Bytes of a GPU that were free when the judge had its context; None on a CPU.
         slots: For submissions that are judged at once, compilers included.
+        ready: Places for those that wait for the lane with a context.
+        links: What is known of a GPU's links.
     """
 
     def __init__(
@@ -58,14 +73,40 @@ class Bench:
         self.pace = pace or PACES[device.type]
         planned = max(SUBMISSION / MEMORY_SHARE, host_memory()) if memory is None else memory
         self.memory = int(planned * MEMORY_SHARE)
-        self.capacity = capacity_of(machine_of(1, None, memory))
+        on_gpu = device.type == "cuda"
+        self.device_memory = free_memory(device) if on_gpu else None
+        judges = gpus_of_host(device) if on_gpu else 1
+        self.capacity = capacity_of(machine_of(judges, self.device_memory, memory))
         self.slots = Line(self.capacity.slots)
+        self.ready = Ready(READY if on_gpu else self.capacity.slots)
         self.lane = self.lease = Lane(identity(device))
+        self.links = Links(device, info.l2)
         ceilings = CeilingStore(device, info, self.lane)
+        if on_gpu:
+            ceilings.find_all()
         self.problems = Problems(self.lane, ceilings, FactStore(device, info))
         self.profiler = ProfilerState()
-        self.candidates = WarmPool(info, self.memory, self.capacity.spares, server=server)
+        limit = None
+        if self.device_memory is not None and (usage := nvml_usage(device)):
+            limit = DeviceMemory(usage, limit_of(self.device_memory), busy=lambda: False)
+        spares = self.capacity.spares
+        gpu = gpu_of(device) if on_gpu else None
+        self.candidates = WarmPool(info, self.memory, spares, limit, server, gpu)
         self.baselines = Baselines(self.candidates.take_trusted, KEPT_BASELINES)
+
+    def facts_of(self, problem: Problem) -> ProblemFacts:
+        """What is known of a problem. Call without holding the lane."""
+        return self.problems.facts.of(problem, self.lane.entered)
+
+    def hoards(self, worker: Worker) -> bool:
+        """Whether a candidate holds so much device memory that it leaves too little for the judge.
+
+        It stays stopped from here on, so that it frees nothing meanwhile.
+        """
+        with suppress(CandidateError):
+            worker.freeze(True)
+        held = self.candidates.held(worker)
+        return self.device_memory is not None and held > LEAST_FREE * self.device_memory
 
     def close(self) -> None:
         """Ends every process."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from kevin_env.judge.api import JudgeError, Pace
 from kevin_env.judge.handshake.handshake import Answer, Drawn, Handshake, Player
 from kevin_env.judge.inputs.source import source_of
+from kevin_env.judge.lane.construct import construct
 from kevin_env.judge.lane.trial import Rejected, Trial
 from kevin_env.judge.timing.calibration import construct_null, null_code
 from kevin_env.judge.timing.estimates import (
@@ -137,7 +138,7 @@ def _busy_threads(trial: Trial, baselines: "Beside") -> Threads | None:
 
 
 def _compare(trial: Trial, drawn: Drawn, answer: Answer) -> None:
-    if (wrong := trial.wrong_with(answer, drawn)) is not None:
+    if (wrong := trial.check(answer, drawn)) is not None:
         raise Rejected(wrong)
 
 
@@ -165,7 +166,7 @@ class Beside:
         outputs = trial.outbox_bytes
         with as_judge_error():
             compiled = options.baseline == "compile"
-            trial.construct(reference, BASELINE_SECONDS, compiled=compiled)
+            construct(reference, trial.case, trial.secret, BASELINE_SECONDS, compiled=compiled)
             construct_null(null, on_gpu=False)
             handshake = trial.open_handshake(max(each.image.end for each in stock), outputs)
             players = [

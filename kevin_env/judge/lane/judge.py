@@ -5,22 +5,38 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 
+import torch
+
 from kevin_env.judge.api import Judgement, OnStage, Options, Pace, Submission
-from kevin_env.judge.device import inform, resolve
+from kevin_env.judge.device import StallWatch, inform, resolve
 from kevin_env.judge.job import Cancellation, Job, Stopwatch, other_inputs
 from kevin_env.judge.lane.bench import Bench
 from kevin_env.judge.lane.clock import TIMED, time_on_cpu
-from kevin_env.judge.lane.trial import Rejected, Trial
-from kevin_env.judge.verdict import roofline_flags, without_paths
-from kevin_env.judge.workers.baselines import OwnProcessKilled
+from kevin_env.judge.lane.gpu_clock import GpuClock
+from kevin_env.judge.lane.ready import Interrupted
+from kevin_env.judge.lane.rejected import Rejected
+from kevin_env.judge.lane.trial import NoContext, Trial
+from kevin_env.judge.timing.session import Crowded
+from kevin_env.judge.verdict import hoarding, roofline_flags, without_paths
+from kevin_env.judge.workers.baselines import BaselineOutOfMemory, OwnProcessKilled
 from kevin_env.judge.workers.launcher import ForkServer
 from kevin_env.judge.workers.worker import asleep
-from kevin_env.outcome import Correct
+from kevin_env.outcome import Correct, Outcome
 from kevin_env.problem import Problem
 from kevin_env.profile.look import Look, with_profile
 
 Clock = Callable[[Trial], Correct]
 """Times a submission that is right on every input set. Raises what `time_on_cpu` does."""
+
+
+class _Caused(Exception):
+    """A submission failed for a cause that may be outside: it was killed, or lacked memory."""
+
+
+AGAIN = (
+    _Caused, Crowded, NoContext, OwnProcessKilled, BaselineOutOfMemory, torch.OutOfMemoryError,
+)  # fmt: skip
+"""After these a submission is judged again, on other inputs."""
 RETRIES = 2
 """How often a noisy time is measured again."""
 
@@ -29,7 +45,7 @@ class Judge:
     """Judges submissions on one device; safe to use from many threads.
 
     Args:
-        device: `cpu`.
+        device: `cpu` or `cuda:0`.
         server: A fork server for candidates that is already running.
         pace: How many calls a verdict takes; by default the entry of `PACES` for the device.
         clock: Times a submission; by default next to the reference. Tests pass a scripted one.
@@ -48,9 +64,13 @@ class Judge:
         memory: int | None = None,
     ) -> None:
         self.device = resolve(device)
+        if self.device.type == "cuda":
+            self.enter_thread()
+            torch.zeros(1, device=self.device)
         self.info = inform(self.device)
         self.bench = Bench(self.device, self.info, server, pace, memory)
-        self._clock = clock or time_on_cpu
+        self._stalls = StallWatch()
+        self._clock = clock or (GpuClock(self.bench) if self.device.type == "cuda" else time_on_cpu)
 
     def judge(
         self, problem: Problem, submission: Submission, options: Options, on_stage: OnStage,
@@ -70,8 +90,9 @@ class Judge:
             slot.callback(self.bench.slots.give_back)
             try:
                 judgement = self._judged(job, secret)
-            except (_Killed, OwnProcessKilled):
-                judgement = self._judged(job, other_inputs(secret), last=True)
+            except AGAIN as error:
+                early = isinstance(error, NoContext)
+                judgement = self._judged(job, other_inputs(secret), last=True, early=early)
             job.cancellation.require_wanted()
             if options.profile != "none" or options.sanitize:
                 with watch("profile"):
@@ -80,12 +101,26 @@ class Judge:
                 judgement = with_profile(judgement, profile, options.rules)
             return judgement.model_copy(update={"seconds": watch.seconds()})
 
-    def _judged(self, job: Job, secret: str, last: bool = False) -> Judgement:
+    def _judged(self, job: Job, secret: str, last: bool = False, early: bool = False) -> Judgement:
         """Judges once, from the first line of the submission's code to the end of its process.
 
+        Args:
+            job: What is judged.
+            secret: What its inputs are drawn from.
+            last: Whether it is the last try, which has a GPU for itself.
+            early: Whether it gets its context before its code, which may prevent that.
+
         Raises:
-            _Killed: if its process was killed by something outside, unless this is the last try.
+            AGAIN: if something else may have caused its failure, unless this is the last try.
         """
+        while True:
+            try:
+                return self._attempt(job, secret, last, early)
+            except Interrupted:  # before it saw any input
+                continue
+
+    def _attempt(self, job: Job, secret: str, last: bool, early: bool) -> Judgement:
+        """As `_judged`. Raises `Interrupted` if it was ended for another submission."""
         bench, watch, options = self.bench, job.watch, job.options
         job.cancellation.require_wanted()
         with ExitStack() as ended:
@@ -94,22 +129,23 @@ class Judge:
             job.cancellation.ends(worker)
             sandbox = bench.candidates.sandbox(worker)
             job.require_protection_by(sandbox)
-            trial = Trial(bench, job.problem, options, secret, worker)
+            trial = Trial(bench, job.problem, options, secret, worker, alone=last)
             ended.callback(trial.close)
             try:
+                if early:
+                    trial.create_context()
                 with watch("build"):
                     trial.build(job.submission.code)
+                with watch("load"):
+                    cases = trial.cases
                 with ExitStack() as lane:
-                    with watch("queue"), asleep(worker, wait=False):
-                        lane.enter_context(bench.lane.entered())
-                    with watch("load"):
-                        cases = trial.admit()
+                    self._enter(trial, lane, watch)
                     for case in cases:
                         with watch("load"):
                             trial.enter(case)
                         with watch("verify"):
                             for distribution in trial.planned(timed=case is cases[-1]):
-                                trial.check(distribution)
+                                trial.screen(distribution)
                                 if trial.seen_enough:
                                     break
                             trial.check_rules()
@@ -123,20 +159,62 @@ class Judge:
                     draw, rooflines = partial(trial.draw, TIMED), bench.problems.rooflines
                     outcome = rooflines.added(outcome, job.problem.sha256, trial.case, draw)
             except Rejected as rejected:
-                if rejected.killed and not last:
-                    raise _Killed from rejected
+                if not last and (rejected.killed or _lacked(rejected.outcome)):
+                    raise _Caused from rejected
                 outcome = rejected.outcome
+            except (torch.OutOfMemoryError, BaselineOutOfMemory):
+                if not last or not bench.hoards(worker):
+                    raise
+                outcome = hoarding(None)
             return Judgement(
                 outcome=outcome, seconds=watch.seconds(), device=self.info, sandbox=sandbox,
                 secret=secret, log=without_paths(worker.log, str(worker.folder)),
                 flags=roofline_flags(outcome),
             )  # fmt: skip
 
+    def _enter(self, trial: Trial, lane: ExitStack, watch: Stopwatch) -> None:
+        """Gives a submission its context and its memory, and enters the lane.
+
+        On a GPU both come before the lane, unless the submission is to be alone there.
+        """
+        bench, worker = self.bench, trial.worker
+        if trial.alone and isinstance(self._clock, GpuClock):
+            with watch("queue"), asleep(worker, wait=False):
+                lane.enter_context(bench.lane.entered())
+                lane.enter_context(bench.ready.closed())
+                self._clock.close()  # the memory that it holds may be what is lacking
+                torch.cuda.empty_cache()
+            lane.callback(worker.dismiss)
+            with watch("load"):
+                trial.open()
+            return
+        with ExitStack() as ready:
+            with watch("queue"):
+                ready.enter_context(bench.ready.place(worker))
+            with watch("load"):
+                trial.open()
+            with watch("queue"), asleep(worker, wait=False):
+                lane.enter_context(bench.lane.entered())
+        if self.device.type == "cuda":
+            lane.callback(worker.dismiss)
+
     def enter_thread(self) -> None:
-        """Prepares the calling thread to judge."""
+        """Makes the judge's device the current one in the calling thread, before it judges."""
+        if self.device.type == "cuda":
+            torch.cuda.set_device(self.device)
 
     def trouble(self) -> str | None:
-        """Why this process can judge nothing else; None if all is well."""
+        """Why this process can judge nothing else; None if all is well.
+
+        After a kernel of a reference has failed, every call fails until the process ends.
+        """
+        if self.device.type == "cuda":
+            try:
+                torch.cuda.mem_get_info(self.device)
+                if self._stalls.stalled():
+                    return "the GPU has stopped making progress"
+            except RuntimeError as error:
+                return str(error).partition("\n")[0]
         return None
 
     def close(self) -> None:
@@ -144,5 +222,6 @@ class Judge:
         self.bench.close()
 
 
-class _Killed(Exception):
-    """The submission's process was killed from outside."""
+def _lacked(outcome: Outcome) -> bool:
+    """Whether the submission lacked memory, which others on a GPU may have held."""
+    return outcome.category == "runtime" and outcome.kind == "out_of_memory"

@@ -1,32 +1,57 @@
 """One submission to one problem: what it is asked to do in the lane, and whether it is right."""
 
 import math
+import re
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from functools import partial
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
+from typing import TypeVar
 
-from kevin_env.judge.api import Options
+import torch
+
+from kevin_env.candidate.region import Spec
+from kevin_env.judge.api import JudgeError, Limits, Options
 from kevin_env.judge.compare.check import check_answer, unwritten
+from kevin_env.judge.device import trim
 from kevin_env.judge.drawing import draw_set
 from kevin_env.judge.handshake.claims import read_paired
-from kevin_env.judge.handshake.handshake import Answer, CpuHandshake, Drawn, Handshake
-from kevin_env.judge.handshake.memory import Image, SharedRegion, image_size, with_regions
-from kevin_env.judge.inputs.cases import construction, model_tensors, plan
+from kevin_env.judge.handshake.handshake import Answer, CpuHandshake, Drawn, Handshake, Player
+from kevin_env.judge.handshake.memory import image_size, with_regions
+from kevin_env.judge.inputs.cases import plan
 from kevin_env.judge.inputs.facts import KnownCase, of_spec
 from kevin_env.judge.inputs.reference import Case, seed_from
+from kevin_env.judge.lane.arena import Arena, Sizes
 from kevin_env.judge.lane.bench import Bench
-from kevin_env.judge.verdict import Place, verdict
+from kevin_env.judge.lane.construct import construct
+from kevin_env.judge.lane.rejected import Rejected, asked
+from kevin_env.judge.precompile import precompile
+from kevin_env.judge.verdict import Place
 from kevin_env.judge.workers.errors import Broken, CandidateError, TimedOut
 from kevin_env.judge.workers.usage import SLEEPING
 from kevin_env.judge.workers.worker import Patience, Worker, asleep
-from kevin_env.outcome import Incorrect, Outcome
+from kevin_env.outcome import Incorrect
 from kevin_env.parsing import imported, parsed
 from kevin_env.problem import Problem, ProblemError
 from kevin_env.rules.recorded import Record, recording, violation
 
 T = TypeVar("T")
+
+
+class NoContext(JudgeError):
+    """A submission that was built got no CUDA context."""
+
+
+SEVERAL_QUEUES = re.compile("stream|graph|cublas|cudnn|cufft|cusparse", re.IGNORECASE)
+"""Code that may use several streams, which would wait for each other in one hardware queue.
+
+The driver creates a context with one queue in half the time.
+"""
+CACHED_OUTPUTS, CACHED_SLACK, CACHED_SHARE = 3, 64 << 20, 1 / 16
+"""Device memory that torch's allocator has before the first call: a multiple of the outputs and
+some more, at most a share of the device's.
+"""
+KEPT = 1 / 16
+"""Share of a GPU that torch may cache in the judge: mapping it again takes milliseconds."""
 
 ALL_CALLS = 10
 """All orders together, except building, may take this multiple of what a first call may take."""
@@ -36,24 +61,8 @@ LEAST_SETS, LEAST_EACH = 5, 2
 """Input sets over all cases, and of each case, that a much slower submission is called on."""
 SCREENING_SECONDS = 2.0
 """Seconds of calls in a case after which a much slower submission is called on fewer sets."""
-GONE_SECONDS = 0.2
-"""Within which the end of a process is noticed whose memory is gone."""
 VALUES = ("values", "not_finite")
 """Kinds of wrong answers that differ in the values of tensors."""
-
-
-class Rejected(Exception):
-    """The submission failed.
-
-    Args:
-        outcome: How.
-        killed: Whether its process was killed by something that is not the judge.
-    """
-
-    def __init__(self, outcome: Outcome, killed: bool = False) -> None:
-        super().__init__(outcome.message)
-        self.outcome = outcome
-        self.killed = killed
 
 
 class Trial:
@@ -65,28 +74,37 @@ class Trial:
         options: How it is judged.
         secret: What its inputs and weights are drawn from.
         worker: A candidate that has run nothing.
+        alone: Whether nothing else of the judge has a context on the device.
 
     Attributes:
         case: The case that was entered last.
-        handshake: Its memory, mapped for all cases.
+        known: What is known of it.
+        handshake: The memory that it shares with the judge.
         seconds: Duration of the shortest call of the case on inputs as timed ones; infinite before
             the first.
     """
 
     def __init__(
-        self, bench: Bench, problem: Problem, options: Options, secret: str, worker: Worker
-    ) -> None:
+        self, bench: Bench, problem: Problem, options: Options, secret: str, worker: Worker,
+        alone: bool = True,
+    ) -> None:  # fmt: skip
         self.bench = bench
         self.problem = problem
         self.options = options
         self.secret = secret
         self.worker = worker
+        self.alone = alone
         self.case: Case
+        self.known: KnownCase
+        self.handshake: Handshake
+        self.player: Player
         self.seconds = math.inf
+        self._on_gpu = bench.device.type == "cuda"
         self._handshakes = list[Handshake]()
         self._draws = self._checked = 0
         self._spent = self._paused = 0.0
         self._called = self._interpreted = False
+        self._queues = 0
         self._record: Record | None = None
         self._paired: tuple[tuple[str, str], ...] = ()
         self._passed: dict[str, None] = {}
@@ -94,49 +112,93 @@ class Trial:
 
     def build(self, code: str) -> None:
         """Imports the submission; compilers run here. Needs no lane."""
-        tree = parsed(code)
-        self._interpreted = tree is not None and "triton" in imported(tree)
-        limit = Patience(self.options.build_timeout, self.options.build_timeout)
+        tree, began = parsed(code), time.monotonic()
+        triton = tree is not None and "triton" in imported(tree)
+        self._interpreted = triton and not self._on_gpu
+        self._queues = 0 if SEVERAL_QUEUES.search(code) else 1
+        build = self.options.build_timeout
         path, headers = self.worker.path, self.options.headers
-        with self._asked(Place()):
-            self.worker.ask("load", limit, path=path, code=code, entry="ModelNew", headers=headers)
+        shapes = self.bench.problems.shapes.of(self.problem) if self._on_gpu else None
+        with asked(self.worker, Place()):
+            self.worker.ask(
+                "load", Patience(build, build), path=path, code=code, entry="ModelNew",
+                headers=headers,
+            )  # fmt: skip
+            if shapes is not None:
+                precompile(self.worker, shapes, build - (time.monotonic() - began))
 
-    def admit(self) -> list[KnownCase]:
-        """Maps memory that is large enough for every case, and returns the cases."""
-        cases = list(self.bench.problems.facts.of(self.problem).cases)
-        self._least_sets = max(LEAST_EACH, math.ceil(LEAST_SETS / len(cases)))
-        self._only = len(cases) == 1
-        inbox, outbox = (
-            max(image_size([of_spec(spec) for spec in specs]) for specs in sides)
-            for sides in zip(*((each.inputs, each.outputs) for each in cases), strict=True)
+    @cached_property
+    def cases(self) -> tuple[KnownCase, ...]:
+        """Those that are judged; the last is timed. Hold no lane at first use."""
+        return self.bench.facts_of(self.problem).cases
+
+    @cached_property
+    def sizes(self) -> Sizes:
+        """Of the memory that the judge shares with it, for the largest case."""
+        sides = zip(*((each.inputs, each.outputs, each.model) for each in self.cases), strict=True)
+        return Sizes(
+            *(
+                max(image_size([of_spec(spec) for spec in specs]) for specs in side)
+                for side in sides
+            )
         )
-        self.handshake = self.open_handshake(inbox, outbox)
-        self.limits = self.options.limits(cases[-1].seconds, self._interpreted)
-        with self._asked(Place("construct")):
+
+    def open(self) -> None:
+        """Creates its context and maps memory that is large enough for every case. Needs no lane.
+
+        Raises:
+            NoContext: if it gets no context.
+            torch.OutOfMemoryError: if it gets no memory.
+        """
+        self.create_context()
+        self.handshake = self.open_handshake(self.sizes.inputs, self.sizes.outputs)
+        self.limits = self._limits_of(self.cases[-1])
+        with asked(self.worker, Place("construct")):
             admit = partial(self.handshake.admit, self.worker, trusted=False)
-            self.player = self._limited(admit, True, self._give_way)
-        return cases
+            self.player = self._limited(admit, True)
+
+    def create_context(self) -> None:
+        """Creates its CUDA context, unless it has one. Errors as `open`.
+
+        Outputs come from memory that torch's allocator has already: none is allocated or mapped
+        while it is called.
+        """
+        if self.worker.has_context:
+            return
+        largest = int(CACHED_SHARE * (self.bench.device_memory or 0))
+        cached = min(CACHED_OUTPUTS * self.sizes.outputs + CACHED_SLACK, largest)
+        try:
+            self.worker.create_context(self._queues, cached)
+        except CandidateError as error:
+            self.worker.close()
+            raise NoContext("a submission got no CUDA context") from error
 
     def enter(self, known: KnownCase) -> None:
         """Constructs the submission in a case with the reference's weights."""
         name, device = known.told.name, self.bench.device
+        self.trim()
         self.known, self.distributions = known, known.admitted(self.options.inputs)
         self.case = Case(self.problem, name, device, known.traits)
         self.case.draw_weights(seed_from(self.secret, name, "weights"))
-        self.limits = self.options.limits(known.seconds, self._interpreted)
+        self.limits = self._limits_of(known)
         self.handshake.begin_case(self.outbox_bytes)
         self.player = self.player.in_next_case()
         self._record, self._called, self.seconds, self._checked = None, False, math.inf, 0
         recorded = recording(self.options.rules) if self.options.rules != "open" else None
-        with self._asked(Place("construct", passed=self._passed_but())):
-            construct = partial(self.construct, self.worker, record=recorded)
-            answer = self._limited(construct, True, self._give_way)
+        weights = self.handshake.weights if isinstance(self.handshake, Arena) else None
+        with asked(self.worker, Place("construct", passed=self._passed_but())):
+            order = partial(
+                construct, self.worker, self.case, self.secret, weights=weights, record=recorded
+            )
+            answer = self._limited(order, True, self._give_way)
             self._paired = read_paired(answer)
 
     def planned(self, timed: bool) -> list[str]:
         """The distributions that the submission is called on in this case, in a secret order."""
         pace = self.bench.pace
-        planned = plan(self.distributions, timed, self.secret, self.case.name, pace, self._only)
+        planned = plan(
+            self.distributions, timed, self.secret, self.case.name, pace, len(self.cases) == 1
+        )
         if len(planned) == 1 and self.options.rules != "open":
             planned *= 2  # it may behave differently while it is recorded
         return planned
@@ -144,7 +206,17 @@ class Trial:
     @property
     def outbox_bytes(self) -> int:
         """Bytes of an image of a right answer in the case."""
-        return image_size([of_spec(spec) for spec in self.known.outputs])
+        return _bytes(self.known.outputs)
+
+    @property
+    def outputs(self) -> list[torch.Tensor]:
+        """Meta tensors of the shapes and dtypes of a right answer in the case."""
+        return [of_spec(spec) for spec in self.known.outputs]
+
+    @property
+    def reference_seconds(self) -> float:
+        """Approximate duration of a call of the reference, at least its true one."""
+        return self.known.seconds
 
     @property
     def much_slower(self) -> bool:
@@ -155,28 +227,28 @@ class Trial:
     def seen_enough(self) -> bool:
         """Whether a much slower submission has been called often enough in this case."""
         long = self._checked * self.seconds > SCREENING_SECONDS
-        return self._checked >= self._least_sets and long and self.much_slower
+        least = max(LEAST_EACH, math.ceil(LEAST_SETS / len(self.cases)))
+        return self._checked >= least and long and self.much_slower
 
-    def check(self, distribution: str) -> None:
+    def screen(self, distribution: str) -> None:
         """Calls the submission once on fresh inputs, and compares its answer."""
         drawn = self.draw(distribution)
         answer = self.call(drawn)
         if distribution == "own":
             self.seconds = min(self.seconds, answer.seconds - self._paused)
         self._checked += 1
-        wrong = self.wrong_with(answer, drawn)
+        wrong = self.check(answer, drawn)
         if wrong is not None and wrong.kind in VALUES:
-            wrong = self._classified(answer, wrong, drawn).model_copy(
-                update={"paired": self._paired}
-            )
+            wrong = self._classified(answer, wrong, drawn)
         if wrong is not None:
-            raise Rejected(wrong)
+            paired = self._paired if wrong.kind in VALUES else ()
+            raise Rejected(wrong.model_copy(update={"paired": paired}))
 
     def check_rules(self) -> None:
         """Rejects what the first call in the case did against the rules."""
         if self.options.rules == "open":
             return
-        with self._asked(Place("call", passed=self._passed_but())):
+        with asked(self.worker, Place("call", passed=self._passed_but())):
             if self._record is None:
                 raise Broken("it did not say what its call did")
         largest = self.known.largest
@@ -191,21 +263,29 @@ class Trial:
             drawn: The inputs.
             timed: Whether the call is timed: others then wait even if it takes long.
         """
-        if drawn.image.end > self.handshake.inbox.size:
-            text = "get_inputs draws inputs of other sizes than before"
-            raise ProblemError(f"{self.problem.id}: {text}")
         first, self._called = not self._called, True
-        with self._asked(Place("call", drawn.input_set, self._passed_but(drawn.input_set))):
-            call = partial(self.handshake.call, self.player, drawn)
-            answer = self._limited(call, first, (lambda: None) if timed else self._give_way)
+        call = partial(self.handshake.call, self.player, drawn)
+        answer = self.within_limits([drawn], call, first, *([] if timed else [self._give_way]))
         if first:
             self._record = answer.claim.record
         return answer
 
-    def wrong_with(self, answer: Answer, drawn: Drawn) -> Incorrect | None:
+    def within_limits(
+        self, sets: Sequence[Drawn], order: Callable[[Patience], T], first: bool = False,
+        pause: Callable[[], None] = lambda: None,
+    ) -> T:  # fmt: skip
+        """Gives an order to call the submission on input sets, with a limit for each call."""
+        if max(drawn.image.end for drawn in sets) > self.handshake.inbox.size:
+            text = "get_inputs draws inputs of other sizes than before"
+            raise ProblemError(f"{self.problem.id}: {text}")
+        name = sets[0].input_set
+        with asked(self.worker, Place("call", name, self._passed_but(name))):
+            return self._limited(order, first, pause)
+
+    def check(self, answer: Answer, drawn: Drawn) -> Incorrect | None:
         """Compares an answer with the reference's for the same inputs; None if it is right."""
         expected = self.case.expect(drawn.skeleton, drawn.image.tensors, drawn.seed)
-        with self._asked(Place("call", drawn.input_set, self._passed_but(drawn.input_set))):
+        with asked(self.worker, Place("call", drawn.input_set, self._passed_but(drawn.input_set))):
             wrong = check_answer(answer, expected, self.case, drawn.input_set, self._allowed)
         if wrong is not None:
             return wrong.model_copy(update={"passed": self._passed_but(drawn.input_set)})
@@ -219,33 +299,19 @@ class Trial:
         name = f"{self.case.name}/{distribution}"
         return Drawn(drawn.skeleton, drawn.image, drawn.seed, name, self.case.traits.stochastic)
 
-    def construct(
-        self, worker: Worker, limit: float | Patience, record: dict[str, Any] | None = None,
-        compiled: bool = False,
-    ) -> dict[str, Any]:  # fmt: skip
-        """Constructs a model in the case, with the reference's weights; errors as `Worker.ask`.
-
-        Args:
-            worker: A process that has loaded its class.
-            limit: As of `Worker.ask`.
-            record: Arguments of a recorder of its next call.
-            compiled: Whether it is compiled by torch.
-        """
-        tensors = [tensor.to(self.bench.device) for tensor in model_tensors(self.case)]
-        image = Image(tensors, self.bench.device)
-        seed = seed_from(self.secret, self.case.name, "weights")
-        order = construction(self.case, image.specs, seed, compiled)
-        with closing(SharedRegion(image.end, self.bench.device)) as region:
-            image.write_to(region)
-            worker.share("weights", region, limit)
-            return worker.ask("construct", limit, **order, record=record)
-
     def open_handshake(self, inbox: int, outbox: int) -> Handshake:
         """A handshake with room for these bytes of inputs and outputs; closed with the trial."""
         device, l2 = self.bench.device, self.bench.info.l2
-        make = partial(CpuHandshake, device, l2=l2, answer_bytes=outbox)
-        self._handshakes.append(with_regions([inbox, outbox], device, make))
+        if self._on_gpu:
+            self._handshakes.append(Arena(device, self.sizes, l2))
+        else:
+            make = partial(CpuHandshake, device, l2=l2, answer_bytes=outbox)
+            self._handshakes.append(with_regions([inbox, outbox], device, make))
         return self._handshakes[-1]
+
+    def trim(self) -> None:
+        """Frees what torch caches in the judge beyond a share of a GPU."""
+        trim(self.bench.device, KEPT * (self.bench.device_memory or math.inf))
 
     def close(self) -> None:
         """Frees its memory; the process is left alone."""
@@ -253,34 +319,23 @@ class Trial:
         while self._handshakes:
             self._handshakes.pop().close()
 
-    @contextmanager
-    def _asked(self, place: Place) -> Iterator[None]:
-        """Inside, the submission has been asked for something. Ends it if it fails.
+    def _limits_of(self, known: KnownCase) -> Limits:
+        kind = self.bench.device.type
+        return self.options.limits(known.seconds, self._interpreted, device=kind)
 
-        This is the one place where the failure of a process becomes a verdict. It ends before
-        others get the device: a kernel that hangs ends only with its process.
+    def _limited(
+        self, order: Callable[[Patience], T], first: bool, pause: Callable[[], None] = lambda: None
+    ) -> T:
+        """Gives an order with its limit: no longer than is left for all orders together.
 
-        Args:
-            place: What it was asked for.
+        On a CPU limits are of the submission's processor time, on a GPU of the device's.
         """
-        try:
-            yield
-        except CandidateError as error:
-            if isinstance(error, Broken):  # memory of a process that was killed cannot be read
-                error = self.worker.end_within(GONE_SECONDS) or error
-            line = self.worker.fault_line
-            outcome = verdict(error, place, str(self.worker.folder), line)
-            shot = self.worker.shot
-            self.worker.close()
-            raise Rejected(outcome, shot) from error
-
-    def _limited(self, order: Callable[[Patience], T], first: bool, pause: Callable[[], None]) -> T:
-        """Gives an order with its limit: no longer than is left for all orders together."""
         whole, charged, self._paused = ALL_CALLS * self.limits.first, self.worker.charged, 0.0
         limit = self.limits.first if first else self.limits.call
         seconds = min(limit, max(0.0, whole - self._spent))
+        usual = min(seconds, self.limits.call) if self._on_gpu else SLEEPING * self.limits.call
         try:
-            return order(Patience(seconds, SLEEPING * self.limits.call, pause))
+            return order(Patience(seconds, usual, pause))
         except TimedOut as late:
             if seconds == limit or late.seconds < seconds:
                 raise
@@ -289,35 +344,52 @@ class Trial:
             self._spent += self.worker.charged - charged
 
     def _give_way(self) -> None:
-        """Lets others that wait be judged first, in a call that takes long."""
+        """Lets others that wait be judged first, in a call that takes long.
+
+        Not on a GPU: stopping a process does not stop its kernels.
+        """
+        if self._on_gpu:
+            return
         start = time.monotonic()
         with asleep(self.worker), self.bench.lane.left():
             self.bench.slots.give_back()
             self.bench.slots.take()
         self._paused += time.monotonic() - start
 
-    def _classified(self, answer: Answer, wrong: Incorrect, drawn: Drawn) -> Incorrect:
-        """Why values are wrong: written late, nondeterministic or uninitialized."""
+    def _classified(self, answer: Answer, wrong: Incorrect, drawn: Drawn) -> Incorrect | None:
+        """Why values are wrong: written late, nondeterministic or uninitialized; None if they pass.
+
+        On a GPU the inputs of the second call are complete before it begins. If its answer is
+        right, the submission uses streams that do not wait for torch's current one, and is called
+        this way from then on.
+        """
         changed = answer.changed_since()
-        with self._asked(Place("call", drawn.input_set, self._passed_but(drawn.input_set))):
+        with asked(self.worker, Place("call", drawn.input_set, self._passed_but(drawn.input_set))):
             if (end := self.worker.end_within(0.0)) is not None:
                 raise end
         if changed:
             text = "the call was reported finished while its output was still being written"
             return wrong.model_copy(update={"kind": "early_done", "message": text})
+        ordered, self.player.unordered = not self.player.unordered, self._on_gpu
         try:  # only after a wrong answer, as a submission could recognize this call
-            with self._asked(Place("call", drawn.input_set)):
-                self._limited(partial(self.worker.ask, "poison"), False, self._give_way)
+            with asked(self.worker, Place("call", drawn.input_set)):
+                self._limited(partial(self.worker.ask, "poison"), False)
             second = self.call(drawn)
         except Rejected as rejected:  # such as a kernel that reads an uninitialized index
             if rejected.outcome.kind == "protocol":
                 raise
             return wrong
-        again = self.wrong_with(second, drawn)
+        again = self.check(second, drawn)
         if again is not None:
             return unwritten(answer, second, again) or wrong
+        if ordered and self.player.unordered:
+            return None
         text = f"{wrong.message}; a second call on the same inputs was correct"
         return wrong.model_copy(update={"kind": "nondeterministic", "message": text})
 
     def _passed_but(self, input_set: str | None = None) -> tuple[str, ...]:
         return tuple(each for each in self._passed if each != input_set)
+
+
+def _bytes(specs: tuple[Spec, ...]) -> int:
+    return image_size([of_spec(spec) for spec in specs])

@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from kevin_env.judge.api import DeviceInfo, JudgeError, Sandbox
+from kevin_env.judge.device import Gpu
 from kevin_env.judge.sandbox.attempts import Protection
 from kevin_env.judge.workers.baselines import as_judge_error
 from kevin_env.judge.workers.launcher import ForkServer
@@ -27,16 +28,18 @@ class WarmPool:
         spares: Number of candidates to keep ready.
         limit: Limits the device memory of candidates; None on a CPU, or without NVML.
         server: A fork server that is already running; the pool takes ownership of it.
+        gpu: The only GPU that candidates see; None: they see all.
     """
 
     def __init__(
         self, info: DeviceInfo, memory: int, spares: int, limit: DeviceMemory | None = None,
-        server: ForkServer | None = None,
+        server: ForkServer | None = None, gpu: Gpu | None = None,
     ) -> None:  # fmt: skip
         self._info = info
         self._memory = memory
         self._size = spares
         self._limit = limit
+        self._gpu = gpu
         self._server = self._warmed(server or self._new_server())
         self._workers: weakref.WeakSet[Worker] = weakref.WeakSet()
         self._spares: list[Worker] = []
@@ -90,6 +93,10 @@ class WarmPool:
         if self._limit is not None:
             self._limit.watch(worker)
         return worker
+
+    def held(self, worker: Worker) -> int:
+        """Bytes of device memory that a candidate holds; 0 where that cannot be measured."""
+        return 0 if self._limit is None else self._limit.held(worker)
 
     def retire(self, worker: Worker) -> None:
         """Ends a candidate and prepares another, which would disturb what is timed meanwhile."""
@@ -166,7 +173,8 @@ class WarmPool:
 
     def _forked(self, memory: int | None = None, **more: Any) -> Worker:
         """A candidate that `close` ends, too. Arguments as of `Worker`."""
-        arguments = self._info.device, memory or self._memory
+        device = self._info.device if self._gpu is None else "cuda:0"
+        arguments, more = (device, memory or self._memory), {"gpu": self._gpu, **more}
         worker: Worker | None = None
         with self._forks:
             if self._closed:

@@ -6,6 +6,7 @@ the machine can be named. Landlock restricts how files may be opened, with or wi
 """
 
 import os
+import re
 import struct
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -47,17 +48,30 @@ The kernel's command line may hold tokens, and so may those of other processes.
 """
 
 
-def devices() -> Iterator[Path]:
-    """The devices of `DEVICES` that exist."""
-    return (path for name in DEVICES for path in Path("/dev").glob(name))
+def devices(gpu: str | None = None, folder: Path = Path("/dev")) -> Iterator[Path]:
+    """The devices of `DEVICES` that exist.
+
+    CUDA opens every GPU's node that it may, also of GPUs that it is told to ignore, which takes
+    45 ms of a driver call that all processes of a host wait for.
+
+    Args:
+        gpu: The node of the only GPU among them, such as `nvidia0`, or empty; None: any GPU.
+        folder: Where they are.
+    """
+    for path in (path for name in DEVICES for path in folder.glob(name)):
+        if gpu is None or path.name == gpu or not _GPU.fullmatch(path.name):
+            yield path
 
 
+_GPU = re.compile(r"nvidia\d+")
 SCRATCH_SIZE = 8 << 30
 INODES = 1 << 20
 _SUPERVISOR = "1"
 
 
-def change_root(readable: Readable, folder: Path, size: int, fresh_proc: bool) -> tuple[Path, ...]:
+def change_root(
+    readable: Readable, folder: Path, size: int, fresh_proc: bool, gpu: str | None = None
+) -> tuple[Path, ...]:
     """In fresh namespaces: replaces the root directory.
 
     Args:
@@ -65,6 +79,7 @@ def change_root(readable: Readable, folder: Path, size: int, fresh_proc: bool) -
         folder: The candidate's empty folder; it has the same name afterwards.
         size: Bytes of memory that it may use. Writing fails at twice that.
         fresh_proc: Whether the process namespace is new, too, and needs a /proc.
+        gpu: As of `devices`.
 
     Returns:
         The writable places, all of one file system.
@@ -77,7 +92,7 @@ def change_root(readable: Readable, folder: Path, size: int, fresh_proc: bool) -
     _add_scratch(folder, min(2 * size, SCRATCH_SIZE))
     for place, link in readable.bound:
         _show(folder, place, link)
-    _add_devices(folder)
+    _add_devices(folder, gpu)
     _add_proc(folder, fresh_proc)
     mount(None, str(folder), None, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV)
     pivot_root(str(folder))
@@ -117,8 +132,8 @@ def _show(root: Path, place: Path, link: Path | None) -> None:
         make_read_only(str(target))
 
 
-def _add_devices(root: Path) -> None:
-    for device in devices():
+def _add_devices(root: Path, gpu: str | None) -> None:
+    for device in devices(gpu):
         _bind(device, _inside(root, device))
     for name, link in (("fd", ""), ("stdin", "/0"), ("stdout", "/1"), ("stderr", "/2")):
         (root / "dev" / name).symlink_to(f"/proc/self/fd{link}")
@@ -187,8 +202,9 @@ def landlock_abi() -> int:
 
 
 def restrict(
-    readable: Readable, scratch: Iterable[Path], device: str, own_proc: bool, tools: bool = False
-) -> None:
+    readable: Readable, scratch: Iterable[Path], device: str, own_proc: bool, tools: bool = False,
+    gpu: str | None = None,
+) -> None:  # fmt: skip
     """Restricts files with Landlock. Also forbids TCP and signals to other processes.
 
     Args:
@@ -198,6 +214,7 @@ def restrict(
         own_proc: Whether /proc shows no processes but the candidate's.
         tools: Whether TCP is allowed after all, in a network namespace, and child processes may
             use CUDA, too, if `own_proc`.
+        gpu: As of `devices`.
 
     Raises:
         Refused: if the kernel has no Landlock.
@@ -210,20 +227,22 @@ def restrict(
     known = attributes[: 1 + (version >= _ABI_TCP) + (version >= _ABI_SCOPES)]
     packed = struct.pack(f"{len(known)}Q", *known)
     ruleset = check("landlock_create_ruleset", LIBC.syscall(_CREATE, packed, len(packed), 0))
-    _allow_files(ruleset, handled, readable, scratch)
+    _allow_files(ruleset, handled, readable, scratch, gpu)
     _allow_proc(ruleset, handled, device, own_proc, tools)
     prctl(_NO_NEW_PRIVS, 1)
     check("landlock_restrict_self", LIBC.syscall(_RESTRICT, ruleset, 0))
     os.close(ruleset)
 
 
-def _allow_files(ruleset: int, handled: int, readable: Readable, scratch: Iterable[Path]) -> None:
+def _allow_files(
+    ruleset: int, handled: int, readable: Readable, scratch: Iterable[Path], gpu: str | None
+) -> None:
     for place in readable.places:
         _allow(ruleset, place, (_EXECUTE | _READ_FILE | _READ_DIR) & handled)
     for place in scratch:
         _allow(ruleset, place, handled)
     _allow(ruleset, Path("/dev"), _READ_DIR)
-    for place in devices():
+    for place in devices(gpu):
         _allow(ruleset, place, (_READ_FILE | _WRITE_FILE | _READ_DIR | _IOCTL_DEV) & handled)
 
 

@@ -3,7 +3,9 @@
 Its links show what a timed call costs beyond the model's work.
 """
 
+import math
 import statistics
+from functools import cached_property
 from pathlib import Path
 
 import torch
@@ -21,6 +23,8 @@ A kernel that spins instead has no TLB misses after a context switch: with such 
 of kernels that read memory came out 3 to 7 us too long.
 """
 CALLS = 15
+CONSTANT_SPREAD = 3e-6
+"""Seconds by which the constant of a link varies between timing sessions."""
 
 
 def null_code() -> str:
@@ -30,11 +34,35 @@ def null_code() -> str:
 
 def construct_null(null: Worker, on_gpu: bool) -> None:
     """Constructs the null model; on a CPU it streams nothing."""
-    init = tree.flatten([BYTES if on_gpu else 0])[0]
+    init = tree.flatten([[BYTES if on_gpu else 0], {}])[0]
     null.ask(
         "construct", BASELINE_SECONDS, init=init, tensors=[], state={}, parameters=[], seed=0,
         compiled=False, precision="ieee",
     )  # fmt: skip
+
+
+class Links:
+    """What the judge knows of the links of one GPU.
+
+    Args:
+        device: The GPU.
+        l2: Bytes of its L2.
+    """
+
+    def __init__(self, device: torch.device, l2: int) -> None:
+        self._device = device
+        self._l2 = l2
+        self._least = math.inf
+
+    @cached_property
+    def known_seconds(self) -> float:
+        """Seconds of the null model's kernel. Hold the device alone at first use."""
+        return stream_seconds(self._device, self._l2)
+
+    def least_constant(self, seen: float) -> float:
+        """The smallest constant of a link so far, `seen` included, with a margin."""
+        self._least = min(self._least, seen)
+        return self._least + CONSTANT_SPREAD
 
 
 def stream_seconds(device: torch.device, l2: int) -> float:

@@ -87,7 +87,7 @@ class GpuHandshake(Handshake):
             return self.host_driven(player, drawn, timeout)
         (number,) = flags_of(player).numbers(1)
         link = Link(self, player, drawn, number)
-        self.stage(player, drawn, timeout)
+        self._expecting(player, drawn, timeout)
 
         player.worker.send(_go([drawn], number), timeout)
         if player.first or player.host_driven or not player.worker.answers_within(QUEUE_SECONDS):
@@ -106,7 +106,7 @@ class GpuHandshake(Handshake):
             return self._unordered(player, drawn, timeout)
         (number,) = flags_of(player).numbers(1)
         link = Link(self, player, drawn, number)
-        self.stage(player, drawn, timeout)
+        self._expecting(player, drawn, timeout)
         link.expect(self._foreseen(player))
 
         with self._released([player]):
@@ -156,7 +156,8 @@ class GpuHandshake(Handshake):
     ) -> list[list[Answer]] | None:
         """Calls of several players, mixed at random, while their processes are stopped.
 
-        Hold the device alone; errors as `Handshake.call`, of trusted code as `JudgeError`.
+        Each has its inputs and outputs at its own handshake. Hold the device alone; errors as
+        `Handshake.call`, of trusted code as `JudgeError`.
 
         Args:
             calls: Players and their inputs, which have one form.
@@ -168,7 +169,9 @@ class GpuHandshake(Handshake):
         with self._released([player for player, _ in calls]):
             rows = self._queued(calls, timeout)
             timed = all(row.claims for row in rows)
-            self._note_use([claim for row in rows for claim in row.claims], unknown=not timed)
+            for home in {id(row.player.home): row.player.home for row in rows}.values():
+                of = [claim for row in rows if row.player.home is home for claim in row.claims]
+                home.note_use(of, unknown=not timed)
             if timed:
                 for row in rows:
                     row.player.worker.freeze(True)
@@ -196,16 +199,13 @@ class GpuHandshake(Handshake):
         """Calls that wait for W, queued by all players at the same time."""
         for player, sets in calls:
             with trusted(player):
-                if player.staged != sets[0].form:
-                    self.stage(player, sets[0], _limit_of(player, timeout))
-                else:
-                    player.worker.settle()
-                    player.mappings.next_pass()
+                self._expecting(player, sets[0], _limit_of(player, timeout))
         ordered = list[_Row]()
         try:
             for player, sets in calls:
                 numbers = flags_of(player).numbers(len(sets))
-                links = [Link(self, player, *each) for each in zip(sets, numbers, strict=True)]
+                home = player.home
+                links = [Link(home, player, *each) for each in zip(sets, numbers, strict=True)]
                 with trusted(player):
                     player.worker.send(_go(sets, numbers[0]), _limit_of(player, timeout))
                 ordered.append(_Row(player, links, []))
@@ -220,6 +220,15 @@ class GpuHandshake(Handshake):
                         row.player.worker.answer(WARM_SECONDS)
             raise
 
+    @staticmethod
+    def _expecting(player: Player, drawn: Drawn, timeout: float | Patience) -> None:
+        """Has a player expect inputs of this form; sent once for inputs that follow."""
+        if player.staged != drawn.form:
+            player.home.stage(player, drawn, timeout)
+        else:
+            player.worker.settle()
+            player.mappings.next_pass()
+
     def _answered(self, row: "_Row", timeout: float | Patience) -> "_Row":
         """The same calls with where their outputs will be; no claims if they were late."""
         player, links = row.player, row.links
@@ -230,7 +239,7 @@ class GpuHandshake(Handshake):
             player.late = player.late + 1 if links[-1].opened else 0
             if player.late:
                 return row
-            claims, places = self.claims(player, answer, len(links))
+            claims, places = player.home.claims(player, answer, len(links))
         for link, placed in zip(links, places, strict=True):
             link.expect(placed)
         return _Row(player, links, claims)

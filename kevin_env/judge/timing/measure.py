@@ -11,9 +11,9 @@ from kevin_env.judge.lane.clock import outcome_of
 from kevin_env.judge.timing import estimates
 from kevin_env.judge.timing.chain import WARM_SECONDS, GpuHandshake
 from kevin_env.judge.timing.estimates import Speedup
-from kevin_env.judge.timing.session import TimingSession, WrongAnswer
+from kevin_env.judge.timing.session import Crowded, TimingSession, WrongAnswer
 from kevin_env.judge.workers.baselines import as_judge_error
-from kevin_env.judge.workers.worker import awake
+from kevin_env.judge.workers.worker import Patience, awake
 from kevin_env.outcome import Correct, Incorrect
 
 STUDY = 8
@@ -22,6 +22,8 @@ LINKS = 6
 """Links of a chain, of which the first does not count. Twelve take longer and vary as much."""
 SINGLE_LINKS = 5
 """The same where links are queued one by one, which takes some 20 ms each."""
+SLOW_LINKS = 2
+"""The same of a submission that is much slower than the reference: it needs no precise time."""
 NULL_LINKS = 5
 """Least number of links of the null model that are mixed with a chain of the reference."""
 CHAIN_SECONDS = 0.05
@@ -116,7 +118,7 @@ class Chains:
         assert isinstance(handshake, GpuHandshake)
         self._session = session
         self._handshake = handshake
-        self._known = session.run.bench.known_seconds
+        self._known = session.run.bench.links.known_seconds
         run = session.run
         self._reference = Side(session.reference, run.reference_seconds)
         self._own = Side(run.player, run.seconds)
@@ -139,7 +141,7 @@ class Chains:
     def _speedup(self, reference: list[list[Answer]], own: list[list[Answer]]) -> Speedup:
         """The speedup that the chains of both sides show."""
         constant = self._constant()
-        least = self._session.run.bench.least_constant(constant)
+        least = self._session.run.bench.links.least_constant(constant)
         writing = [answer.writing for answers in reference for answer in answers]
         usual = statistics.median(writing) + WRITING
         return estimates.speedup_of_chains(
@@ -157,12 +159,15 @@ class Chains:
         """The constant of a link: its duration without the call.
 
         Raises:
+            Crowded: if kernels run on after calls that may be of others that are ready.
             WrongAnswer: if kernels of the submission run on after its calls.
             JudgeError: if those of others do.
         """
         constant = estimates.lower_quartile(self._constants)
         if constant < DISTURBED:
             return constant
+        if not self._session.alone:
+            raise Crowded("links were disturbed")
         self._session.run.worker.close()
         for _ in range(TRIES):  # kernels that were launched may take a while to end
             self._constants = []
@@ -197,6 +202,8 @@ class Chains:
     def _fitting(self, side: Side) -> int:
         """How many links a chain has: as many as time and memory admit, at least 1."""
         links = SINGLE_LINKS if side.single or side.player.host_driven else LINKS
+        if side is self._own and side.rough > SLOW * self._reference.rough:
+            links = SLOW_LINKS
         fitting = min(links, self._session.supply.fitting)
         return max(1, min(fitting, int(CHAIN_SECONDS / (side.call or side.rough))))
 
@@ -219,7 +226,7 @@ class Chains:
         return answers
 
     def _is_shaken(self, constant: float) -> bool:
-        least = self._session.run.bench.least_constant(constant)
+        least = self._session.run.bench.links.least_constant(constant)
         return least + SHAKEN < constant < DISTURBED
 
     def _chain(self, side: Side, count: int) -> tuple[list[Answer], list[float]]:
@@ -271,8 +278,7 @@ class Chains:
         rows = [(player, sets)] + ([(null, session.sets_of(null, len(sets)))] if mixed else [])
         with awake(player.worker), awake(null.worker):
             if player.host_driven:
-                drive = partial(self._handshake.host_driven, player)
-                limited = session.run.within_limits
+                limited, drive = session.run.within_limits, partial(_driven, player)
                 return [limited([each], partial(drive, each)) for each in sets], []
             links = session.run.within_limits(sets, partial(self._handshake.chain, rows))
         return (links[0], links[1] if mixed else []) if links else None
@@ -304,9 +310,16 @@ class Chains:
         (player, sets), *others = rows
         for _ in range(TRIES):
             if player.host_driven and player is self._reference.player:
-                return [[self._handshake.host_driven(player, each, WARM_SECONDS) for each in sets]]
+                return [[_driven(player, each, WARM_SECONDS) for each in sets]]
             if links := self._handshake.chain(rows, WARM_SECONDS):
                 return links
             if others and player.late:
                 return None
         raise JudgeError(BUSY)
+
+
+def _driven(player: Player, drawn: Drawn, limit: float | Patience) -> Answer:
+    """One call of a player that needs its host while the device works."""
+    home = player.home
+    assert isinstance(home, GpuHandshake)
+    return home.host_driven(player, drawn, limit)

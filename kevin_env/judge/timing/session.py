@@ -9,9 +9,10 @@ from functools import partial
 from random import SystemRandom
 
 from kevin_env.judge.device import finish, share_of_free
-from kevin_env.judge.handshake.handshake import Answer, Drawn, Handshake, Player
+from kevin_env.judge.handshake.handshake import Answer, Drawn, Player
 from kevin_env.judge.inputs.source import source_of
 from kevin_env.judge.job import Stopwatch
+from kevin_env.judge.lane.trial import Trial
 from kevin_env.judge.lease import Lease
 from kevin_env.judge.submission_run import SubmissionRun
 from kevin_env.judge.timing.calibration import construct_null, null_code
@@ -51,7 +52,7 @@ class InputSupply:
         budget: Bytes that may be drawn ahead; by default a share of the free memory.
     """
 
-    def __init__(self, run: SubmissionRun, budget: int | None = None) -> None:
+    def __init__(self, run: SubmissionRun | Trial, budget: int | None = None) -> None:
         self._run = run
         device = run.bench.device
         self._budget = share_of_free(AHEAD_SHARE, device) if budget is None else budget
@@ -107,6 +108,10 @@ class WrongAnswer(Exception):
         self.outcome = outcome
 
 
+class Crowded(Exception):
+    """Others on the device may have disturbed a submission, which is judged again without them."""
+
+
 class UnverifiedAnswers:
     """Timed answers of one submission, compared later, when the device is no longer held alone.
 
@@ -118,7 +123,7 @@ class UnverifiedAnswers:
         budget: Bytes that may wait; by default a share of the free memory.
     """
 
-    def __init__(self, run: SubmissionRun, budget: int | None = None) -> None:
+    def __init__(self, run: SubmissionRun | Trial, budget: int | None = None) -> None:
         self._run = run
         self._budget = share_of_free(WAITING_SHARE, run.bench.device) if budget is None else budget
         self._waiting: deque[tuple[Answer, Drawn]] = deque()
@@ -196,18 +201,18 @@ class TimingSession:
         unverified: Collects the submission's answers, which are compared before anything is
             reported.
         supply: Gives timed inputs.
-        baseline_handshake: Of the baselines. On a CPU they have one of their own: a submission
-            that is woken by others could write to memory that it shares with a reference, whose
-            failure would be the judge's.
         draw: Draws the order of calls.
+        nothing: Inputs of the null model, which reads none; None: those of the baselines.
+        alone: Whether no other submission is ready beside this one.
     """
 
-    run: SubmissionRun
+    run: SubmissionRun | Trial
     reference: Player
     null: Player
     unverified: UnverifiedAnswers
     supply: InputSupply
-    baseline_handshake: Handshake
+    nothing: Drawn | None = None
+    alone: bool = True
     draw: SystemRandom = field(default_factory=SystemRandom)
 
     @classmethod
@@ -224,24 +229,19 @@ class TimingSession:
         with as_judge_error():
             run.construct(reference, BASELINE_SECONDS, compiled)
             construct_null(null, on_gpu)
-            handshake = (
-                run.handshake
-                if on_gpu
-                else run.open_handshake(supply.stock(1)[0].image.end, run.handshake.answer_bytes)
-            )
             players = [
-                handshake.admit(worker, BASELINE_SECONDS, trusted=True)
+                run.handshake.admit(worker, BASELINE_SECONDS, trusted=True)
                 for worker in (reference, null)
             ]
-        return cls(run, players[0], players[1], unverified, supply, handshake)
+        return cls(run, players[0], players[1], unverified, supply)
 
     def warm(self, ahead: int) -> Iterator[None]:
         """Calls the baselines and draws `ahead` input sets; yields between the steps."""
         for player in (self.reference, self.null) * self.run.bench.pace.warm_ups:
-            sets = self.supply.stock(1)
+            sets = self.sets_of(player, 1)
             self.run.trim()
             with as_judge_error(), asleep(self.run.worker):
-                self.baseline_handshake.call(player, sets[0], BASELINE_SECONDS)
+                player.home.call(player, sets[0], BASELINE_SECONDS)
             yield
         self.supply.fill(ahead)
         yield
@@ -269,4 +269,6 @@ class TimingSession:
 
     def sets_of(self, player: Player, count: int) -> list[Drawn]:
         """Inputs for `count` calls; fresh ones for the submission."""
+        if player is self.null and self.nothing is not None:
+            return [self.nothing] * count
         return self.supply.take(count) if player is self.run.player else self.supply.stock(count)

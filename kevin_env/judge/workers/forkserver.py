@@ -120,7 +120,9 @@ def _start(order: dict[str, Any], level: Level, readable: Readable, fds: _Descri
         # the pid in the judge's namespace: /proc is still the judge's
         order["pid"] = int(str(Path("/proc/self").readlink()))
         if level.namespaces:
-            scratch = filesystem.change_root(readable, folder, order["memory"], level.processes)
+            scratch = filesystem.change_root(
+                readable, folder, order["memory"], level.processes, order["gpu"]
+            )
         _supervise(order, level, readable, group, scratch, fds)
     except BaseException as error:
         with contextlib.suppress(OSError):
@@ -218,7 +220,7 @@ def _close_sandbox(
     tools, device = order["tools"] and level.namespaces, order["device"]
     if level.landlock:
         with contextlib.suppress(Refused):
-            filesystem.restrict(readable, scratch, device, level.processes, tools)
+            filesystem.restrict(readable, scratch, device, level.processes, tools, order["gpu"])
     with contextlib.suppress(Refused):
         system.drop_privileges()
     with contextlib.suppress(Refused):

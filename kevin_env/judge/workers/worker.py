@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from kevin_env.candidate.wire import Channel, Closed, Late, WireError, encode
 from kevin_env.judge.api import JudgeError
+from kevin_env.judge.device import Gpu
 from kevin_env.judge.handshake.memory import ProcessMemory, SharedRegion, memory_below
 from kevin_env.judge.sandbox.attempts import Excess, Protection
 from kevin_env.judge.sandbox.levels import LevelName
@@ -145,6 +146,7 @@ class Worker:
         tools: Whether NVIDIA's tools are to run in it. If it has a network namespace, its processes
             may then use TCP among themselves; if it has its own /proc, all may use CUDA.
         attempt: What it tries against its sandbox before it serves.
+        gpu: The only GPU that it sees, which is its `cuda:0`; None: it sees all.
 
     Attributes:
         folder: Its writable folder, with the same name on both sides.
@@ -162,7 +164,7 @@ class Worker:
 
     def __init__(
         self, server: ForkServer, device: str, memory: int, tools: bool = False,
-        attempt: Literal["little", "everything"] | Excess = "little",
+        attempt: Literal["little", "everything"] | Excess = "little", gpu: Gpu | None = None,
     ) -> None:  # fmt: skip
         self.device = device
         self._folder = Folder()
@@ -172,10 +174,11 @@ class Worker:
         self.memory: ProcessMemory | None = None
         self.has_context = device == "cpu"
         self.charged = 0.0
+        only = {} if gpu is None else {"CUDA_VISIBLE_DEVICES": gpu.uuid}
         order = {
-            "folder": str(self.folder), "environment": self._folder.environment,
+            "folder": str(self.folder), "environment": self._folder.environment | only,
             "groups": self._folder.groups, "memory": memory, "device": device, "tools": tools,
-            "attempt": attempt,
+            "attempt": attempt, "gpu": "" if device == "cpu" else gpu and gpu.node,
         }  # fmt: skip
         channel, candidate = socket.socketpair()
         control, supervisor = socket.socketpair()
@@ -204,9 +207,9 @@ class Worker:
         readable = self.memory is not None
         self.ask("prepare", START_SECONDS, device=self.device, threads=threads, readable=readable)
 
-    def create_context(self) -> None:
-        """Creates the CUDA context. Hold the lease; errors as `answer`."""
-        self.ask("create_context", CONTEXT_SECONDS)
+    def create_context(self, queues: int = 0, cached: int = 0) -> None:
+        """Creates the CUDA context. Arguments as of the candidate's order; errors as `answer`."""
+        self.ask("create_context", CONTEXT_SECONDS, queues=queues, cached=cached)
         self.has_context = True
 
     def ask(

@@ -1,8 +1,8 @@
 // ---- the diff of two kernels
 
 function baseTurn(turn, item) {
-  const earlier = item.turns.slice(0, state.turn).filter(each => each.code !== null);
-  if (state.base === "best") return earlier.filter(each => each.speedup !== null).sort((a, b) => b.speedup - a.speedup)[0];
+  const earlier = item.turns.slice(0, state.turn).filter(each => each.lines !== null);
+  if (state.base === "best") return earlier.filter(each => each.paid !== null).sort((a, b) => b.paid - a.paid)[0];
   return state.base === "previous" ? earlier[earlier.length - 1] : item.turns.find(each => each.turn === state.base);
 }
 
@@ -16,8 +16,8 @@ function paintDiff(turn, item) {
   const chooser = make("select", { id: "base", "aria-label": "Compare with", on: { change: event => { state.base = Number(event.target.value) || event.target.value; drawView(); } } },
     ...options.map(name => make("option", { value: name, selected: name === state.base }, typeof name === "number" ? `turn ${name}` : name)));
   const from = baseTurn(turn, item), line = make("p", {}, "from ", chooser);
-  if (!from || from.code === null || turn.code === null) return [line, make("p", { class: "empty" }, "Nothing to compare.")];
-  const lines = diff(from.code.split("\n"), turn.code.split("\n"));
+  if (!from || from.lines === null || turn.lines === null) return [line, make("p", { class: "empty" }, "Nothing to compare.")];
+  const lines = diff(codeOf(from).split("\n"), codeOf(turn).split("\n"));
   const added = lines.filter(each => each[0] === "+").length, removed = lines.filter(each => each[0] === "-").length;
   line.append(` (turn ${from.turn}, ${`${from.category} ${times(from.speedup)}`.trim()}) to turn ${turn.turn}   `, make("span", { class: "correct" }, `+${added} `), make("span", { class: "compile" }, `-${removed}`));
   if (!added && !removed) return [line, make("p", { class: "empty" }, "No differences.")];
@@ -26,7 +26,7 @@ function paintDiff(turn, item) {
   for (const each of shown) {
     if (each[0] === "gap") { box.append(make("div", { class: "gap" }, make("i", {}, "⋯"), `${each[1]} equal lines`)); continue; }
     const [sign, old, now, , spans] = each;
-    const line = sign === "-" ? DATA.codes[from.lines][old - 1] : DATA.codes[turn.lines][now - 1];
+    const line = sign === "-" ? from.lines[old - 1] : turn.lines[now - 1];
     const body = marked(line || [], spans || []);
     box.append(make("div", { class: { "+": "add", "-": "del" }[sign] }, make("i", {}, old ? String(old) : ""), make("i", {}, now ? String(now) : ""), make("span", {}, `${sign} `, ...body)));
   }

@@ -3,26 +3,22 @@
 const known = new Map();
 
 async function follow() {
-  let words = "live", more = false;
+  let words = "live";
   try {
-    const answer = await fetch(`changes/${DATA.version}/${DATA.codes.length}`);
+    const answer = await fetch(`changes/${DATA.version}`);
     if (!answer.ok) throw new Error(answer.statusText);
-    const changes = await answer.json();
-    more = changes.more;
-    take(changes);
+    take(await answer.json());
   } catch { words = "the server has stopped"; }
   if (byId("live").textContent !== words) byId("live").textContent = words;
-  setTimeout(follow, more ? 0 : 1000);
+  setTimeout(follow, 1000);
 }
 
 function take(changes) {
   if (changes.version === DATA.version) return;
   const first = DATA.version === 0, before = episode(), atEnd = before?.ended === "running" && state.turn === turns().length - 1;
   DATA.version = changes.version;
-  DATA.codes.length = changes.from;
-  for (const lines of changes.codes) DATA.codes.push(lines);
-  for (const [number, item] of Object.entries(changes.episodes)) known.set(Number(number), item);
-  DATA.episodes = changes.order.map(number => known.get(number)).filter(Boolean);
+  for (const [key, item] of Object.entries(changes.episodes)) known.set(key, item);
+  DATA.episodes = changes.order.map(key => known.get(key)).filter(Boolean);
   const at = DATA.episodes.findIndex(item => item.id === before?.id);
   if (first || at < 0) { select(Math.max(DATA.episodes.length - 1, 0)); choose(); return arriving(); }
   state.at = at;

@@ -1,7 +1,7 @@
 "use strict";
 // Recorded text is only ever put into text nodes; nothing here parses HTML.
 const DATA = JSON.parse(document.getElementById("data").textContent);
-const PANES = ["kernel", "diff", "feedback", "prompt", "reply", "timings", "reward"];
+const PANES = ["kernel", "diff", "feedback", "prompt", "reply", "numbers"];
 const STAGES = ["queue", "build", "load", "verify", "time"];
 const KINDS = { comment: "c", keyword: "k", string: "s", number: "n", function: "f", builtin: "b", decorator: "d" };
 const state = { at: 0, turn: 0, pane: "kernel", base: "previous", words: "", sort: "file", shown: DATA.episodes.map((_, n) => n) };
@@ -27,14 +27,16 @@ make.svg = new Set(["svg", "line", "rect", "path", "circle", "text", "g", "title
 const episode = () => DATA.episodes[state.at];
 const turns = () => (episode() ? episode().turns : []);
 const current = () => turns()[state.turn];
-const best = item => item.turns[item.best]?.speedup ?? -1;
+// The speedup that a score pays, as everywhere: less of one with a wide interval.
+const best = item => item.turns[item.best]?.paid ?? -1;
+const codeOf = turn => (turn.lines === null ? null : (turn.code ??= turn.lines.map(line => line.map(piece => piece[1]).join("")).join("\n")));
 
 // ---- which trajectories are shown
 
 function haystack(item) {
   if (!item.hay) {
     const parts = [item.problem, item.model, item.device, item.id, item.ended];
-    for (const turn of item.turns) parts.push(turn.category, turn.kind, turn.reply, turn.reasoning, turn.feedback, turn.code, turn.log, turn.message, turn.details, ...turn.messages.map(each => each[1]));
+    for (const turn of item.turns) parts.push(turn.category, turn.kind, codeOf(turn), ...Object.values(turn.panes).flat(Infinity));
     item.hay = parts.join("\n").toLowerCase();
   }
   return item.hay;
@@ -106,11 +108,11 @@ function drawView() {
   const item = episode();
   if (!item) return byId("view").replaceChildren(make("p", { class: "empty" }, "No trajectory."));
   const top = best(item), facts = [named(item), item.endpoint, item.device || "no device", `${item.turns.length} ${item.turns.length === 1 ? "turn" : "turns"}`, item.ended, when(item.created)];
-  if (top >= 0) facts.push(make("span", {}, "best ", make("b", { class: top < 1 ? "slow" : "correct" }, times(top)), ` (turn ${item.turns[item.best].turn})${top < 1 ? ", slower than the reference" : ""}`));
+  if (top >= 0) facts.push(make("span", {}, "best ", make("b", { class: top < 1 ? "slow" : "correct" }, times(top)), ` (turn ${item.turns[item.best].turn}${look(item.turns[item.best]) === "noisy" ? ", noisy" : ""})${top < 1 ? ", slower than the reference" : ""}`));
   const children = [make("h2", {}, item.problem), make("p", { class: "facts" }, ...facts.filter(Boolean).flatMap((fact, n) => (n ? ["  ·  ", fact] : [fact])))];
   if (item.turns.length) {
     children.push(charts(item), timeline(item), tabs());
-    children.push(make("section", { class: "pane", id: "pane", role: "tabpanel", "aria-labelledby": `tab-${state.pane}` }, ...PAINT[state.pane](current(), item)));
+    children.push(make("section", { class: "pane", id: "pane", role: "tabpanel", "aria-labelledby": `tab-${state.pane}` }, ...paint(current(), item)));
   } else children.push(make("p", { class: "empty" }, "No turn has been judged yet."));
   redraw(() => byId("view").replaceChildren(...children));
   const row = document.querySelector("#turns tr.chosen"), box = document.querySelector(".wide");
@@ -151,27 +153,15 @@ function code(lines, wrong = [], note = "") {
 }
 const pieces = line => line.map(([kind, text]) => (kind ? make("span", { class: KINDS[kind] }, text) : text));
 
-const PAINT = {
-  kernel: turn => (turn.code === null ? [make("p", { class: look(turn) }, turn.message), make("pre", {}, turn.reply)]
-    : [make("button", { id: "copy", title: "y", on: { click: copy } }, "copy"), code(DATA.codes[turn.lines], turn.wrong, turn.message)]),
-  diff: paintDiff,
-  feedback: turn => [make("pre", { class: "prose" }, turn.feedback), ...(turn.details ? [make("h3", {}, "details on record"), make("pre", {}, turn.details)] : []),
-    ...(turn.flags.length ? [make("h3", {}, "flags"), ...turn.flags.map(flag => make("p", {}, flag))] : []), ...(turn.log ? [make("h3", {}, "log"), make("pre", {}, turn.log)] : [])],
-  prompt: turn => turn.messages.flatMap(([role, text]) => [make("h3", {}, role, make("span", { class: "dim" }, `  ${text.length.toLocaleString("en")} characters`)), make("pre", {}, text)]),
-  reply: turn => [...(turn.reasoning ? [make("details", { open: true }, make("summary", {}, "reasoning"), make("pre", {}, turn.reasoning))] : []), make("pre", {}, turn.reply)],
-  timings: paintTimings,
-  reward: (turn, item) => [make("h3", {}, `score of turn ${turn.turn}`), make("p", { class: "sum" }, `s_${turn.turn} = ${turn.score_sum}`), make("h3", {}, `return of turn ${turn.turn}`),
-    make("p", { class: "sum dim" }, item.formula), make("p", { class: "sum" }, `R_${turn.turn} = ${turn.return_sum}`)],
+// A pane is a list of blocks: their kind, then their parts. The page draws each kind in one way.
+const BLOCKS = {
+  section: ([title]) => [make("h3", {}, title)],
+  prose: ([text, style]) => [make("pre", { class: style ? `prose ${style}` : "prose" }, text)],
+  facts: ([pairs]) => [make("table", {}, make("tbody", {}, ...pairs.map(([name, value]) => make("tr", {}, make("th", {}, name), make("td", {}, value)))))],
+  code: ([wrong, note], turn) => [make("button", { id: "copy", title: "y", on: { click: copy } }, "copy"), code(turn.lines, wrong, note)],
+  log: ([name, text]) => [make("h3", {}, name), make("pre", {}, text)],
 };
-
-function paintTimings(turn, item) {
-  const head = make("tr", {}, make("th", { class: "num" }, "turn"), ...[...STAGES, "total"].map(name => make("th", { class: "num" }, name)));
-  const rows = item.turns.map((each, n) => make("tr", {}, make("td", { class: "num" }, String(each.turn)),
-    ...[...each.seconds, each.total].map(value => make("td", { class: "num" }, value ? fixed(value, 3) : "-"))));
-  const facts = turn.facts.map(([name, value]) => make("tr", {}, make("th", {}, name), make("td", {}, value)));
-  return [make("h3", {}, "seconds of each stage"), make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows)),
-    ...(facts.length ? [make("h3", {}, `measured in turn ${turn.turn}`), make("table", {}, make("tbody", {}, ...facts))] : [])];
-}
+const paint = (turn, item) => (state.pane === "diff" ? paintDiff(turn, item) : turn.panes[state.pane].flatMap(([kind, ...parts]) => BLOCKS[kind](parts, turn)));
 
 // ---- moving about
 
@@ -195,10 +185,10 @@ function help() { const box = byId("help"); box.open ? box.close() : box.showMod
 
 // Copies the kernel, or selects it if the clipboard is not available.
 async function copy() {
-  if (!current()?.code) return;
+  if (!current()?.lines) return;
   show("kernel");
   try {
-    await navigator.clipboard.writeText(current().code);
+    await navigator.clipboard.writeText(codeOf(current()));
     byId("copy").textContent = "copied";
   } catch { getSelection().selectAllChildren(document.querySelector(".code")); }
 }
@@ -218,7 +208,7 @@ function highlight(box) {
 const KEYS = { ArrowLeft: () => go(state.turn - 1), h: () => go(state.turn - 1), ArrowRight: () => go(state.turn + 1), l: () => go(state.turn + 1),
   j: () => step(1), "]": () => step(1), k: () => step(-1), "[": () => step(-1), 0: () => go(0), $: () => go(turns().length - 1), b: () => go(episode().best), y: copy, t: theme, "?": help,
   d: nextBase, r: home, "/": () => byId("search").focus(), ...Object.fromEntries(PANES.map((name, n) => [String(n + 1), () => show(name)])) };
-const HELP = [["← →  h l", "previous, next turn"], ["j k  [ ]", "next, previous trajectory"], ["0 $ b", "first, last, fastest turn"], ["1 - 7", "panes"], ["d", "diff; again: from the best"], ["y", "copy the kernel"],
+const HELP = [["← →  h l", "previous, next turn"], ["j k  [ ]", "next, previous trajectory"], ["0 $ b", "first, last, fastest turn"], ["1 - 6", "panes"], ["d", "diff; again: from the best"], ["y", "copy the kernel"],
   ["/", "filter and search; Esc leaves it"], ...(DATA.home ? [["r", "back to the report"]] : []), ["t", "light or dark"], ["?", "this help"]];
 let keys = KEYS, arriving = arrive;
 

@@ -47,7 +47,7 @@ function bars(title, names, series, options) {
 
 function distribution() {
   const all = RUN.bins.reduce((sum, bin) => sum + bin.count, 0);
-  const names = RUN.bins.map(bin => (bin.low === null ? "none" : String(bin.low)));
+  const names = RUN.bins.map(bin => (bin.low === null ? "none" : `${bin.low}x`));
   const tooltips = RUN.bins.map(bin => `${bin.low === null ? "no timed kernel" : bin.high === null ? `at least ${bin.low}x` : `${bin.low}x to ${bin.high}x`}\n${bin.count} of ${all} trajectories`);
   const title = `Trajectories by speedup over ${AGAINST[RUN.baseline]}`, kind = bin => (bin.low === null ? "none" : bin.low >= 1 ? "fast" : "slower");
   const { x, y, step, svg } = plane({ title, names, tooltips, say: value => (Number.isInteger(value) ? String(value) : ""), most: Math.max(...RUN.bins.map(bin => bin.count)) });

@@ -12,6 +12,8 @@ function decades(values) {
 // Both ends of a range, or one if they differ by noise only.
 const ends = ([low, high]) => (high > 1.1 * low ? [high, low] : [high]);
 
+const between = (range, unit) => ends(range).reverse().map(value => prefixed(value, unit)).join(" to ");
+
 const intensity = ({ roofline }) => roofline.flops / roofline.bytes;
 
 function rooflineTooltip(mark) {
@@ -35,7 +37,8 @@ function rooflineChart() {
   const dots = marks.map(mark => make("circle", { class: `point mark ${mark.roofline.bound === "compute" ? "second" : ""}`, cx: x(intensity(mark)), cy: y(mark.roofline.rate), r: 3.4, on: { click: () => { location.href = address(mark.place, mark.turn); } } }, make("title", {}, rooflineTooltip(mark))));
   const label = `Roofline: ${plural(marks.length, "timed turn", "timed turns")}, ${percent(Math.max(...marks.map(mark => mark.roofline.fraction)))} of it reached at best`;
   const drawing = make("svg", { viewBox: `0 0 ${W} ${RH}`, role: "img", "aria-label": label, id: "roofline" }, make("title", {}, label), ...across, ...below, ...names, ...roofs, ...tops, ...dots);
-  const figure = chart("Roofline of this device", [entry(`memory, up to ${prefixed(memory[1], "B/s")}`, swatch("first")), entry(`arithmetic, up to ${prefixed(compute[1], "FLOP/s")}`, swatch("second"))], drawing);
+  const figure = chart("Roofline of this device", [entry(`memory, ${between(memory, "B/s")}`, swatch("first")), entry(`arithmetic, ${between(compute, "FLOP/s")}`, swatch("second")),
+    ...(ends(memory).length + ends(compute).length > 2 ? [entry("solid: the fastest ceiling that was measured, dashed: the slowest", null)] : [])], drawing);
   if (RUN.roofline_left_out) figure.append(make("figcaption", { class: "dim" }, `Not shown, since they have no FLOPs or come after the first ${many(marks.length)}: ${plural(RUN.roofline_left_out, "turn", "turns")}`));
   return figure;
 }

@@ -63,7 +63,7 @@ def make_app(
     (mcp,) = [each for each in app.routes if isinstance(each, APIRoute) and each.path == "/mcp"]
     sessions = HttpSessions(mcp.endpoint, limits.attach_timeout)
     app.router.routes.insert(0, Route("/mcp", sessions.post, methods=["POST"]))
-    app.add_middleware(SocketMiddleware, seconds=limits.idle_timeout)
+    app.add_middleware(SocketMiddleware, limits=limits)
     app.add_middleware(RequestBodyLimitMiddleware, max_body_size=limits.message_bytes)
     for kind in _STATUS:
         app.add_exception_handler(kind, _refuse)

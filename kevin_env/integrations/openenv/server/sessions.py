@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from contextvars import ContextVar
@@ -16,6 +17,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kevin_env.outcome import Frozen
 
+_LOG = logging.getLogger(__name__)
+_TOO_BIG = 1009
+"""The code with which a WebSocket is closed after a message that is too large."""
 LEFT: ContextVar[asyncio.Event] = ContextVar("LEFT")
 """Set when the client of the current WebSocket has disconnected."""
 
@@ -38,15 +42,15 @@ class ServerLimits(Frozen):
 class SocketMiddleware:
     """ASGI middleware for WebSockets: checks origins and ends idle sessions.
 
-    A client that is silent for `seconds` is disconnected; the time of a step does not count. A
+    A client that is silent for `idle_timeout` is disconnected; the time of a step does not count. A
     WebSocket attached to a session created by HTTP may be silent, since its client calls tools by
     HTTP. Web pages of other origins are refused, since any page could run code on the server
     otherwise.
     """
 
-    def __init__(self, app: ASGIApp, seconds: float) -> None:
+    def __init__(self, app: ASGIApp, limits: ServerLimits) -> None:
         self.app = app
-        self.seconds = seconds
+        self.seconds, self.message_bytes = limits.idle_timeout, limits.message_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The ASGI interface."""
@@ -56,6 +60,11 @@ class SocketMiddleware:
         async def read() -> None:
             while (message := await receive())["type"] != "websocket.disconnect":
                 await messages.put(message)
+            if message.get("code") == _TOO_BIG:
+                _LOG.warning(
+                    "a session was ended since its client sent more than %d bytes in one message",
+                    self.message_bytes,
+                )
             left.set()
             await messages.put(message)
 

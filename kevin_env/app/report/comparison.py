@@ -1,0 +1,188 @@
+"""Two runs side by side: what changed per problem, per level and overall."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from kevin_env.app.errors import BadInput
+from kevin_env.app.evaluate.estimators import RESAMPLES, Resamples
+from kevin_env.app.evaluate.folder import OnBadLine, Recorded, read_figures
+from kevin_env.app.evaluate.metrics import SEED
+from kevin_env.app.evaluate.samples import Attempts, Sample, gather
+from kevin_env.app.evaluate.tables import plain_table
+from kevin_env.app.replay.code import clean
+from kevin_env.app.report.summary import grid_of
+from kevin_env.app.report.write import markdown_table
+from kevin_env.app.screen import counted, show
+from kevin_env.app.writing import write_text
+from kevin_env.outcome import Frozen
+
+_MEASURES: dict[str, Callable[[Sample], float]] = {
+    "correct": lambda sample: float(sample.correct),
+    "speedup": lambda sample: sample.fastest(),
+    "fast_1": lambda sample: float(sample.fastest() >= 1),
+}
+"""Of a sample. The speedup is over the recorded baseline, 0 without a correct kernel."""
+
+
+class Change(Frozen):
+    """The means of two runs, their difference and its 95 % bootstrap interval."""
+
+    before: float
+    after: float
+    difference: float
+    low: float | None = None
+    high: float | None = None
+    """None if there is too little to resample: a problem has one sample, or a level one problem."""
+
+
+class Changed(Frozen):
+    """What changed in one problem or group of problems."""
+
+    name: str
+    problems: int
+    changes: dict[str, Change]
+    """By measure: `correct`, `speedup`, `fast_1`."""
+
+
+class Comparison(Frozen):
+    """Two runs on the problems that both have."""
+
+    runs: tuple[str, str]
+    overall: Changed
+    levels: tuple[Changed, ...]
+    problems: tuple[Changed, ...]
+    left_out: tuple[str, ...]
+    """Problems of only one run."""
+    other_versions: tuple[str, ...]
+    """Problems whose source differs between the runs."""
+
+
+def compare(paths: tuple[Path, Path], on_bad_line: OnBadLine) -> Comparison:
+    """Compares two runs, each a run folder or trajectories.
+
+    The interval of a problem is over its samples, that of a level over its problems, which are
+    paired.
+
+    Raises:
+        BadInput: if a run cannot be read, or they have no problem in common.
+    """
+    read = [read_figures(path, None, on_bad_line)[0] for path in paths]
+    before, after = (_by_problem(each) for each in read)
+    shared = [name for name in before if name in after]
+    if not shared:
+        raise BadInput(f"{paths[0]} and {paths[1]} have no problem in common")
+    problems = [_problem(before[name], after[name]) for name in shared]
+    levels = sorted({each.level for each in before.values() if each.level is not None})
+    of_level = {
+        level: [each for each in problems if before[each.name].level == level] for level in levels
+    }
+    versions = [{each.problem.id: each.problem.sha256 for each in run.episodes} for run in read]
+    return Comparison(
+        runs=(str(paths[0]), str(paths[1])),
+        overall=_group("overall", problems),
+        levels=tuple(_group(f"level {level}", each) for level, each in of_level.items() if each),
+        problems=tuple(problems),
+        left_out=tuple(sorted(before.keys() ^ after.keys())),
+        other_versions=tuple(name for name in shared if versions[0][name] != versions[1][name]),
+    )
+
+
+def _by_problem(run: Recorded) -> dict[str, Attempts]:
+    return {each.problem: each for each in gather(run.episodes, run.ratios)}
+
+
+def _problem(before: Attempts, after: Attempts) -> Changed:
+    changes: dict[str, Change] = {}
+    for name, measure in _MEASURES.items():
+        sides = [[measure(sample) for sample in each.samples] for each in (before, after)]
+        low, high = _of_samples(*sides) or (None, None)
+        one, other = map(fmean, sides)
+        changes[name] = Change(before=one, after=other, difference=other - one, low=low, high=high)
+    return Changed(name=before.problem, problems=1, changes=changes)
+
+
+def _of_samples(before: Sequence[float], after: Sequence[float]) -> tuple[float, float] | None:
+    """Interval of the difference of the means of two independent groups of samples."""
+    if min(len(before), len(after)) < 2:
+        return None
+    draw = np.random.default_rng(SEED)
+    means = [draw.choice(each, (RESAMPLES, len(each))).mean(1) for each in (before, after)]
+    low, high = np.percentile(means[1] - means[0], (2.5, 97.5))
+    return float(low), float(high)
+
+
+def _group(name: str, problems: Sequence[Changed]) -> Changed:
+    resamples = Resamples(len(problems), SEED)
+    changes: dict[str, Change] = {}
+    for measure in _MEASURES:
+        each = [problem.changes[measure] for problem in problems]
+        low, high = resamples.interval([one.difference for one in each]) or (None, None)
+        before, after = fmean(one.before for one in each), fmean(one.after for one in each)
+        changes[measure] = Change(
+            before=before, after=after, difference=after - before, low=low, high=high
+        )
+    return Changed(name=name, problems=len(problems), changes=changes)
+
+
+def show_comparison(console: Console, found: Comparison) -> None:
+    """Prints a table per measure, and what was left out."""
+    for table in _tables(found):
+        console.print(table)
+        console.print()
+    for note in _notes(found):
+        show(console, note, "bright_black")
+
+
+def write_comparison(found: Comparison, out: Path) -> Path:
+    """Writes the tables to a Markdown file.
+
+    Raises:
+        BadInput: if the name of the file does not end in `.md`.
+    """
+    if out.suffix != ".md":
+        raise BadInput(f"cannot write a comparison to {out}: use a name that ends in .md")
+    grids = map(grid_of, _tables(found))
+    lines = [
+        line for each in grids for line in markdown_table(each.title, each.headings, each.rows)
+    ]
+    write_text(out, "\n".join([*lines, *(f"- {note}" for note in _notes(found)), ""]))
+    return out
+
+
+def _tables(found: Comparison) -> Iterator[Any]:
+    for measure in _MEASURES:
+        table = plain_table(measure, "", "A", "B", "B - A [95 %]")
+        for number, group in enumerate((found.overall, *found.levels)):
+            table.add_row(clean(group.name), *_cells(group.changes, measure))
+            if number == len(found.levels):
+                table.add_section()
+        for problem in found.problems:
+            table.add_row(clean(problem.name), *_cells(problem.changes, measure))
+        yield table
+
+
+def _cells(changes: Mapping[str, Change], measure: str) -> Iterator[str]:
+    change = changes[measure]
+    unit, scale, digits = ("x", 1, 2) if measure == "speedup" else ("%", 100, 1)
+    yield from (f"{scale * each:.{digits}f}{unit}" for each in (change.before, change.after))
+    said = f"{scale * change.difference:+.{digits}f}"
+    if change.low is not None and change.high is not None:
+        said += f" [{scale * change.low:+.{digits}f}, {scale * change.high:+.{digits}f}]"
+    yield said
+
+
+def _notes(found: Comparison) -> Iterator[str]:
+    yield f"A: {clean(found.runs[0])}, B: {clean(found.runs[1])}"
+    yield (
+        "[..]: 95 % bootstrap interval, over the samples of a problem or the problems of a level; "
+        "speedups as the score pays them, 0 without a correct kernel"
+    )
+    if found.left_out:
+        yield f"only in one of the two: {counted(len(found.left_out), 'problem')}"
+    if found.other_versions:
+        yield f"of another version in each: {', '.join(map(clean, found.other_versions))}"

@@ -1,0 +1,134 @@
+"""The two processes of a GPU's judge next to which a submission is timed: reference and null model.
+
+They live as long as the judge. References are trusted code, so one process loads one after the
+other, and nothing is started on a submission's way. Use them in the lane.
+"""
+
+from collections.abc import Callable
+
+import torch
+
+from kevin_env.judge.handshake.handshake import Player
+from kevin_env.judge.inputs.source import source_of
+from kevin_env.judge.lane.arena import Arena, Sizes
+from kevin_env.judge.lane.construct import construct
+from kevin_env.judge.lane.trial import Trial
+from kevin_env.judge.timing.calibration import construct_null, null_code
+from kevin_env.judge.workers.baselines import BASELINE_SECONDS, as_judge_error
+from kevin_env.judge.workers.worker import Worker
+
+UNKNOWN = "code that may not have been loaded"
+
+
+class Partner:
+    """One of the judge's own processes on a GPU.
+
+    Args:
+        start: Returns a warm candidate for trusted code, with a context.
+        device: The GPU.
+        l2: Bytes of its L2.
+    """
+
+    def __init__(self, start: Callable[[], Worker], device: torch.device, l2: int) -> None:
+        self._start = start
+        self._device = device
+        self._l2 = l2
+        self._worker: Worker | None = None
+        self._arena: Arena | None = None
+        self._player: Player | None = None
+        self._loaded = ""
+
+    def load(self, key: str, code: str, entry: str) -> tuple[Worker, bool]:
+        """The process, with the code loaded that `key` stands for, and whether it was loaded now.
+
+        Raises:
+            JudgeError: if it does not start or load.
+        """
+        if self._worker is None or not self._worker.waiting:
+            self.close()
+            self._worker = self._start()
+        if self._loaded == key:
+            return self._worker, False
+        with as_judge_error():
+            if self._loaded:
+                self._worker.ask("forget", BASELINE_SECONDS)
+            self._loaded = UNKNOWN
+            path = self._worker.path
+            self._worker.ask("load", BASELINE_SECONDS, path=path, code=code, entry=entry)
+            self._loaded = key
+        return self._worker, True
+
+    def seated(self, sizes: Sizes) -> tuple[Arena, Player]:
+        """Its memory, replaced if it is too small, and the process in it. Load it before.
+
+        Raises:
+            JudgeError: if it does not map the memory.
+            torch.OutOfMemoryError: if there is none.
+        """
+        assert self._worker is not None
+        if self._arena is None or self._arena.sizes != self._arena.sizes.largest(sizes):
+            before, self._arena, self._player = self._arena, None, None
+            if before is not None:
+                sizes = before.sizes.largest(sizes)
+                with as_judge_error():
+                    self._worker.ask("rest", BASELINE_SECONDS)
+                before.close()
+            self._arena = Arena(self._device, sizes, self._l2)
+        if self._player is None:
+            with as_judge_error():
+                self._player = self._arena.admit(self._worker, BASELINE_SECONDS, trusted=True)
+        self._player = self._player.in_next_case()
+        return self._arena, self._player
+
+    def close(self) -> None:
+        """Ends it; another one is started when it is needed."""
+        worker, arena = self._worker, self._arena
+        self._worker, self._arena, self._player, self._loaded = None, None, None, ""
+        if worker is not None:
+            worker.close()
+        if arena is not None:
+            arena.close()
+
+
+class Partners:
+    """Both processes. Arguments as of `Partner`."""
+
+    def __init__(self, start: Callable[[], Worker], device: torch.device, l2: int) -> None:
+        self._reference = Partner(start, device, l2)
+        self._null = Partner(start, device, l2)
+
+    def reference(self, trial: Trial) -> Player:
+        """The reference in the case of a trial, constructed. Errors as `Partner.seated`.
+
+        It has the weights of the trial, unless it is compiled and was constructed for another
+        submission: compiling takes seconds.
+        """
+        name, compiled = trial.case.name, trial.options.baseline == "compile"
+        key = f"{trial.problem.sha256}/{name}/{trial.options.baseline}"
+        worker, fresh = self._reference.load(key, source_of(trial.problem, name), "Model")
+        arena, player = self._reference.seated(trial.sizes)
+        arena.begin_case(trial.outbox_bytes)
+        if fresh or not compiled:
+            with as_judge_error():
+                construct(
+                    worker, trial.case, trial.secret, BASELINE_SECONDS, arena.weights,
+                    compiled=compiled,
+                )  # fmt: skip
+        return player
+
+    def null(self) -> Player:
+        """The null model, constructed. Errors as `Partner.seated`."""
+        worker, fresh = self._null.load("null", null_code(), "ModelNew")
+        _, player = self._null.seated(NOTHING)
+        if fresh:
+            with as_judge_error():
+                construct_null(worker, on_gpu=True)
+        return player
+
+    def close(self) -> None:
+        """Ends both, such as after one has failed or when memory is short."""
+        self._reference.close()
+        self._null.close()
+
+
+NOTHING = Sizes(1, 1, 1)

@@ -1,0 +1,77 @@
+"""`kevin-env report A B`."""
+
+import json
+from pathlib import Path
+
+import pytest
+from trajectories import BROKEN, timed, trajectory, write
+from typer.testing import CliRunner
+
+from kevin_env.app.report.comparison import compare
+from kevin_env.cli import app
+from kevin_env.record import ProblemRef, Trajectory, Turn
+
+
+def played(problem: str, id: str, turn: Turn, sha: str = "0") -> Trajectory:
+    reference = ProblemRef(id=problem, sha256=sha, level=int(problem[1]))
+    return trajectory(turn.model_copy(update={"turn": 1}), id=f"{problem}{id}", problem=reference)
+
+
+def two_runs(folder: Path) -> tuple[Path, Path]:
+    before = write(
+        folder / "a.jsonl",
+        *(played("L1_1", str(n), timed(1, 1.0)) for n in range(2)),
+        played("L1_2", "0", BROKEN),
+        played("L2_3", "0", timed(1, 0.5)),
+        played("L9_9", "0", timed(1, 0.5)),
+    )
+    after = write(
+        folder / "b.jsonl",
+        *(played("L1_1", str(n), timed(1, 1.0 + n)) for n in range(2)),
+        played("L1_2", "0", timed(1, 2.0), sha="1"),
+        played("L2_3", "0", timed(1, 0.5)),
+    )
+    return before, after
+
+
+def never(line: object) -> None:
+    raise AssertionError(line)
+
+
+def test_differences_per_problem_and_level_with_their_intervals(tmp_path: Path) -> None:
+    found = compare(two_runs(tmp_path), never)
+    first, second, third = found.problems
+    speedup = first.changes["speedup"]
+    assert (speedup.before, speedup.after, speedup.difference) == (1.0, 1.5, 0.5)
+    # Of B's samples 1.0 and 2.0, a draw of two has a mean of 1.0, 1.5 or 2.0.
+    assert (speedup.low, speedup.high) == (0.0, 1.0)
+    assert (second.changes["correct"].difference, second.changes["correct"].low) == (1.0, None)
+    assert third.changes["speedup"].difference == 0
+    # Levels are means over problems, resampled over them.
+    level, other = found.levels
+    assert (level.name, level.problems) == ("level 1", 2)
+    assert level.changes["speedup"].difference == pytest.approx((0.5 + 2.0) / 2)
+    assert (level.changes["speedup"].low, level.changes["speedup"].high) == (0.5, 2.0)
+    assert other.changes["speedup"].low is None
+    assert found.overall.changes["correct"].difference == pytest.approx(1 / 3)
+    assert (found.left_out, found.other_versions) == (("L9_9",), ("L1_2",))
+
+
+def test_it_is_printed_written_and_told_as_json(tmp_path: Path) -> None:
+    words = ["report", *map(str, two_runs(tmp_path))]
+    printed = CliRunner().invoke(app, words)
+    assert printed.exit_code == 0
+    assert max(map(len, printed.stdout.splitlines()[:20])) <= 80
+    assert "+0.50 [+0.00, +1.00]" in printed.stdout
+    told = json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)
+    assert told["problems"][0]["changes"]["speedup"]["difference"] == 0.5
+    out = tmp_path / "c.md"
+    assert CliRunner().invoke(app, [*words, "--out", str(out)]).exit_code == 0
+    assert "| level 1 |" in out.read_text()
+
+
+def test_runs_without_a_common_problem_are_one_clear_error(tmp_path: Path) -> None:
+    one = write(tmp_path / "a.jsonl", played("L1_1", "0", timed(1, 1.0)))
+    other = write(tmp_path / "b.jsonl", played("L1_2", "0", timed(1, 1.0)))
+    done = CliRunner().invoke(app, ["report", str(one), str(other)])
+    assert (done.exit_code, "no problem in common" in done.stderr) == (2, True)
