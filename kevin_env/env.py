@@ -23,6 +23,7 @@ from gymnasium.vector.utils.shared_memory import create_shared_memory
 from kevin_env.episode import Episode
 from kevin_env.judge.api import JudgePool
 from kevin_env.pools.http import connect
+from kevin_env.problem import Problem
 from kevin_env.record import Turn
 from kevin_env.selection import ProblemChoice, ProblemSource, draw_problem, problem_source
 from kevin_env.settings import Settings
@@ -112,8 +113,8 @@ class KevinEnv(gymnasium.Env[str, str]):
     - After a reset: `problem`, its ID; `level`, unless the file has none; and `sample`, the number
       of earlier episodes of the problem.
     - After a step: `outcome`, a `kevin_env.outcome.Outcome`; `turn`, a `kevin_env.record.Turn`;
-      and `seconds` of each stage, a `kevin_env.judge.api.Seconds`.
-    - At the end: `returns`, one per turn, and `trajectory`, a `kevin_env.record.Trajectory`.
+      `seconds` of each stage, a `kevin_env.judge.api.Seconds`; and `returns`, one per turn so far.
+    - At the end: `trajectory`, a `kevin_env.record.Trajectory`.
 
     ## Arguments
 
@@ -158,7 +159,7 @@ class KevinEnv(gymnasium.Env[str, str]):
         self.observation_space = UnicodeText()
         self.action_space = UnicodeText()
         self.episode: Episode | None = None
-        self._begun: Counter[str] = Counter()
+        self._begun: Counter[Problem] = Counter()
         self._pool = connect(pool)
         self._owns_pool = self._pool is not pool
         self._closed = False
@@ -196,13 +197,14 @@ class KevinEnv(gymnasium.Env[str, str]):
         *,
         seed: int | None = None,
         options: dict[str, Any] | None = None,
-        begun: "Counter[str] | None" = None,
+        begun: "Counter[Problem] | None" = None,
     ) -> None:
         """The first half of `reset`, which does not wait for the judge.
 
-        `begun` counts the episodes of each problem by ID, shared by several environments.
+        `begun` counts the episodes of each problem, shared by several environments.
         """
         self._require_open()
+        self.episode = None  # if this fails, the one before is not stepped
         super().reset(seed=seed)
         options = options or {}
         unknown = options.keys() - {"problem"}
@@ -213,8 +215,8 @@ class KevinEnv(gymnasium.Env[str, str]):
         self._source = problem_source(options["problem"]) if "problem" in options else self.problems
         begun = self._begun if begun is None else begun
         problem = draw_problem(self._source, self.np_random)
-        self.episode = Episode(problem, self._pool, self.settings, sample=begun[problem.id])
-        begun[problem.id] += 1
+        self.episode = Episode(problem, self._pool, self.settings, sample=begun[problem])
+        begun[problem] += 1
 
     def end_reset(self) -> tuple[str, dict[str, Any]]:
         """The second half of `reset`: waits for the judge and returns the first prompt."""
@@ -275,7 +277,7 @@ class KevinEnv(gymnasium.Env[str, str]):
 
     def _require_episode(self) -> Episode:
         if self.episode is None:
-            raise ResetNeeded("call reset() first")
+            raise ResetNeeded("there is no episode, or the last reset() failed; call reset() first")
         return self.episode
 
     def _show(self) -> None:
@@ -294,6 +296,7 @@ def _info(episode: Episode, turn: Turn | None = None) -> dict[str, Any]:
         info |= {"problem": episode.problem.id, **level, "sample": episode.sample}
     else:
         info |= {"outcome": turn.outcome, "turn": turn, "seconds": turn.seconds}
+        info["returns"] = episode.returns  # at each turn: a wrapper may end the episode earlier
     if episode.done:
-        info |= {"returns": episode.returns, "trajectory": episode.trajectory}
+        info["trajectory"] = episode.trajectory
     return info

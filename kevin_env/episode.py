@@ -2,6 +2,7 @@
 
 import copy
 import os
+import threading
 import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -30,7 +31,8 @@ class Episode:
     """A conversation of up to `settings.max_turns` turns about one problem.
 
     The constructor asks the judge to describe the problem; `start` waits for that and returns the
-    first chat. Then `submit` takes a reply and returns its `Turn`, until `done`. Not thread-safe.
+    first chat. Then `submit` takes a reply and returns its `Turn`, until `done`. Of several threads
+    that submit at once, one takes the turn, and the others get `EpisodeError`.
 
     Args:
         problem: the problem to solve.
@@ -69,6 +71,7 @@ class Episode:
         self._facts: Facts | None = None
         self._messages: tuple[Message, ...] = ()
         self._pending: Future[Turn] | None = None
+        self._submitting = threading.Lock()
         self._renew_identity()
 
     @classmethod
@@ -113,12 +116,18 @@ class Episode:
         Raises:
             ProblemError: if the problem's reference fails on the device.
             JudgeError: if the judge fails.
-            ValueError: if the score cannot be paid on the device that `auto` means.
+            ValueError: if the score cannot be paid on the device that `auto` means, or kernels in
+                the language cannot run there.
         """
         if self._facts is not None:
             raise EpisodeError("the episode has been started already")
         facts = self._describing.result()
         require_payable(self.settings.score, dict(self.settings) | {"device": facts.device.device})
+        if self.settings.language == "cuda" and facts.device.device == "cpu":
+            raise ValueError(
+                "language='cuda' needs a GPU, and this device is cpu; use language='auto' (C++ "
+                "there) or 'triton' (interpreted)"
+            )
         self._facts = facts
         self._messages = self._chat_after(self.turns)
         self._begin_record()
@@ -141,20 +150,22 @@ class Episode:
 
     def submit_later(self, reply: str | Reply, on_stage: OnStage | None = None) -> Future[Turn]:
         """As `submit`, without waiting. When the future has its turn, the episode has it too."""
-        self._require_open()
-        reply = Reply(content=reply) if isinstance(reply, str) else reply
-        number = len(self.turns) + 1
-        question = Question(
-            problem=self.problem,
-            number=number,
-            messages=self._messages,
-            settings=self.settings,
-            secret=turn_secret(self._secret, number),
-            earlier=self.turns,
-            on_gpu=self._facts is None or self._facts.device.device.startswith("cuda"),
-        )
-        self._pending = map_future(begin_turn(question, reply, self.pool, on_stage), self._take)
-        return self._pending
+        with self._submitting:
+            self._require_open()
+            reply = Reply(content=reply) if isinstance(reply, str) else reply
+            number = len(self.turns) + 1
+            question = Question(
+                problem=self.problem,
+                number=number,
+                messages=self._messages,
+                settings=self.settings,
+                secret=turn_secret(self._secret, number),
+                earlier=self.turns,
+                on_gpu=self._facts is None or self._facts.device.device.startswith("cuda"),
+            )
+            turn = begin_turn(question, reply, self.pool, on_stage)
+            self._pending = map_future(turn, self._take)
+            return self._pending
 
     def remark(self, text: str) -> None:
         """Puts a person's words below the next chat, for that turn alone. Raises as `submit`."""
@@ -182,7 +193,7 @@ class Episode:
         if self._facts is None or turns is None or turns >= len(self.turns):
             self._require_open()
         other = copy.copy(self)
-        other.sample, other.parent = sample, self.episode_id
+        other.sample, other.parent, other._submitting = sample, self.episode_id, threading.Lock()
         if turns is not None:
             other.turns, other.stop_reason, other._pending = self.turns[:turns], None, None
             other._messages = self._chat_after(other.turns)

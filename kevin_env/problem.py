@@ -2,7 +2,7 @@
 
 A problem is a Python file with KernelBench's contract (`Model`, `get_inputs`, `get_init_inputs`,
 shapes as module constants). Optional additions are a docstring that states the task, `CASES`,
-`TOLERANCE`, `PRECISION`, `DISTRIBUTIONS` and `TAGS`. Only the judge executes it.
+`TOLERANCE`, `PRECISION`, `INTEGERS`, `DISTRIBUTIONS` and `TAGS`. Only the judge executes it.
 """
 
 import ast

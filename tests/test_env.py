@@ -18,7 +18,7 @@ from kevin_env.env import KevinEnv
 from kevin_env.judge import JudgeError, Options
 from kevin_env.judge.api import Facts
 from kevin_env.outcome import CompileError
-from kevin_env.pools.scripted import ScriptedPool
+from kevin_env.pools.scripted import SCRIPTED_GPU, ScriptedPool
 from kevin_env.problem import Problem, ProblemError, list_problems
 from kevin_env.selection import find_problems
 
@@ -48,7 +48,7 @@ def test_an_episode_through_gymnasium() -> None:
     assert set(info) == {"messages", "problem", "sample"}
     prompt, score, terminated, truncated, info = env.step(REPLY)
     assert (score, terminated, truncated) == (0.0, False, False)
-    assert set(info) == {"messages", "outcome", "turn", "seconds"}
+    assert set(info) == {"messages", "outcome", "turn", "seconds", "returns"}
     assert prompt == info["messages"][-1]["content"]
     assert (info["outcome"], info["turn"].turn, info["seconds"]) == (WRONG, 1, info["turn"].seconds)
     _, score, terminated, truncated, info = env.step(another(2))
@@ -101,6 +101,23 @@ def test_after_a_reset_that_failed_another_one_helps() -> None:
         envs.step([REPLY, REPLY])
     envs.reset()
     assert list(envs.step([REPLY, REPLY])[1]) == [0.0, 0.0]
+
+
+def test_after_a_reset_that_failed_the_episode_before_is_not_stepped() -> None:
+    env = make([WRONG] * 2)
+    env.reset()
+    with pytest.raises(ProblemError):
+        env.reset(options={"problem": "L1_999_None"})
+    with pytest.raises(ResetNeeded, match="the last reset\\(\\) failed"):
+        env.step(REPLY)
+
+
+def test_an_episode_that_a_wrapper_ends_has_its_returns() -> None:
+    script = [correct(2.0), WRONG]
+    env = gym.make("Kevin-v0", problem=problem(), pool=ScriptedPool(script), max_episode_steps=1)
+    env.reset()
+    _, score, terminated, truncated, info = env.step(REPLY)
+    assert (terminated, truncated) == (False, True) and info["returns"] == (score,)
 
 
 @pytest.mark.parametrize("reply", [REPLY, "no code"])
@@ -212,7 +229,7 @@ def test_problems_are_found_by_id_level_path_and_list(tmp_path) -> None:
 
 
 def test_every_keyword_reaches_the_episode() -> None:
-    env = make([WRONG], **OTHER_SETTINGS)
+    env = KevinEnv(problem(), pool=ScriptedPool([WRONG], SCRIPTED_GPU), **OTHER_SETTINGS)
     env.reset()
     env.step(f"```python\n{KERNEL}```")
     assert env.episode

@@ -3,10 +3,10 @@
 import pytest
 from trajectories import BROKEN, RIGHT, STORY, timed, trajectory, turn
 
+from kevin_env.app.replay.describe import error_lines, return_sum, score_sum
 from kevin_env.app.replay.diffs import diff_lines, in_pairs
-from kevin_env.app.replay.panes import error_lines, pane_lines
+from kevin_env.app.replay.panes import pane_lines
 from kevin_env.app.replay.pieces import DARK, Look
-from kevin_env.app.replay.reward import return_sum, score_sum
 from kevin_env.judge.api import Submission
 from kevin_env.outcome import CompileError, Threads
 from kevin_env.record import Trajectory, Turn

@@ -14,8 +14,8 @@ from pseudo_terminal import Screen, run_python
 from textual.pilot import Pilot
 from trajectories import RIGHT, STORY, evil, timed, trajectory, turn, write
 
+from kevin_env.app.replay.describe import PANES
 from kevin_env.app.replay.library import Library
-from kevin_env.app.replay.panes import PANES
 from kevin_env.app.tui.replay import ReplayApp, ViewScreen
 from kevin_env.judge.api import Submission
 from kevin_env.recorder import Recorder

@@ -66,7 +66,7 @@ def show_result(console: Console, turns: tuple[Turn, ...]) -> None:
     claim = "faster than PyTorch" if faster else "the speed of PyTorch"
     low, high = last.speedup_interval
     interval = f"95 % interval {low:.2f}x to {high:.2f}x"
-    interval += ": times vary on this machine, the lower end counts" * noisy
+    interval += ": times vary on this machine" * noisy
     values = [turn.paid_speedup for turn in turns]
     trend = f"speedup by turn  {sparkline(values)}  "
     trend += "  ".join("-" if value is None else f"{value:.2f}x" for value in values)

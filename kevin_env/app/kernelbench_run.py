@@ -52,8 +52,11 @@ def read_samples(folder: Path, trouble: Callable[[str], None]) -> list[Sample]:
     Raises:
         BadInput: if the folder holds no kernels, or its results are not KernelBench's.
     """
-    results = _results(folder)
+    results = _results(folder, trouble)
     names = [(file, _KERNEL.fullmatch(file.name)) for file in folder.iterdir()]
+    for file in [file for file, found in names if found and not file.is_file()]:
+        trouble(f"{file} is not a file, or a link to none; it is left out")
+    names = [(file, found) for file, found in names if file.is_file()]
     files = [(*map(int, found.groups()), file) for file, found in names if found]
     if not files:
         raise BadInput(
@@ -107,7 +110,7 @@ def _correct(result: dict[str, Any]) -> Correct:
     )
 
 
-def _results(folder: Path) -> dict[tuple[int, int], dict[str, Any]]:
+def _results(folder: Path, trouble: Callable[[str], None]) -> dict[tuple[int, int], dict[str, Any]]:
     """Results by problem and sample: one per problem before October 2025, a list since then."""
     path = folder / RESULTS
     if not path.exists():
@@ -116,9 +119,14 @@ def _results(folder: Path) -> dict[tuple[int, int], dict[str, Any]]:
         values = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(values, dict):
             raise ValueError("it is not an object with a key per problem")
+        others = [problem for problem in values if not problem.isdecimal()]
+        if others:
+            which = f"{len(others)} keys are no problem's number, such as {others[0][:40]!r}"
+            trouble(f"{path}: {which}; they are left out")
         pairs = [
             (int(problem), each)
             for problem, value in values.items()
+            if problem not in others
             for each in (value if isinstance(value, list) else [value])
         ]
         return {

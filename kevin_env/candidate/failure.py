@@ -29,8 +29,8 @@ _NO_CUDA = (
     "CUDA is not available: this task runs on the CPU. Write the kernels in C++, or in Triton, "
     "which is interpreted."
 )
-_NEEDS_CUDA = ("_lazy_init", "_join_cuda_home")
-"""Functions of torch that raise without a GPU, or without a compiler for one."""
+_NEEDS_CUDA = ("_lazy_init", "_join_cuda_home", "_create_driver")
+"""Functions of torch and Triton that raise without a GPU, or without a compiler for one."""
 _TENSOR = re.compile(r"\btensor\(\[[^()]*(?:\([^()]*\)[^()]*)*(?:\)|$)")
 
 
@@ -121,7 +121,7 @@ def _unwrapped(error: BaseException) -> list[BaseException]:
 
 
 def _needs_cuda(error: BaseException) -> bool:
-    """Whether torch raised it for lack of CUDA."""
+    """Whether torch or Triton raised it for lack of CUDA."""
     frames = traceback.extract_tb(error.__traceback__, limit=-1)
     return (
         os.environ.get("CUDA_VISIBLE_DEVICES") == ""

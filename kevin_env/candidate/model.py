@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import re
 import sys
 from contextlib import nullcontext, suppress
 from pathlib import Path
@@ -19,7 +20,11 @@ from kevin_env.extension.build import install
 
 Message = dict[str, Any]
 MAX_PAIRED = 8
-"""Limit of reported weights that were paired with a buffer by shape."""
+"""Limit of reported weights that were paired by shape and order."""
+
+
+_CODING = re.compile(r"\A((?:[ \t\f]*(?:#[^\n]*)?\n)?[ \t\f]*#[^\n]*?coding[:=][ \t]*)[-\w.]+")
+"""The encoding that a comment in the first two lines names; the file is written in UTF-8."""
 
 
 class LoadedModel:
@@ -85,7 +90,7 @@ class LoadedModel:
         self.path = path
         if headers == "short":
             install()
-        Path(path).write_text(code, encoding="utf-8")
+        Path(path).write_text(_CODING.sub(r"\1utf-8", code, count=1), encoding="utf-8")
         spec = importlib.util.spec_from_file_location("submission", path)
         assert spec is not None and spec.loader is not None
         module = importlib.util.module_from_spec(spec)
@@ -123,16 +128,16 @@ class LoadedModel:
         self.synchronize()
         return {"paired": paired[:MAX_PAIRED]}
 
-    def _model(self, *arguments: Any) -> Any:
+    def _model(self, given: list[Any], named: dict[str, Any]) -> Any:
         """Constructs on the device, or on the default device if that fails."""
         try:
             with torch.device(self.device):
-                return self.entry(*arguments)
+                return self.entry(*given, **named)
         except Exception as error:
             if self.device.type == "cpu":
                 raise
             try:
-                return self.entry(*arguments)
+                return self.entry(*given, **named)
             except Exception:
                 raise error from None
 

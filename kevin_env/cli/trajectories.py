@@ -128,11 +128,11 @@ def export(
 def import_file(
     path: Annotated[
         Path,
-        typer.Argument(metavar="PATH", help="KernelBench run folder, or ATIF file or folder."),
+        typer.Argument(metavar="PATH", help="KernelBench run folder."),
     ],
     out: Annotated[Path, typer.Option(help="Trajectory file to append to.")] = TRAJECTORIES,
 ) -> None:
-    """Convert KernelBench runs or ATIF to a trajectory file."""
+    """Convert KernelBench runs to a trajectory file."""
     from kevin_env.app.convert import read_foreign
     from kevin_env.app.errors import BadInput
     from kevin_env.app.screen import counted, make_console, show

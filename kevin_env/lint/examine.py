@@ -12,7 +12,7 @@ from kevin_env.judge.api import Options, Submission
 from kevin_env.judge.compare.accumulator import OneAccumulator
 from kevin_env.judge.compare.tolerance import FEW
 from kevin_env.judge.device import event_seconds
-from kevin_env.judge.inputs.cases import open_cases, timed_case
+from kevin_env.judge.inputs.cases import NOT_FINITE, open_cases, timed_case
 from kevin_env.judge.inputs.process_state import RANDOM
 from kevin_env.judge.inputs.reference import Case, seed_from
 from kevin_env.lint.answers import (
@@ -180,7 +180,7 @@ class Examination:
             case = self._open(timed_case(self._problem, self._judge.device))
             first, peak = draw_watched(case)
         if not first.finite:
-            raise ProblemError("the reference's output is not finite on its own inputs")
+            raise ProblemError(NOT_FINITE)
         self._look_at_inputs(case, first)
         self._look_at_outputs(case, first)
         self.cost = measure(case, first, peak)
@@ -267,6 +267,13 @@ class Examination:
             self._add("outputs", "no output has elements: every answer of that shape is right")
         for target in first.targets:
             where = f"output {target.path}" if target.path else "the output"
+            if target.other and target.integers == "exact":
+                few = f"{target.other} of {target.reference.numel()} integers"
+                self._add(
+                    "outputs",
+                    f"{where} depends on how floats are rounded: {few} are others in float64; set "
+                    'INTEGERS = "rounded" if they may be off by one, or "chosen" if by more',
+                )
             if not target.accepts(again[target.index]):
                 self._add("outputs", f"{where} differs when the reference is run again")
             elif target.reference.numel() >= FEW and (share := target.varying()) < LEAST_VARYING:

@@ -95,7 +95,7 @@ class ModelNew(nn.Module):
 
 def case(size: int) -> dict[str, Any]:
     """What the judge would send for a case of this size."""
-    init, _ = tree.flatten([size])
+    init, _ = tree.flatten([[size], {}])
     inputs, tensors = tree.flatten([torch.empty(size, device="meta"), torch.float16])
     spec = spec_of(tensors[0], 0)
     settings: dict[str, Any] = {

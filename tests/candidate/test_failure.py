@@ -121,7 +121,11 @@ def test_no_tensors_are_dumped() -> None:
 
 @pytest.mark.parametrize(
     "code",
-    ["import torch\ntorch.zeros(1, device='cuda')", "import torch\ntorch.cuda.synchronize()"],
+    [
+        "import torch\ntorch.zeros(1, device='cuda')",
+        "import torch\ntorch.cuda.synchronize()",
+        "import triton\ntriton.runtime.driver.active.get_active_torch_device()",
+    ],
 )
 def test_cuda_on_a_cpu_is_answered_by_what_to_write_instead(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str

@@ -103,7 +103,7 @@ def test_the_best_is_of_as_many_samples_as_every_problem_has() -> None:
 def test_levels_are_shown_where_there_are_several(run: RunMetrics) -> None:
     text = screen(run, 80)
     assert "Levels, speedup over eager" in text
-    level = text[text.index("Levels, speedup over eager") :].splitlines()[3]
+    level = text[text.index("Levels, speedup over eager") :].splitlines()[4]
     assert " ".join(level.split()) == "1 2 75.0% 100.0% 0.80x 1.00x 50.0% 50.0% 8.3%"
 
 

@@ -79,7 +79,7 @@ def test_a_gpu_screens_few_full_size_sets_but_where_there_is_no_other_case() -> 
 def test_other_cases_meet_each_distribution_once() -> None:
     for i in range(50):
         planned = plan(ALL, False, f"{i:032x}", "odd", PACE)
-        assert len(set(planned)) == len(planned) == PACE.sets_of_others == 4
+        assert len(set(planned)) == len(planned) == PACE.sets_of_others == 5
     assert plan(["own"], False, "ab", "odd", PACE) == ["own"]
 
 
@@ -103,10 +103,24 @@ def test_the_timed_case_comes_last_and_what_is_large_is_left_out_on_a_cpu() -> N
 def test_a_distribution_on_which_the_reference_is_not_finite_is_not_used() -> None:
     case = Case(problem("torch.exp(x)", draw="torch.randn(n)"), "main", CPU)
     case.draw_weights(1)
-    assert usable_distributions(case, 1) == ["own", "signed", "offset"]
+    assert usable_distributions(case, 1) == ["own", "signed", "offset", "negative"]
     case = Case(problem("x.to(torch.float8_e5m2)"), "main", CPU)
     case.draw_weights(1)
-    assert usable_distributions(case, 1) == ALL
+    assert usable_distributions(case, 1) == ["own", "signed", "wide", "offset"]
+
+
+def test_infinities_are_part_of_an_output_where_float64_arithmetic_has_them() -> None:
+    def usable(body: str) -> list[str]:
+        case = Case(problem(body, draw="torch.randn(n)"), "main", CPU)
+        case.draw_weights(1)
+        return usable_distributions(case, 1)
+
+    assert usable("torch.where(x > -50, x, -torch.inf)") == ["own", "signed", "wide", "offset"]
+    assert usable("torch.where(x > 9, x * 1e38, x)") == ["own", "signed", "offset", "negative"]
+    with pytest.raises(ProblemError, match="infinite where float64 arithmetic is not"):
+        usable("(x + 9) * 1e38")
+    with pytest.raises(ProblemError, match="is NaN on its own inputs"):
+        usable("torch.where(x > 0, x, -torch.inf) - torch.where(x > 0, x, -torch.inf)")
 
 
 def test_a_distribution_on_which_the_reference_fails_is_not_used() -> None:
@@ -114,7 +128,7 @@ def test_a_distribution_on_which_the_reference_fails_is_not_used() -> None:
         problem("torch.linalg.cholesky((20 - x).diag())", draw="torch.randn(n)"), "main", CPU
     )
     case.draw_weights(1)
-    assert usable_distributions(case, 1) == ["own", "signed", "offset"]
+    assert usable_distributions(case, 1) == ["own", "signed", "offset", "negative"]
 
 
 def test_a_reference_that_is_not_finite_on_its_own_inputs_is_a_problem_error() -> None:
@@ -123,7 +137,7 @@ def test_a_reference_that_is_not_finite_on_its_own_inputs_is_a_problem_error() -
     try:
         usable_distributions(case, 1)
     except ProblemError as error:
-        assert "not finite on its own inputs" in str(error)
+        assert "infinite everywhere" in str(error)
     else:
         raise AssertionError("it was accepted")
 
@@ -169,8 +183,9 @@ def test_shapes_types_strides_and_scalars_are_those_of_the_cases(inputs: str) ->
         told, stage = spec.orders["construct"], spec.orders["stage"]
         assert stage["inputs"] == skeleton
         assert forms(stage["specs"]) == forms(Image(tensors, CPU).specs)
-        assert told["init"] == tree.flatten(case.init_inputs)[0]
-        assert forms(told["tensors"]) == [("int64", [len(case.init_inputs[1])], [1])]
+        (_, table), _ = case.init_inputs
+        assert told["init"] == tree.flatten([[len(table), table], {}])[0]
+        assert forms(told["tensors"]) == [("int64", [len(table)], [1])]
         assert {key: forms([spec]) for key, spec in told["state"].items()} == {
             key: forms(Image([tensor], CPU).specs) for key, tensor in case.state().items()
         }

@@ -135,6 +135,20 @@ def test_the_problems_tolerance_scales_what_is_allowed() -> None:
     assert wrong(Y, Y + 1, 1e9) is not None
 
 
+def test_integers_that_come_from_floats_may_be_others_where_rounding_decides() -> None:
+    whole = torch.arange(-2000, 2000).to(torch.int16).view(40, 100)
+
+    def right(changed: int, by: int, integers: str, tolerance: float = 1.0) -> bool:
+        got = whole.clone()
+        got.view(-1)[:changed] += by
+        return wrong(whole, got, tolerance, integers=integers) is None
+
+    assert right(4, 1, "rounded") and right(4, -1, "rounded") and not right(5, 1, "rounded")
+    assert right(8, 1, "rounded", 2.0) and not right(1, 2, "rounded")
+    assert right(4, 500, "chosen") and not right(5, 500, "chosen")
+    assert not right(1, 1, "exact")
+
+
 def test_exact_outputs_need_no_oracle() -> None:
     for got, right in ((Y, True), (Y + 1, False)):
         found = wrong(Y, got, oracle=lambda: pytest.fail("an oracle was computed"))
@@ -226,6 +240,7 @@ def test_uninitialized_memory_is_distinguished_from_wrong_values(
     assert second_call(right, right + 1, right) is None
     assert second_call(right, torch.full_like(right, float("nan")), right) is None
     assert find_unwritten(right[:2], filled, ()) is None, "of another shape"
+    assert second_call(filled, filled, right) is None, "the call writes these bytes every time"
 
 
 def test_a_minus_one_is_an_answer_unless_it_came_with_the_filling() -> None:

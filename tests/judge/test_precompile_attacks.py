@@ -46,7 +46,7 @@ SETTINGS: dict[str, Any] = {
     "tensors": [], "state": {}, "parameters": [], "seed": 0, "compiled": False,
 }  # fmt: skip
 CASE: dict[str, Any] = {
-    "construct": {"init": {"list": []}, "precision": "ieee", **SETTINGS},
+    "construct": {"init": {"list": [{"list": []}, {"dict": []}]}, "precision": "ieee", **SETTINGS},
     "stage": {},
 }
 CASES = 2

@@ -130,16 +130,69 @@ def test_distributions_are_as_described() -> None:
         "torch.rand(rows, dim)", "torch.randn(rows, dim)"
     )
     wide_case = Case(problem().model_copy(update={"source": source}), "main", CPU)
-    drawn = {
-        name: wide_case.draw_inputs(name, 1)[1][0] for name in ("own", "signed", "wide", "offset")
-    }
+    drawn = {name: wide_case.draw_inputs(name, 1)[1][0] for name in distributions_of(wide_case)}
     assert abs(drawn["signed"].mean()) < 0.05 and abs(drawn["signed"].std() - 1) < 0.05
     assert drawn["wide"].min() < -1000 and drawn["wide"].max() > 1000
     first, second = wide_case.draw_inputs("wide", 1)[1][0].view(32, 1000).topk(2).values.T
     assert (first - second < 4).sum() > 8  # both count in a softmax
     assert first.max() - first.min() > 100
     assert abs(drawn["offset"].mean() - 4) < 0.05 and abs(drawn["offset"].std() - 1) < 0.05
-    assert distributions_of(wide_case) == ["own", "signed", "wide", "offset"]
+    assert drawn["negative"].max() < -100 and drawn["negative"].min() < -1000
+    assert not drawn["negative"].exp().any()
+    assert distributions_of(wide_case) == ["own", "signed", "wide", "offset", "negative"]
+    assert "negative" not in distributions_of(case()), "whose inputs are never negative"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "setattr(self, 'h', torch.tanh(getattr(self, 'h', 0.0) / 2 + x)) or self.h",
+        "(getattr(self, 'last', 0 * x), setattr(self, 'last', x))[0]",
+        "x + torch.rand(1, generator="
+        "self.__dict__.setdefault('own', torch.Generator().manual_seed(1)))",
+    ],
+    ids=["a hidden state", "the inputs before", "a generator of its own"],
+)
+def test_a_reference_that_keeps_state_is_refused(body: str) -> None:
+    with pytest.raises(ProblemError, match="keeps state from call to call"):
+        assert case(body).stochastic
+
+
+def test_state_on_which_no_output_depends_is_allowed() -> None:
+    assert not case("setattr(self, 'calls', getattr(self, 'calls', 0) + 1) or x").stochastic
+
+
+@pytest.mark.parametrize(
+    ("returned", "given"),
+    [
+        ("[[], {'dim': 4, 'gain': 3.0}]", (4, 3.0)), ("[[4], {'gain': 3.0}]", (4, 3.0)),
+        ("[[4, 3.0], {}]", (4, 3.0)), ("[4, 3.0]", (4, 3.0)), ("[[4], {'other': 3.0}]", ([4], {"other": 3.0})),
+    ],
+)  # fmt: skip
+def test_init_inputs_may_have_keyword_arguments(returned: str, given: tuple[object, ...]) -> None:
+    source = f"""
+import torch
+class Model(torch.nn.Module):
+    def __init__(self, dim, gain=1.0):
+        super().__init__()
+        self.given = dim, gain
+def get_inputs():
+    return []
+def get_init_inputs():
+    return {returned}
+"""
+    opened = Case(Problem(id="p", source=source, name="p"), "main", CPU)
+    opened.draw_weights(1)
+    assert opened.model.given == given
+
+
+def test_a_reference_for_another_device_says_so() -> None:
+    source = problem().source.replace(
+        "torch.rand(rows, dim)", "torch.rand(rows, dim, device='cuda')"
+    )
+    fixed = Case(problem().model_copy(update={"source": source}), "main", CPU)
+    with pytest.raises(ProblemError, match="names a CUDA device; name none"):
+        fixed.draw_inputs("own", 1)
 
 
 def test_inputs_that_are_not_floating_stay_and_then_there_is_one_distribution() -> None:
@@ -309,18 +362,8 @@ def test_a_reference_that_rounds_otherwise_each_time_is_not_random(
     assert (outputs(opened)[1] is None) is random
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        "x + __import__('random').random()",
-        "x + torch.rand(1, generator="
-        "self.__dict__.setdefault('own', torch.Generator().manual_seed(1)))",
-    ],
-    ids=["random", "a generator of its own"],
-)
-def test_what_draws_from_elsewhere_is_random(body: str) -> None:
-    opened = case(body)
-    assert opened.stochastic
+def test_what_draws_python_numbers_is_random() -> None:
+    assert case("x + __import__('random').random()").stochastic
 
 
 @pytest.mark.parametrize(

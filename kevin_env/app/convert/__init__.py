@@ -1,8 +1,8 @@
 """Converts trajectories to and from other formats.
 
-To `atif` (harbor's trajectory format, lossless), `chat` (OpenAI chat JSONL, a line per episode),
+To `atif` (harbor's trajectory format), `chat` (OpenAI chat JSONL, a line per episode),
 `inspect` (an Inspect log), `csv` (a row per turn) and `turns` (a training sample per turn: prompt
-as sent, reply, score, return). From ATIF that `to_atif` wrote, and from KernelBench run folders.
+as sent, reply, score, return). From KernelBench run folders.
 """
 
 import contextlib
@@ -16,7 +16,6 @@ from typing import Any, Literal, TextIO
 
 from kevin_env.app.convert.formats import (
     chat,
-    from_atif,
     to_atif,
     turn_samples,
     write_csv,
@@ -69,40 +68,14 @@ def convert(episodes: Iterable[Trajectory], to: Format, out: Path | None) -> Pat
 
 
 def read_foreign(path: Path, trouble: Callable[[str], None]) -> Iterator[Trajectory]:
-    """Reads a KernelBench run folder, or ATIF: a `.json` document, a `.jsonl` file, or a folder.
+    """Reads a KernelBench run folder.
 
     `trouble` is called with a line for each item that is left out. Raises BadInput if nothing there
     can be read.
     """
-    if not path.exists():
-        raise BadInput(f"{path} does not exist; use a KernelBench run folder or an ATIF file")
-    found = read_run(path, trouble) if is_run(path) else _read_atif(path, trouble)
-    first = next(found, None)
-    if first is None:
-        neither = "neither a KernelBench run (eval_results.json) nor ATIF written by kevin-env"
-        raise BadInput(f"{path} holds {neither}")
-    yield first
-    yield from found
-
-
-def _read_atif(path: Path, trouble: Callable[[str], None]) -> Iterator[Trajectory]:
-    files = sorted(path.glob("*.json*")) if path.is_dir() else [path]
-    for file in files:
-        for place, text in _documents(file):
-            try:
-                yield from_atif(json.loads(text))
-            except (ValueError, RecursionError) as error:
-                trouble(f"{file}{place}: {str(error).splitlines()[0]}; it is left out")
-
-
-def _documents(file: Path) -> Iterator[tuple[str, str]]:
-    text = file.read_text(encoding="utf-8", errors="replace")
-    if file.suffix != ".jsonl":
-        yield "", text
-        return
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip():
-            yield f" line {number}", line
+    if not is_run(path):
+        raise BadInput(f"{path} is no KernelBench run: it holds no eval_results.json")
+    yield from read_run(path, trouble)
 
 
 def _write_documents(episodes: Iterable[Trajectory], out: Path) -> None:

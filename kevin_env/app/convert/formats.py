@@ -1,8 +1,7 @@
 """The formats: chats, training samples, CSV, ATIF and Inspect logs.
 
 ATIF-v1.6, harbor's trajectory format, has no rewards and forbids additional fields except in
-`extra`. `extra.kevin_env` therefore holds the rest: of the document the episode without its turns,
-of a step the turn without what the step holds already.
+`extra`: of the document the problem, settings and returns, of a step the verdict and the score.
 """
 
 import csv
@@ -15,7 +14,7 @@ from typing import Any, TextIO
 
 from kevin_env.advantage import returns_of, samples_of
 from kevin_env.app.replay.code import clean
-from kevin_env.app.replay.numbers_panes import STAGES
+from kevin_env.app.replay.describe import STAGES
 from kevin_env.record import Trajectory, Turn, best_speedup
 
 _TOKENS = ("prompt_tokens", "completion_tokens", "reasoning_tokens")
@@ -88,7 +87,7 @@ def inert(text: str) -> str:
 
 VERSION = "ATIF-v1.6"
 _OURS = "kevin_env"
-_IN_STEP = {"reply", "reasoning", "feedback"}
+_OF_STEP = {"turn", "outcome", "category", "kind", "speedup", "speedup_interval", "score"}
 _METRICS = {
     "prompt_tokens": "prompt_tokens",
     "completion_tokens": "completion_tokens",
@@ -107,7 +106,6 @@ def to_atif(episode: Trajectory) -> dict[str, Any]:
     steps = steps or [{"source": "user", "message": episode.problem.id}]
     steps += [_step(turn, episode.model) for turn in episode.turns]
     ours = episode.model_dump(mode="json", exclude={"turns"}) | {"returns": returns_of(episode)}
-    ours["returns_recorded"] = len(episode.returns) == len(episode.turns)
     return {
         "schema_version": VERSION,
         "session_id": episode.episode_id,
@@ -116,25 +114,6 @@ def to_atif(episode: Trajectory) -> dict[str, Any]:
         "final_metrics": _totals(episode),
         "extra": {_OURS: ours},
     }
-
-
-def from_atif(document: Any) -> Trajectory:
-    """The episode of a document that `to_atif` wrote.
-
-    Raises:
-        ValueError: for anything else, in one line. Other ATIF has no verdicts.
-    """
-    schema = document.get("schema_version") if isinstance(document, dict) else ""
-    if not str(schema).startswith("ATIF"):
-        raise ValueError("is not ATIF")
-    ours = (document.get("extra") or {}).get(_OURS)
-    if not isinstance(ours, dict):
-        raise ValueError("is ATIF without verdicts: kevin-env did not write it")
-    turns = [_turn(step) for step in document.get("steps", []) if step.get("source") == "agent"]
-    recorded = ours.pop("returns_recorded", True)
-    return Trajectory.model_validate(
-        ours | {"turns": turns} | ({} if recorded else {"returns": ()}), extra="ignore"
-    )
 
 
 def _step(turn: Turn, model: str) -> dict[str, Any]:
@@ -147,20 +126,9 @@ def _step(turn: Turn, model: str) -> dict[str, Any]:
         "reasoning_content": turn.reasoning,
         "observation": {"results": [{"content": turn.feedback}]},
         "metrics": metrics,
-        "extra": {_OURS: turn.model_dump(mode="json", exclude=_IN_STEP)},
+        "extra": {_OURS: turn.model_dump(mode="json", include=_OF_STEP)},
     }
     return {name: value for name, value in step.items() if value is not None}
-
-
-def _turn(step: dict[str, Any]) -> Turn:
-    ours = (step.get("extra") or {}).get(_OURS)
-    if not isinstance(ours, dict):
-        raise ValueError(f"step {step.get('step_id')} has no verdict of kevin-env")
-    results = (step.get("observation") or {}).get("results") or [{}]
-    said = {"reply": step.get("message"), "reasoning": step.get("reasoning_content")}
-    return Turn.model_validate(
-        ours | said | {"feedback": results[0].get("content")}, extra="ignore"
-    )
 
 
 def _totals(episode: Trajectory) -> dict[str, Any]:

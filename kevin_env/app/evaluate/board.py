@@ -3,15 +3,30 @@
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal
 
+from rich.console import Console
+from rich.live import Live
 from rich.text import Text
 
 from kevin_env.app.evaluate.folder import Compared
 from kevin_env.app.evaluate.search import AGAIN, Shape
-from kevin_env.app.replay.pieces import DIM, clock, join, text
+from kevin_env.app.replay.pieces import (
+    DIM,
+    Column,
+    clock,
+    fit,
+    heading,
+    join,
+    progress,
+    sparkline,
+    table_line,
+    text,
+    that_fit,
+)
 from kevin_env.app.screen import counted, turn_line
 from kevin_env.record import StopReason, Trajectory, Turn
 from kevin_env.render import speedup_text
@@ -26,8 +41,10 @@ class Best:
     """The fastest correct kernel of a problem so far."""
 
     speedup: float
+    """The one that the score pays."""
     sample: int
     turn: int
+    noisy: bool
 
 
 @dataclass
@@ -59,7 +76,7 @@ class Lane:
             self.correct |= turn.category == "correct"
             paid = turn.paid_speedup
             if paid and (self.best is None or paid > self.best.speedup):
-                self.best = Best(paid, sample, turn.turn)
+                self.best = Best(paid, sample, turn.turn, turn.kind == "too_noisy")
 
 
 class Board:
@@ -185,6 +202,44 @@ class Board:
         self._say(line, keep)
 
 
+def picture(board: Board, width: int, height: int) -> Text:
+    """Progress, problems and the latest turns as lines; those being played come first."""
+    with board.lock:
+        every = list(board.lanes.values())
+        columns = _lane_columns(board, width - 2)
+        busy_first = sorted(every, key=lambda lane: not lane.waiting)
+        room = max(min(len(every), (height - 6) * 2 // 3), 1)
+        lines = [
+            text(f" {board.title}", "bold"),
+            progress(board.done / max(board.planned, 1), progress_text(board), width),
+            text(f" {_samples_text(every)}"),
+            text(f" {best_text(board)}", "green"),
+            join(" ", heading(columns)),
+            *(
+                join(" ", table_line(columns, _lane_cells(board, lane)))
+                for lane in busy_first[:room]
+            ),
+            text(
+                f" and {len(every) - room} more".ljust(width, "─") if every[room:] else "─" * width,
+                DIM,
+            ),
+            *(join(" ", line) for line in reversed(board.news)),
+        ]
+    return Text("\n").join(fit(line, width) for line in lines[:height])
+
+
+@contextmanager
+def shown(board: Board, console: Console) -> Iterator[None]:
+    """Shows the board on the whole screen while the block runs."""
+
+    def now() -> Text:
+        return picture(board, console.width, console.height)
+
+    with Live(console=console, get_renderable=now, screen=True, refresh_per_second=4) as live:
+        live.refresh()
+        yield
+
+
 def progress_text(board: Board) -> str:
     """Turns played so far, the rate, and the remaining time."""
     words = f"{board.done} of {board.planned} turns, {clock(board.clock() - board.started)} elapsed"
@@ -200,12 +255,54 @@ def best_text(board: Board) -> str:
     """Number of solved problems, and the fastest kernel of all."""
     lanes = list(board.lanes.values())
     solved = f"{sum(lane.correct for lane in lanes)} of {len(lanes)} problems solved"
-    timed = [(lane.best.speedup, lane) for lane in lanes if lane.best]
+    timed = [(lane.best, lane) for lane in lanes if lane.best]
     if not timed:
         return solved
-    best, lane = max(timed, key=lambda pair: pair[0])
-    return f"{solved}, best {speedup_text(best)} on {lane.id}"
+    best, lane = max(timed, key=lambda pair: pair[0].speedup)
+    lower = " (lower end)" * best.noisy
+    return f"{solved}, best {speedup_text(best.speedup)}{lower} on {lane.id}"
 
 
 def _sample_text(problem: str, sample: int) -> Text:
     return join((problem, "bold"), f" sample {sample}")
+
+
+def _samples_text(lanes: Sequence[Lane]) -> str:
+    """Numbers of ended samples, and of samples that wait for the model or the judge."""
+    over, of = (sum(len(lane.over) for lane in lanes), sum(len(lane.turns) for lane in lanes))
+    waiting = _waiting([each for lane in lanes for each in lane.waiting.values()])
+    return f"{over} of {of} samples ended" + (f"; waiting for: {waiting}" if waiting else "")
+
+
+def _waiting(targets: Sequence[Waiting]) -> str:
+    counts = (f"{targets.count(each)} {each}" for each in ("model", "judge") if each in targets)
+    return ", ".join(counts)
+
+
+def _lane_columns(board: Board, width: int) -> tuple[Column, ...]:
+    """The columns that fit."""
+    longest = max(map(len, board.lanes), default=0)
+    found = (
+        Column("problem", min(max(longest, 7), max(width - 46, 16))),
+        Column("ended", 7, "right"),
+        Column("best", 7, "right"),
+        Column("found in", 18),
+        Column("turns", min(max(board.shape.samples, 5), 32)),
+        Column("waiting for", 16),
+    )
+    return that_fit(found, width)
+
+
+def _lane_cells(board: Board, lane: Lane) -> dict[str, Text]:
+    """A row of the table of problems."""
+    best, waiting = lane.best, list(lane.waiting.values())
+    known = "correct" if lane.correct else ""
+    turns = sparkline([each or None for each in lane.turns[:32]], board.shape.turns)
+    return {
+        "problem": text(lane.id, "red" if lane.failed else "bold" if waiting else ""),
+        "ended": text(f"{len(lane.over)}/{len(lane.turns)}", DIM),
+        "best": text(speedup_text(best.speedup) if best else known, "green"),
+        "found in": text(f"sample {best.sample}, turn {best.turn}" if best else "", DIM),
+        "turns": text(turns, "cyan"),
+        "waiting for": text(_waiting(waiting), DIM),
+    }

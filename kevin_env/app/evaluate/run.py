@@ -116,10 +116,6 @@ class Run:
         said = "stopping: waiting for running turns; press Ctrl-C again to discard them"
         self._workers.wait(lambda: self.setup.board.trouble(said))
 
-    def interrupt(self) -> None:
-        """Does what Ctrl-C does, from another thread than that of `play`."""
-        self._workers.interrupt()
-
     def _plan(self, problem: Problem) -> None:
         """Queues the samples that can be played now."""
         with self._lock:

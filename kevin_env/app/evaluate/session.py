@@ -22,7 +22,7 @@ from kevin_env.app.errors import (
     BadInput,
     one_line,
 )
-from kevin_env.app.evaluate.board import Board, best_text, progress_text
+from kevin_env.app.evaluate.board import Board, best_text, progress_text, shown
 from kevin_env.app.evaluate.config import EvalConfig, OpenAI
 from kevin_env.app.evaluate.figures import RunMetrics
 from kevin_env.app.evaluate.folder import OnBadLine, Recorded, RunFolder
@@ -126,7 +126,7 @@ def evaluate(
         with open_judges() as pool, open_log() as log:
             folder.write_config(config)
             run = Run(Setup(config, problems, folder, pool, player, board, log), recorded)
-            interrupted = _on_screen(board, run) if live else _interrupted(run)
+            interrupted = _interrupted(run, shown(board, console) if live else nullcontext())
             metrics = _conclude(folder.recorded(config.prices, bad_line), folder, log)
     except OSError as error:
         said = f"{one_line(error)}; continue with --resume {folder.path}"
@@ -149,20 +149,14 @@ def _conclude(recorded: Recorded, folder: RunFolder, log: Log | None) -> RunMetr
     return metrics
 
 
-def _interrupted(run: Run) -> bool:
-    """Plays; returns whether Ctrl-C ended it."""
+def _interrupted(run: Run, screen: AbstractContextManager[None]) -> bool:
+    """Plays, shown on a screen; returns whether Ctrl-C ended it."""
     try:
-        run.play()
+        with screen:
+            run.play()
     except KeyboardInterrupt:
         return True
     return False
-
-
-def _on_screen(board: Board, run: Run) -> bool:
-    """Plays on a screen; returns whether the user stopped it."""
-    from kevin_env.app.tui.board import BoardApp
-
-    return BoardApp(board, run).play()
 
 
 def _left_out(console: Console, line: BadLine) -> None:

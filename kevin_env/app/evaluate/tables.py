@@ -151,9 +151,9 @@ def _levels(metrics: RunMetrics, interval: bool) -> Table:
         "correct",
         f"pass@{k}",
         "speedup",
-        f"best@{k}",
+        f"speedup\nbest@{k}",
         "fast_1",
-        f"fast_1 best@{k}",
+        f"fast_1\nbest@{k}",
         "hack",
     )
     table = plain_table("Levels, speedup over " + _AGAINST[baseline], "level", *headings)
@@ -194,6 +194,7 @@ def notes(group: GroupMetrics) -> Iterator[str]:
     )
     yield f"mean per turn: score {_plain(group.score)}, return {_plain(group.discounted_return)}"
     yield "[..]: 95 % bootstrap interval over problems; problems have equal weight"
+    yield "speedups are those that a score pays: the lower end where a time is too noisy"
     missing = {
         "correct trajectories without a measured time (speedup 0)": counts.untimed,
         "replies that hit a token limit": counts.truncated,

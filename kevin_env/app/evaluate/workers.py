@@ -35,7 +35,6 @@ class Workers:
         """No new turn may start."""
         self.abandoned = threading.Event()
         """Results of running turns are discarded."""
-        self._interrupted = False
         self._jobs: list[tuple[int, int, Job]] = []
         self._numbers = itertools.count()
         self._running = 0
@@ -88,8 +87,6 @@ class Workers:
         try:
             self._wait()
         except KeyboardInterrupt:
-            if self._interrupted:
-                raise
             self.stopping.set()
             on_interrupt()
             try:
@@ -102,23 +99,11 @@ class Workers:
         if self._error is not None:
             raise self._error
 
-    def interrupt(self) -> None:
-        """Does what Ctrl-C does, from another thread than that of `wait`."""
-        if self._interrupted:
-            self.abandoned.set()
-        self._interrupted = True
-        self.stopping.set()
-
     def _wait(self) -> None:
         with self._changed:
             # An unbounded wait cannot be interrupted on every platform.
             while self._running or (self._jobs and not self.stopping.is_set()):
                 self._changed.wait(_TICK_SECONDS)
-                if self.abandoned.is_set():
-                    break
-        if self._interrupted:
-            self.abandoned.set()
-            raise KeyboardInterrupt
 
     def _work(self) -> None:
         while (job := self._next()) is not None:

@@ -179,8 +179,8 @@ def best_text(turns: Sequence[Turn]) -> str:
     if best is None:
         right = any(turn.category == "correct" for turn in turns)
         return "best: not timed" if right else "best: none correct yet"
-    lower = ", lower end" * (best.kind == "too_noisy")
-    return f"best: {best.paid_speedup:.2f}x (turn {best.turn}{lower})"
+    noisy = ", noisy" * (best.kind == "too_noisy")
+    return f"best: {best.paid_speedup:.2f}x (turn {best.turn}{noisy})"
 
 
 def ended_text(reason: str) -> str:

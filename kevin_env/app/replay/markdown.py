@@ -2,9 +2,19 @@
 
 import re
 
+from kevin_env.advantage import returns_of
 from kevin_env.app.replay.code import clean
+from kevin_env.app.replay.describe import (
+    Code,
+    Log,
+    Prose,
+    episode_facts,
+    formula,
+    pane_blocks,
+    return_sum,
+    score_sum,
+)
 from kevin_env.app.replay.diffs import base_of, diff_lines
-from kevin_env.app.replay.reward import formula, return_sum, returns_of, score_sum
 from kevin_env.app.screen import COLUMNS
 from kevin_env.record import Trajectory
 from kevin_env.render import turn_cells
@@ -14,14 +24,7 @@ _SIGNIFICANT = re.compile(r"([\\`*_{}\[\]()#+!|~>$-])")
 
 def markdown(episode: Trajectory) -> str:
     """The whole episode: a table of turns, then each turn's kernel, diff and feedback."""
-    device = episode.hardware.name if episode.hardware else "not recorded"
-    facts = {
-        "model": episode.model or "not recorded",
-        "device": device,
-        "created": episode.created,
-        "ended": episode.stop_reason or "not yet",
-        "episode": episode.episode_id,
-    }
+    facts = episode_facts(episode) | {"episode": episode.episode_id}
     head = [
         f"# {inline(episode.problem.id)}",
         "",
@@ -61,8 +64,18 @@ def _turn(episode: Trajectory, at: int) -> list[str]:
     ]
     if turn.summary:
         lines += [inline(turn.summary), ""]
-    lines += fence(turn.submission.code, "python") if turn.submission else fence(turn.reply)
-    return [*lines, *_changes(episode, at), "Feedback:", "", *fence(turn.feedback)]
+    for block in pane_blocks(episode, at, "kernel"):
+        if isinstance(block, Code):
+            lines += fence(block.code, "python")
+        elif isinstance(block, Prose) and not block.style:
+            lines += fence(block.text)
+    lines += _changes(episode, at)
+    for block in pane_blocks(episode, at, "feedback"):
+        if isinstance(block, Prose):
+            lines += ["Feedback:", "", *fence(block.text)]
+        elif isinstance(block, Log):
+            lines += [f"{block.name.capitalize()}:", "", *fence(block.text)]
+    return lines
 
 
 def _changes(episode: Trajectory, at: int) -> list[str]:

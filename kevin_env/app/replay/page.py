@@ -13,10 +13,20 @@ from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from typing import Any
 
+from kevin_env.advantage import returns_of
 from kevin_env.app.replay.code import clean, code_lines, unfenced
-from kevin_env.app.replay.numbers_panes import STAGES, measured
-from kevin_env.app.replay.panes import error_lines
-from kevin_env.app.replay.reward import formula, return_sum, returns_of, score_sum
+from kevin_env.app.replay.describe import (
+    PANES,
+    STAGES,
+    Bars,
+    Block,
+    Code,
+    Facts,
+    Log,
+    Prose,
+    Section,
+    pane_blocks,
+)
 from kevin_env.app.replay.rows import mark_of
 from kevin_env.app.screen import best_at
 from kevin_env.record import Trajectory
@@ -96,7 +106,6 @@ def episode_data(episode: Trajectory) -> dict[str, Any]:
         "created": clean(episode.created),
         "ended": episode.stop_reason or "running",
         "best": best_at(episode.turns),
-        "formula": formula(episode),
         "returns": returns_of(episode),
         "turns": [_turn(episode, at) for at in range(len(episode.turns))],
     }
@@ -104,6 +113,7 @@ def episode_data(episode: Trajectory) -> dict[str, Any]:
 
 def _turn(episode: Trajectory, at: int) -> dict[str, Any]:
     turn = episode.turns[at]
+    panes = {pane: pane_blocks(episode, at, pane) for pane in PANES if pane != "diff"}
     return {
         "turn": turn.turn,
         "mark": mark_of(turn),
@@ -113,23 +123,29 @@ def _turn(episode: Trajectory, at: int) -> dict[str, Any]:
         "paid": turn.paid_speedup,
         "interval": turn.speedup_interval,
         "score": turn.score,
-        "score_sum": score_sum(turn, episode),
-        "return_sum": return_sum(episode, at),
         "seconds": [getattr(turn.seconds, stage) for stage in STAGES],
         "total": turn.seconds.total,
-        "facts": list(measured(turn).items()),
-        "flags": [clean(flag) for flag in turn.flags],
-        "messages": [(message.role, clean(message.content)) for message in turn.messages],
-        **{
-            name: clean(getattr(turn, name) or "")
-            for name in ("summary", "reply", "reasoning", "log")
-        },
-        "feedback": unfenced(turn.feedback),
-        "message": clean(turn.outcome.message),
-        "details": clean(getattr(turn.outcome, "details", "")),
+        "summary": clean(turn.summary),
         "lines": code_lines(turn.submission.code) if turn.submission else None,
-        "wrong": error_lines(turn.submission.code, turn.outcome) if turn.submission else [],
+        "panes": {name: list(map(_block, blocks)) for name, blocks in panes.items()},
     }
+
+
+def _block(block: Block) -> list[Any]:
+    """The kind of a block and its parts, with clean text. Code is in the turn's `lines`."""
+    match block:
+        case Section(title):
+            return ["section", clean(title)]
+        case Prose(words, style):
+            return ["prose", unfenced(words) if not style else clean(words), style]
+        case Facts(pairs):
+            return ["facts", [[name, clean(value)] for name, value in pairs]]
+        case Code(_, wrong, note):
+            return ["code", list(wrong), clean(note)]
+        case Log(name, words):
+            return ["log", name, clean(words)]
+        case Bars(seconds, total):
+            return ["facts", [[name, f"{n:.3f} s"] for name, n in (*seconds, ("total", total))]]
 
 
 def _digest(text: str) -> str:

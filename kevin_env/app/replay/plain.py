@@ -9,13 +9,14 @@ from typing import TextIO
 from rich.console import Console
 from rich.text import Text
 
+from kevin_env.advantage import returns_of
 from kevin_env.app.errors import BadInput
 from kevin_env.app.replay.code import clean, unfenced
+from kevin_env.app.replay.describe import episode_facts
 from kevin_env.app.replay.diffs import diff_pane
 from kevin_env.app.replay.library import Library
 from kevin_env.app.replay.pieces import Look
 from kevin_env.app.replay.query import EVERYTHING, Query
-from kevin_env.app.replay.reward import returns_of
 from kevin_env.app.replay.rows import Row
 from kevin_env.app.screen import show, show_code, turn_line, turns_table
 from kevin_env.record import Trajectory, Turn
@@ -186,16 +187,8 @@ def _nothing(library: Library, choice: Choice, longest: int) -> BadInput:
 
 
 def _print_head(console: Console, episode: Trajectory) -> None:
-    hardware = episode.hardware
     show(console, clean(f"episode {episode.episode_id}"), "bold")
-    facts = {
-        "problem": episode.problem.id,
-        "model": episode.model or "not recorded",
-        "device": f"{hardware.name} ({hardware.device})" if hardware else "not recorded",
-        "created": episode.created,
-        "ended": episode.stop_reason or "not yet",
-    }
-    for name, value in facts.items():
+    for name, value in episode_facts(episode).items():
         show(console, clean(f"  {name:<8} {value}"))
 
 

@@ -1,7 +1,6 @@
 """What all screens share: help, notices, an input line, the palette and themes."""
 
 import functools
-import itertools
 import os
 import select
 import signal
@@ -22,7 +21,7 @@ from textual.screen import ModalScreen, Screen
 from textual.timer import Timer
 from textual.widgets import Footer, Input, Static
 
-from kevin_env.app.replay.pieces import DARK, DIM, LIGHT, Tints, fit, join, paragraph, text
+from kevin_env.app.replay.pieces import DARK, DIM, LIGHT, Tints, join, paragraph, text
 from kevin_env.app.tui.widgets import Lines, Rows
 
 Pairs = Sequence[tuple[str, str]]
@@ -308,11 +307,10 @@ def _keys(screen: Screen[Any]) -> dict[str, tuple[str, str]]:
     keys: dict[str, tuple[str, str]] = {}
     own = [base for base in type(screen).__mro__ if issubclass(base, AskScreen)]
     every: dict[str, tuple[type, Binding]] = {}
-    for base in (*reversed(own), KevinApp):
+    for base in (*own, KevinApp):
         for binding in Binding.make_bindings(vars(base).get("BINDINGS", ())):
             if screen.check_action(binding.action.partition("(")[0], ()):
-                every.pop(binding.key, None)  # a key that is bound anew comes with its neighbours
-                every[binding.key] = base, binding
+                every.setdefault(binding.key, (base, binding))
     for base, binding in every.values():
         if words := str(binding.tooltip or binding.description):
             shown = screen.app.get_key_display(replace(binding, key_display=None))
@@ -329,27 +327,15 @@ def help_screen(screen: Screen[Any]) -> TextScreen:
     sections = (("Keys", pairs), *getattr(screen, "help_sections", ()))
 
     def lines(width: int) -> list[Text]:
-        parts = ([text(title, "bold"), *_pairs(each, width), Text()] for title, each in sections)
-        return [line for part in parts for line in part]
+        done: list[Text] = []
+        for title, each in sections:
+            room = min(max(len(key) for key, _ in each) + 2, width // 2)
+            done.append(text(title, "bold"))
+            for key, words in each:
+                said = paragraph(words, width - room - 2, DIM)
+                heads = [f"  {key:<{room}}", *[" " * (room + 2)] * (len(said) - 1)]
+                done += (join((head, "cyan"), line) for head, line in zip(heads, said, strict=True))
+            done.append(Text())
+        return done
 
     return TextScreen("help", lines)
-
-
-def _pairs(pairs: Pairs, width: int) -> list[Text]:
-    """Keys with their meanings, in two columns if these fit."""
-    room = min(max(len(key) for key, _ in pairs) + 2, width // 2)
-    half = width // 2
-    if max(len(words) for _, words in pairs) > half - room - 3:
-        return _column(pairs, room, width)
-    middle = (len(pairs) + 1) // 2
-    sides = (_column(part, room, half) for part in (pairs[:middle], pairs[middle:]))
-    both = itertools.zip_longest(*sides, fillvalue=Text())
-    return [join(fit(left, half), right) for left, right in both]
-
-
-def _column(pairs: Pairs, room: int, width: int) -> list[Text]:
-    done: list[Text] = []
-    for key, words in pairs:
-        for number, line in enumerate(paragraph(words, width - room - 2, DIM)):
-            done.append(join("  ", (f"{'' if number else key:<{room}}", "cyan"), line))
-    return done

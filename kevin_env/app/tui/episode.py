@@ -14,11 +14,12 @@ from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.widgets import Static
 
+from kevin_env.advantage import returns_of
 from kevin_env.app.errors import one_line
 from kevin_env.app.replay.code import lines_of
-from kevin_env.app.replay.panes import PANES, Pane, about_lines, pane_lines
+from kevin_env.app.replay.describe import PANES, Pane
+from kevin_env.app.replay.panes import about_lines, pane_lines
 from kevin_env.app.replay.pieces import Base, Look, text
-from kevin_env.app.replay.reward import returns_of
 from kevin_env.app.replay.tables import turn_columns, turn_row
 from kevin_env.app.screen import best_at
 from kevin_env.app.tui.app import SCROLLING, AskScreen, KevinApp, Scrolling

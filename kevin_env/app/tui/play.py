@@ -24,7 +24,8 @@ from kevin_env.app.play.live import (
 )
 from kevin_env.app.play.session import Session
 from kevin_env.app.replay.code import last_lines
-from kevin_env.app.replay.panes import chat_lines, facts, pane_lines, prose_lines
+from kevin_env.app.replay.describe import chat_blocks
+from kevin_env.app.replay.panes import facts, lines_of_blocks, pane_lines, prose_lines
 from kevin_env.app.replay.pieces import DIM, Look, ends, join, paragraph, text
 from kevin_env.app.tui.app import KevinApp
 from kevin_env.app.tui.episode import EPISODE_KEYS, EpisodeScreen, EpisodeView, Now
@@ -184,7 +185,7 @@ class WatchScreen(EpisodeScreen):
         """The lines of the running turn."""
         live, height = self.live, max(self.view.pane.size.height, 1)
         if self._prompt:
-            return chat_lines(live.messages, Look(width))
+            return lines_of_blocks(chat_blocks(live.messages), Look(width))
         if live.running:
             return self._coming(width, height)
         trouble = paragraph(live.trouble, width, "bold red") if live.trouble else []
@@ -198,7 +199,7 @@ class WatchScreen(EpisodeScreen):
             *trouble,
             *paragraph(self.first(), width, DIM),
             Text(),
-            *chat_lines(live.messages, Look(width)),
+            *lines_of_blocks(chat_blocks(live.messages), Look(width)),
         ]
 
     def first(self) -> str:

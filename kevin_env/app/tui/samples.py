@@ -4,13 +4,17 @@ import time
 from typing import ClassVar
 
 from rich.text import Text
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.widgets import Static
 
+from kevin_env.advantage import returns_of
 from kevin_env.app.play.batch import Batch, BatchRun, best_text, progress_text, sample_line
 from kevin_env.app.replay.pieces import (
     DIM,
     Column,
     ends,
+    fit,
     join,
     marks,
     progress,
@@ -18,11 +22,10 @@ from kevin_env.app.replay.pieces import (
     text,
     that_fit,
 )
-from kevin_env.app.replay.reward import returns_of
 from kevin_env.app.replay.rows import mark_of
-from kevin_env.app.tui.app import KevinApp
-from kevin_env.app.tui.overview import OverviewScreen
+from kevin_env.app.tui.app import SCROLLING, KevinApp, TableScreen
 from kevin_env.app.tui.play import WatchScreen
+from kevin_env.app.tui.widgets import Lines, Rows
 from kevin_env.record import Trajectory, best_turn
 from kevin_env.render import speedup_text
 
@@ -30,18 +33,35 @@ _PERIOD = 0.1
 """Seconds between polls for events."""
 
 
-class SamplesScreen(OverviewScreen):
+class SamplesScreen(TableScreen):
     """All samples, and the latest turns."""
 
+    DEFAULT_CSS = """
+    SamplesScreen #facts { height: auto; }
+    SamplesScreen Rows { height: auto; max-height: 65%; }
+    SamplesScreen Lines { height: 1fr; border-top: solid $panel; }
+    """
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("q", "leave", "stop"),
         Binding("enter,l,right", "open", "open", key_display="enter"),
         Binding("space", "pause", "pause", tooltip="pause after the running turns, or continue"),
+        *SCROLLING,
     ]
     app: "SamplesApp"  # type: ignore[assignment]
 
     def __init__(self) -> None:
         super().__init__()
         self._leaving = False
+
+    def compose(self) -> ComposeResult:
+        yield Static(classes="title", id="title")
+        yield Static(id="facts")
+        yield Rows()
+        yield Lines()
+        yield from self.foot()
+
+    def on_resize(self) -> None:
+        self.draw()
 
     def draw(self) -> None:
         batch, width = self.app.batch.batch, self.size.width
@@ -53,17 +73,17 @@ class SamplesScreen(OverviewScreen):
         title = join((f" {episode.problem.id}", "bold"), many, (paused, "bold yellow"))
         best = text(f"{best_text(batch)} ", "bold green" if batch.best else DIM)
         where = f"{device.name} ({device.device})" if device else "the judge starts"
-        self.show(
-            ends(title, best, width),
-            (
-                text(f" {where}  ·  {episode.model}", DIM),
-                progress(batch.taken / max(batch.planned, 1), progress_text(batch), width),
-            ),
-            sample_columns(batch, width - 4),
-            len(batch.samples),
-            lambda at: sample_cells(batch, at),
-            [sample_line(batch.number(at), turn) for at, turn in reversed(batch.news)],
+        facts = (
+            text(f" {where}  ·  {episode.model}", DIM),
+            progress(batch.taken / max(batch.planned, 1), progress_text(batch), width),
         )
+        self.query_one("#title", Static).update(ends(title, best, width))
+        self.query_one("#facts", Static).update(Text("\n").join(facts))
+        table, count = self.scrolled, len(batch.samples)
+        table.styles.height = count + 1
+        table.show(sample_columns(batch, width - 4), count, lambda at: sample_cells(batch, at))
+        news = [join(" ", sample_line(batch.number(at), turn)) for at, turn in reversed(batch.news)]
+        self.query_one(Lines).show(lambda width: [fit(each, width) for each in news], keep=True)
 
     def action_open(self) -> None:
         self.app.open(self.scrolled.cursor)

@@ -18,7 +18,7 @@ from kevin_env.judge.compare.outputs import (
     find_wrong_output,
 )
 from kevin_env.judge.compare.pattern import pattern_of
-from kevin_env.judge.compare.values import Mismatch, counts_of, is_rounded
+from kevin_env.judge.compare.values import Mismatch, counts_of
 from kevin_env.judge.handshake.claims import Output
 from kevin_env.judge.handshake.handshake import Answer
 from kevin_env.judge.inputs.reference import Case, Expected
@@ -34,7 +34,9 @@ def check_answer(
     if found is None:
         oracle, plain = (lambda: expected.oracle), (lambda: expected.plain)
         device = case.device.type
-        right = Right(expected.output, oracle, plain, case.tolerance, case.precision, device)
+        right = Right(
+            expected.output, oracle, plain, case.tolerance, case.precision, case.integers, device
+        )
         given = [given_of(output) for output in answer.outputs]
         found = find_wrong_output(right, answer.claim.skeleton, given, input_set, allowed)
     return None if found is None else _incorrect(found, input_set, answer)
@@ -121,12 +123,14 @@ def find_unwritten(
 
 
 def _left_as_filled(now: torch.Tensor, then: torch.Tensor) -> torch.Tensor:
-    """The elements that hold the filling; integers only if they held something else before."""
+    """The elements that hold the filling and held something else before.
+
+    Vector comparisons store such bytes, and fp8 has a number or NaN of them.
+    """
     now_bytes, then_bytes = (
         each.contiguous().unsqueeze(-1).view(torch.uint8) for each in (now, then)
     )
-    filled = (now_bytes == POISON).all(-1)
-    return filled if is_rounded(now) else filled & (now_bytes != then_bytes).any(-1)
+    return (now_bytes == POISON).all(-1) & (now_bytes != then_bytes).any(-1)
 
 
 def _incorrect(wrong: Mismatch, input_set: str, answer: Answer) -> Incorrect:

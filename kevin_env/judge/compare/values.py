@@ -249,6 +249,22 @@ def all_finite(outputs: list[torch.Tensor]) -> bool:
     )
 
 
+def same_infinities(output: torch.Tensor, exact: torch.Tensor | None) -> bool:
+    """Whether an output has numbers, no NaN, and infinities where and as `exact` has them."""
+    if not is_rounded(output) or not output.numel():
+        return True
+    if exact is None:
+        return all_finite([output])
+
+    def unlike(piece: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+        piece = widened(piece)
+        return ~(torch.isfinite(piece) & torch.isfinite(other)) & (piece != other)
+
+    return any(counts_of(is_finite, output)) and not any(
+        counts_of(unlike, real(output), real(exact))
+    )
+
+
 def is_rounded(tensor: torch.Tensor) -> bool:
     """Whether its elements are floating-point or complex; all others are exact."""
     return tensor.is_floating_point() or tensor.is_complex()

@@ -335,7 +335,7 @@ def require_within(claim: TensorClaim, size: int) -> None:
 
 
 def read_paired(answer: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Weights that a constructed model paired with buffers by shape. Errors as `claims_of`."""
+    """Weights that a constructed model paired by shape and order. Errors as `claims_of`."""
     try:
         return tuple(_PAIRED.validate_python(answer.get("paired", [])))
     except ValidationError as error:

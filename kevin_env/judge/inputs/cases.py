@@ -9,7 +9,8 @@ import torch
 from kevin_env.candidate import tree
 from kevin_env.candidate.region import Spec
 from kevin_env.judge.api import Pace
-from kevin_env.judge.compare.values import all_finite
+from kevin_env.judge.compare.outputs import in_float64
+from kevin_env.judge.compare.values import all_finite, same_infinities
 from kevin_env.judge.inputs.reference import Case, distributions_of, seed_from
 from kevin_env.problem import Problem, ProblemError
 
@@ -18,6 +19,10 @@ CPU_BYTES = 32 << 20
 
 So is `main` if there is `cpu`: it is made to keep a GPU busy, which its inputs may not show.
 """
+NOT_FINITE = (
+    "the reference's output is NaN on its own inputs, infinite where float64 arithmetic is not, "
+    "or infinite everywhere"
+)
 FEW_SETS = 2
 """Input sets of a case that suffice for a submission that is much slower than the reference."""
 
@@ -42,17 +47,17 @@ def open_cases(problem: Problem, device: torch.device) -> Iterator[Case]:
 
 
 def usable_distributions(case: Case, seed: int) -> list[str]:
-    """The distributions on which a reference with drawn weights stays finite.
+    """The distributions on which a reference with drawn weights does not overflow or give NaN.
 
     Raises:
-        ProblemError: if it fails or is not finite on its own inputs.
+        ProblemError: if it fails or does so on its own inputs.
     """
     usable: list[str] = []
     for distribution in distributions_of(case):
-        if _is_finite(case, distribution, seed):
+        if _is_usable(case, distribution, seed):
             usable.append(distribution)
         elif distribution == "own":
-            raise ProblemError("the reference's output is not finite on its own inputs")
+            raise ProblemError(NOT_FINITE)
     return usable
 
 
@@ -94,14 +99,14 @@ def _own_early(planned: list[str], order: random.Random) -> list[str]:
 
 def model_tensors(case: Case) -> list[torch.Tensor]:
     """The tensors of a candidate's model: the reference's tensor arguments, then its state."""
-    return [*tree.flatten(case.init_inputs)[1], *case.state().values()]
+    return [*_init(case)[1], *case.state().values()]
 
 
 def construction(
     case: Case, specs: list[Spec], seed: int, compiled: bool = False
 ) -> dict[str, Any]:
     """The fields of the order `construct`; `specs` are the places of `model_tensors`."""
-    init, tensors = tree.flatten(case.init_inputs)
+    init, tensors = _init(case)
     count = len(tensors)
     return {
         "init": init, "tensors": specs[:count],
@@ -111,10 +116,20 @@ def construction(
     }  # fmt: skip
 
 
-def _is_finite(case: Case, distribution: str, seed: int) -> bool:
+def _init(case: Case) -> tuple[tree.Skeleton, list[torch.Tensor]]:
+    given, named = case.init_inputs
+    return tree.flatten([list(given), named])
+
+
+def _is_usable(case: Case, distribution: str, seed: int) -> bool:
+    """Whether outputs are finite, or infinite where those of float64 arithmetic are, too."""
     skeleton, tensors = case.draw_inputs(distribution, seed)
     try:
-        return all_finite(tree.flatten(case.answer(skeleton, tensors, seed))[1])
+        expected = case.expect(skeleton, tensors, seed)
+        outputs = tree.flatten(expected.output)[1]
+        return all_finite(outputs) or all(
+            map(same_infinities, outputs, in_float64(expected.oracle, outputs))
+        )
     except ProblemError:
         if distribution == "own":
             raise

@@ -19,15 +19,22 @@ from kevin_env.judge.inputs.structure import Structure
 DISTRIBUTIONS = {
     "own": "as `get_inputs` draws them",
     "signed": "standard normal",
-    "wide": "normal with standard deviation 400, in clusters of width 4 around multiples of 100",
-    "offset": "normal around 4 with standard deviation 1",
+    "wide": "normal with deviation 400, in clusters of width 4 around multiples of 100",
+    "offset": "normal around 4 with deviation 1",
+    "negative": "as `wide`, all below -100",
 }
 """Name and description of each distribution of floating-point inputs.
 
 Each reveals other faults. Narrow arithmetic shows where rounding float32 sums hides it least: where
 their partial sums are small, since signs cancel or, for inputs of one sign, since few entries are
-not zero.
+not zero. All exponentials of `negative` are zero, which shows a maximum that starts from 0.
 """
+BOUNDED = {
+    "signed": "around the middle of the range",
+    "wide": "near both ends of the range",
+    "offset": "in the upper part of the range",
+}
+"""Where values lie in inputs with a lower and an upper bound."""
 APART, WIDTH = 100.0, 4.0
 """Distance and width of the clusters of `wide`.
 
@@ -43,11 +50,23 @@ def described(distribution: str, structures: Sequence[Structure]) -> str:
     text, drawn = DISTRIBUTIONS[distribution], [each for each in structures if not each.kept]
     if distribution == "own":
         return text
-    if any(math.isfinite(each.bounds[0]) or math.isfinite(each.bounds[1]) for each in drawn):
-        text += ", mapped into the range of the input"
+    if distribution == "negative":
+        others = not all(map(admits_negative, drawn))
+        return text + ", where an input may be; the others as `wide`" * others
+    ends = [sum(map(math.isfinite, each.bounds)) for each in drawn]
+    if 1 in ends:
+        text += ", as absolute values where inputs have one sign"
+    if 2 in ends:
+        bounded = f"{BOUNDED[distribution]} of inputs that have one"
+        text = BOUNDED[distribution] if set(ends) == {2} else f"{text}; {bounded}"
     if distribution == "signed" and any(each.one_sided for each in drawn):
-        text += "; inputs with values of one sign only have many zeros"
+        text += "; inputs of one sign are mostly zero"
     return text
+
+
+def admits_negative(structure: Structure) -> bool:
+    """Whether an input may have values below any bound."""
+    return not structure.kept and structure.bounds[0] == -math.inf
 
 
 def redraw(tensor: torch.Tensor, distribution: str, structure: Structure, key: int) -> torch.Tensor:
@@ -90,10 +109,15 @@ def _redrawn(
         math.sqrt(2)
     )
     bounded = math.inf not in map(abs, structure.bounds)
-    if distribution == "wide" and not bounded:
+    clustered = distribution in ("wide", "negative")
+    if clustered and not bounded:
         centres = drawn.mul_(400 / APART).round()
-        drawn = drawn.sub_(centres).mul_(WIDTH).add_(centres, alpha=APART)
-    elif distribution == "wide":
+        drawn = drawn.sub_(centres).mul_(WIDTH)  # within half of the width
+        if distribution == "negative" and admits_negative(structure):
+            centres = centres.abs().add_(1).neg_()
+            drawn = drawn.sub_(2 * WIDTH)
+        drawn = drawn.add_(centres, alpha=APART)
+    elif clustered:
         drawn *= 4  # reaches both ends of a range
     elif distribution == "offset":
         # with 4 all values would be near the upper bound, and their squared mean 1300 variances

@@ -70,6 +70,8 @@ class reference_code:
             raise torch.OutOfMemoryError(f"{type(error).__name__}: {error}") from error
         if isinstance(error, Exception | SystemExit):
             what = f"{type(error).__name__}: {error}"
+            if "Torch not compiled with CUDA" in what or "Found no NVIDIA driver" in what:
+                what = "it names a CUDA device; name none, so that it runs on the judge's device"
             text = f"{self.problem}: its reference fails in {self.place}: {what}"
             raise ProblemError(text) from error
 

@@ -7,8 +7,8 @@ the same inputs.
 import copy
 import hashlib
 import inspect
-import itertools
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, TypeVar
@@ -21,8 +21,9 @@ from kevin_env.candidate import tree
 from kevin_env.candidate.seeding import reseed, seed_torch
 from kevin_env.candidate.weights import Creation
 from kevin_env.judge.compare.accumulator import OneAccumulator
+from kevin_env.judge.compare.outputs import INTEGERS
 from kevin_env.judge.compare.values import counts_of, is_rounded, pieces, size_of, widened
-from kevin_env.judge.inputs.distributions import DISTRIBUTIONS, redraw
+from kevin_env.judge.inputs.distributions import DISTRIBUTIONS, admits_negative, redraw
 from kevin_env.judge.inputs.process_state import (
     RANDOM,
     generators,
@@ -35,8 +36,8 @@ from kevin_env.judge.inputs.source import code_of, file_of, new_module
 from kevin_env.judge.inputs.structure import Structure, look
 from kevin_env.problem import Problem, ProblemError
 
-FURTHER_CALLS = 4
-"""Calls of a reference whose first two outputs differ by rounding, to see if it draws at random."""
+FURTHER_CALLS = 2
+"""Calls of a reference whose first two outputs differ, to see if a seed decides them."""
 PRECISIONS = ("ieee", "tf32")
 """Precision of float32 matrix products and convolutions of a reference."""
 DRAWS = 3
@@ -134,11 +135,18 @@ class Case:
             raise ProblemError(
                 f"{problem.id}: PRECISION is {self.precision!r}; known are {', '.join(PRECISIONS)}"
             )
+        self.integers: str = getattr(self.module, "INTEGERS", "exact")
+        if self.integers not in INTEGERS:
+            raise ProblemError(
+                f"{problem.id}: INTEGERS is {self.integers!r}; known are {', '.join(INTEGERS)}"
+            )
         with reference_code(problem.id, "TOLERANCE"):
             self.tolerance = float(getattr(self.module, "TOLERANCE", 1.0))
         with reference_code(problem.id, "get_init_inputs"), RANDOM:
             made = self._run("get_init_inputs", self.module.get_init_inputs)
-            self.init_inputs: list[Any] = made
+            self.init_inputs: tuple[list[Any], dict[str, Any]] = _arguments(
+                self.module.Model, list(made)
+            )
         self.model: nn.Module
         self._names: list[str] = []
         self._known = traits
@@ -158,7 +166,8 @@ class Case:
         with reference_code(self.problem, "Model"), RANDOM, self.device, no_grad():
             reseed(seed)
             with Creation() as creation:
-                model = self._run("Model", lambda: self.module.Model(*self.init_inputs))
+                given, named = self.init_inputs
+                model = self._run("Model", lambda: self.module.Model(*given, **named))
         with no_grad():  # without `RANDOM`, for which others wait: it waits for the device
             self._names = creation.names(model)
             self.model = model.to(self.device)
@@ -251,9 +260,11 @@ class Case:
         """Whether the reference draws random numbers, as no oracle can; draw weights before.
 
         Different outputs do not prove it: some of cuDNN's kernels add in the order in which their
-        blocks end. The proof is that torch's generators have advanced, or that one of
-        `FURTHER_CALLS` differs by more than rounding. Two draws may be close by chance: two uniform
-        ones are within 1 % of each other in one of a hundred runs.
+        blocks end. The proof is that torch's generators have advanced, or that outputs with two
+        seeds differ by more than rounding.
+
+        Raises:
+            ProblemError: if outputs with one seed do, which no submission could match.
         """
         if self._known is not None:
             return self._known.stochastic
@@ -266,9 +277,16 @@ class Case:
         one = tree.flatten(self.answer(*drawn, 1))[1]
         if not differ(one, other):
             return False
-        further = (tree.flatten(self.answer(*drawn, 1))[1] for _ in range(FURTHER_CALLS))
-        calls = itertools.chain([other], further)
-        return moved or not all(all(map(rounded_otherwise, one, call)) for call in calls)
+        self.answer(*self.draw_inputs("own", seed_from(self._sha256, self.name, "other")), 1)
+        for _ in range(FURTHER_CALLS):
+            again = tree.flatten(self.answer(*drawn, 1))[1]
+            if not all(map(rounded_otherwise, one, again)):
+                raise ProblemError(
+                    f"{self.problem}: its reference gives other outputs for the same inputs and "
+                    "seed: it keeps state from call to call, or draws numbers that torch's seed "
+                    "does not decide; a problem needs a function of its inputs and weights"
+                )
+        return moved or not all(map(rounded_otherwise, one, other))
 
     def _oracle_output(
         self, skeleton: tree.Skeleton, tensors: list[torch.Tensor], seed: int
@@ -313,6 +331,19 @@ class Case:
         return result
 
 
+def _arguments(model: type, made: list[Any]) -> tuple[list[Any], dict[str, Any]]:
+    """Positional and keyword arguments of a model, from what `get_init_inputs` returned.
+
+    It returns the positional ones, or as the KernelBook collection `[[...], {...}]`.
+    """
+    match made:
+        case [list(given), dict(named)] if all(isinstance(name, str) for name in named):
+            with suppress(TypeError):
+                inspect.signature(model).bind(*given, **named)
+                return given, named
+    return made, {}
+
+
 def seed_from(secret: str, *parts: object) -> int:
     """A 63-bit seed from the secret and its purpose."""
     text = "/".join((secret, *map(str, parts)))
@@ -326,9 +357,11 @@ def distributions_of(case: Case) -> list[str]:
     if unknown:
         names, known = ", ".join(sorted(unknown)), ", ".join(DISTRIBUTIONS)
         raise ProblemError(f"DISTRIBUTIONS names {names}; known are {known}")
+    drawn = [each for each in case.structures if not each.kept]
     return [
-        d for d in named if d == "own" or not all(structure.kept for structure in case.structures)
-    ]
+        d for d in named
+        if d == "own" or (any(map(admits_negative, drawn)) if d == "negative" else drawn)
+    ]  # fmt: skip
 
 
 def _doubled(tensor: torch.Tensor) -> torch.Tensor:

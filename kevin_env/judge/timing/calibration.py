@@ -34,7 +34,7 @@ def null_code() -> str:
 
 def construct_null(null: Worker, on_gpu: bool) -> None:
     """Constructs the null model; on a CPU it streams nothing."""
-    init = tree.flatten([BYTES if on_gpu else 0])[0]
+    init = tree.flatten([[BYTES if on_gpu else 0], {}])[0]
     null.ask(
         "construct", BASELINE_SECONDS, init=init, tensors=[], state={}, parameters=[], seed=0,
         compiled=False, precision="ieee",

@@ -27,7 +27,7 @@ make.svg = new Set(["svg", "line", "rect", "path", "circle", "text", "g", "title
 const episode = () => DATA.episodes[state.at];
 const turns = () => (episode() ? episode().turns : []);
 const current = () => turns()[state.turn];
-// The speedup that a score pays, as everywhere: the lower end of a noisy interval.
+// The speedup that a score pays, as everywhere: less of one with a wide interval.
 const best = item => item.turns[item.best]?.paid ?? -1;
 const codeOf = turn => (turn.lines === null ? null : (turn.code ??= turn.lines.map(line => line.map(piece => piece[1]).join("")).join("\n")));
 
@@ -36,7 +36,7 @@ const codeOf = turn => (turn.lines === null ? null : (turn.code ??= turn.lines.m
 function haystack(item) {
   if (!item.hay) {
     const parts = [item.problem, item.model, item.device, item.id, item.ended];
-    for (const turn of item.turns) parts.push(turn.category, turn.kind, turn.reply, turn.reasoning, turn.feedback, codeOf(turn), turn.log, turn.message, turn.details, ...turn.messages.map(each => each[1]));
+    for (const turn of item.turns) parts.push(turn.category, turn.kind, codeOf(turn), ...Object.values(turn.panes).flat(Infinity));
     item.hay = parts.join("\n").toLowerCase();
   }
   return item.hay;
@@ -108,11 +108,11 @@ function drawView() {
   const item = episode();
   if (!item) return byId("view").replaceChildren(make("p", { class: "empty" }, "No trajectory."));
   const top = best(item), facts = [named(item), item.endpoint, item.device || "no device", `${item.turns.length} ${item.turns.length === 1 ? "turn" : "turns"}`, item.ended, when(item.created)];
-  if (top >= 0) facts.push(make("span", {}, "best ", make("b", { class: top < 1 ? "slow" : "correct" }, times(top)), ` (turn ${item.turns[item.best].turn}${look(item.turns[item.best]) === "noisy" ? ", lower end" : ""})${top < 1 ? ", slower than the reference" : ""}`));
+  if (top >= 0) facts.push(make("span", {}, "best ", make("b", { class: top < 1 ? "slow" : "correct" }, times(top)), ` (turn ${item.turns[item.best].turn}${look(item.turns[item.best]) === "noisy" ? ", noisy" : ""})${top < 1 ? ", slower than the reference" : ""}`));
   const children = [make("h2", {}, item.problem), make("p", { class: "facts" }, ...facts.filter(Boolean).flatMap((fact, n) => (n ? ["  ·  ", fact] : [fact])))];
   if (item.turns.length) {
     children.push(charts(item), timeline(item), tabs());
-    children.push(make("section", { class: "pane", id: "pane", role: "tabpanel", "aria-labelledby": `tab-${state.pane}` }, ...PAINT[state.pane](current(), item)));
+    children.push(make("section", { class: "pane", id: "pane", role: "tabpanel", "aria-labelledby": `tab-${state.pane}` }, ...paint(current(), item)));
   } else children.push(make("p", { class: "empty" }, "No turn has been judged yet."));
   redraw(() => byId("view").replaceChildren(...children));
   const row = document.querySelector("#turns tr.chosen"), box = document.querySelector(".wide");
@@ -153,26 +153,15 @@ function code(lines, wrong = [], note = "") {
 }
 const pieces = line => line.map(([kind, text]) => (kind ? make("span", { class: KINDS[kind] }, text) : text));
 
-const PAINT = {
-  kernel: turn => (turn.lines === null ? [make("p", { class: look(turn) }, turn.message), make("pre", {}, turn.reply)]
-    : [make("button", { id: "copy", title: "y", on: { click: copy } }, "copy"), code(turn.lines, turn.wrong, turn.message)]),
-  diff: paintDiff,
-  feedback: turn => [make("pre", { class: "prose" }, turn.feedback), ...(turn.details ? [make("h3", {}, "details on record"), make("pre", {}, turn.details)] : []),
-    ...(turn.flags.length ? [make("h3", {}, "flags"), ...turn.flags.map(flag => make("p", {}, flag))] : []), ...(turn.log ? [make("h3", {}, "log"), make("pre", {}, turn.log)] : [])],
-  prompt: turn => turn.messages.flatMap(([role, text]) => [make("h3", {}, role, make("span", { class: "dim" }, `  ${text.length.toLocaleString("en")} characters`)), make("pre", {}, text)]),
-  reply: turn => [...(turn.reasoning ? [make("details", { open: true }, make("summary", {}, "reasoning"), make("pre", {}, turn.reasoning))] : []), make("pre", {}, turn.reply)],
-  numbers: (turn, item) => [make("h3", {}, `score of turn ${turn.turn}`), make("p", { class: "sum" }, `s_${turn.turn} = ${turn.score_sum}`), make("h3", {}, `return of turn ${turn.turn}`),
-    make("p", { class: "sum" }, `R_${turn.turn} = ${turn.return_sum}`), make("p", { class: "sum dim" }, item.formula), ...paintTimings(turn, item)],
+// A pane is a list of blocks: their kind, then their parts. The page draws each kind in one way.
+const BLOCKS = {
+  section: ([title]) => [make("h3", {}, title)],
+  prose: ([text, style]) => [make("pre", { class: style ? `prose ${style}` : "prose" }, text)],
+  facts: ([pairs]) => [make("table", {}, make("tbody", {}, ...pairs.map(([name, value]) => make("tr", {}, make("th", {}, name), make("td", {}, value)))))],
+  code: ([wrong, note], turn) => [make("button", { id: "copy", title: "y", on: { click: copy } }, "copy"), code(turn.lines, wrong, note)],
+  log: ([name, text]) => [make("h3", {}, name), make("pre", {}, text)],
 };
-
-function paintTimings(turn, item) {
-  const head = make("tr", {}, make("th", { class: "num" }, "turn"), ...[...STAGES, "total"].map(name => make("th", { class: "num" }, name)));
-  const rows = item.turns.map((each, n) => make("tr", {}, make("td", { class: "num" }, String(each.turn)),
-    ...[...each.seconds, each.total].map(value => make("td", { class: "num" }, value ? fixed(value, 3) : "-"))));
-  const facts = turn.facts.map(([name, value]) => make("tr", {}, make("th", {}, name), make("td", {}, value)));
-  return [make("h3", {}, "seconds of each stage"), make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows)),
-    ...(facts.length ? [make("h3", {}, `measured in turn ${turn.turn}`), make("table", {}, make("tbody", {}, ...facts))] : [])];
-}
+const paint = (turn, item) => (state.pane === "diff" ? paintDiff(turn, item) : turn.panes[state.pane].flatMap(([kind, ...parts]) => BLOCKS[kind](parts, turn)));
 
 // ---- moving about
 

@@ -70,7 +70,7 @@ class KernelEnvironment(MCPEnvironment):
     def reset(
         self, seed: int | None = None, episode_id: str | None = None, **kwargs: Any
     ) -> KernelObservation:
-        """Starts an episode and drops the one before, unless this fails.
+        """Starts an episode. The one before has ended, even if this fails.
 
         Args:
             seed: draws the problem if none is named. Held-out problems are drawn only with
@@ -84,6 +84,7 @@ class KernelEnvironment(MCPEnvironment):
             JudgeError: if the judge fails.
         """
         self._require_open()
+        self._episode = self._episode_id = None
         request = ResetRequest.of({"seed": seed, "episode_id": episode_id, **kwargs})
         if request.seed is not None:
             self._random.seed(request.seed)
