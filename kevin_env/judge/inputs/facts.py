@@ -287,7 +287,7 @@ def _tolerance_of(case: Case, dtype: torch.dtype, named: bool) -> str:
         f"Per {name}element, abs(y - y64) <= "
         f"max({multiple * factor:g} x the reference's largest error, "
         f"{share / eps * factor:g} eps x std(output)) with y64 in float64. Where scales differ, "
-        "what is small has less."
+        "small parts have less."
     )
     if kind == torch.float32:
         text += " One float32 accumulator per sum is accurate enough."
@@ -296,7 +296,7 @@ def _tolerance_of(case: Case, dtype: torch.dtype, named: bool) -> str:
     many, least = budgets.rms_allowance(kind)
     return (
         f"{text} Over {budgets.MANY} or more elements, RMS error <= max({many * factor:g} x the "
-        f"reference's RMS error, {least * factor:g} eps x std(output))."
+        f"reference's, {least * factor:g} eps x std(output))."
     )
 
 
