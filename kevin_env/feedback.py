@@ -47,8 +47,8 @@ PROFILED_LOG_LIMIT = 100
 """The same with a profile that has findings."""
 OUTPUT_LIMIT = 100
 """Limit in characters of an output's path."""
-MOST_PAIRS = 2
-"""Limit of pairs of a weight and a buffer."""
+MOST_PAIRS = 4
+"""Limit of pairs of a weight of the reference and one of the submission."""
 LINE_LIMIT = 160
 """Limit in characters of a line of the submission."""
 NOTES_LIMIT = 200
@@ -63,6 +63,8 @@ _OTHER_SCORING = "The score of a turn depends on whether every input set passes 
 
 _DIFFERS = re.compile(r"^Differs from .*?(\n\n|\Z)", re.MULTILINE | re.DOTALL)
 """The part of a problem's docstring that names its origin."""
+_FORMATTING = re.compile(r"[ \t]*#[ \t]*fmt:[ \t]*(?:skip|off|on)[ \t]*$")
+"""A mark for the formatter."""
 _FOR_THE_JUDGE = frozenset({"CASES", "TAGS", "TOLERANCE", "PRECISION", "INTEGERS", "DISTRIBUTIONS"})
 """Constants that the task describes in words."""
 
@@ -115,6 +117,8 @@ def render_task(
         tolerance=facts.tolerance,
         precision=facts.precision,
         weights=facts.weights,
+        buffers=facts.buffers,
+        **_floats(facts),
         limits=facts.limits,
         language=language,
         max_turns=settings.max_turns,
@@ -370,13 +374,25 @@ def _conditions(settings: Settings) -> list[str]:
     return sentences
 
 
+def _floats(facts: Facts) -> dict[str, Any]:
+    """Whether floats occur in the timed case, and which of 16 bits."""
+    case = facts.cases[0]
+    labels = [each.dtype for each in case.inputs if each.shape is not None]
+    labels += [*case.outputs, *(each.partition(": ")[2] for each in facts.weights + facts.buffers)]
+    dtypes = sorted({label.partition("[")[0] for label in labels})
+    return {
+        "floats": any(each.startswith(("float", "bfloat", "complex")) for each in dtypes),
+        "halves": [each for each in dtypes if each in ("float16", "bfloat16")],
+    }
+
+
 def _example(language: str, templates: Templates) -> str:
     name = f"examples/{language}.py" if templates == "default" else f"{templates}/example.py"
     return (data_folder("prompts") / name).read_text(encoding="utf-8")
 
 
 def _reference(problem: Problem, to_model: bool = False) -> str:
-    """A problem's source without its docstring and the constants of the judge.
+    """A problem's source without its docstring, the constants of the judge and comments on them.
 
     With `to_model` it ends after the class `Model`, as in the prompts of the paper.
     """
@@ -384,11 +400,13 @@ def _reference(problem: Problem, to_model: bool = False) -> str:
     hidden = [node for node in body if assigned(node)[0] in _FOR_THE_JUDGE] + (
         body[:1] if problem.statement else []
     )
-    removed = {
-        number
-        for node in hidden
-        for number in range(node.lineno, (node.end_lineno or node.lineno) + 1)
-    }
+    removed = set[int]()
+    for node in hidden:
+        start = node.lineno
+        while start > 1 and lines[start - 2].startswith("#"):
+            start -= 1
+        removed.update(range(start, (node.end_lineno or node.lineno) + 1))
+    removed |= {number for number, line in enumerate(lines, 1) if _FORMATTING.fullmatch(line)}
     if to_model:
         ends = [
             node.end_lineno
@@ -396,5 +414,6 @@ def _reference(problem: Problem, to_model: bool = False) -> str:
             if isinstance(node, ast.ClassDef) and node.name == "Model"
         ]
         lines = lines[: ends[-1]] if ends else lines
-    kept = "\n".join(line for number, line in enumerate(lines, 1) if number not in removed)
+    shown = (line for number, line in enumerate(lines, 1) if number not in removed)
+    kept = "\n".join(_FORMATTING.sub("", line) for line in shown)
     return re.sub(r"\n{4,}", "\n\n\n", kept)

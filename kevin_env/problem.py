@@ -208,6 +208,9 @@ def _literal_keys(tree: ast.Module, name: str) -> tuple[str, ...]:
 
 
 def _unknown(name: str) -> str:
+    if name in {id.partition("_")[0] for id in problem_paths()}:
+        lists = f"`kevin-env problems --level {name[1:]}` lists them"
+        return f"{name} is a level; give one of its problems: {lists}"
     near = difflib.get_close_matches(name, problem_paths(), n=3, cutoff=0.4)
     hint = f"; did you mean {', '.join(near)}?" if near else "; `kevin-env problems` lists them"
     return f"unknown problem {name!r}{hint}"

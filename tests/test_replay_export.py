@@ -149,7 +149,7 @@ def test_a_page_is_used_without_a_mouse(opened: Any) -> None:
         )
         assert "turn 4: correct/timed 4.00x [3.60x, 4.40x]" in label
         shown.press("y")
-        assert shown.awaited("document.getElementById('copy').innerText") == "copied"
+        shown.awaited("document.getElementById('copy').innerText === 'copied'")
 
 
 @needs_browser

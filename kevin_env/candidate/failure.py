@@ -104,13 +104,18 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _unwrapped(error: BaseException) -> list[BaseException]:
-    """An error of Triton's interpreter and its causes: the kernel's own error comes last."""
+    """An error of Triton and its causes: the kernel's own error comes last.
+
+    Its interpreter wraps what a kernel raises, and its compiler an error in a function that the
+    kernel calls.
+    """
     chain = [error]
-    while (
-        type(chain[-1]).__name__ == "InterpreterError"
-        and (cause := chain[-1].__cause__)
-        and len(chain) < 10
-    ):
+    while (cause := chain[-1].__cause__) and len(chain) < 10:
+        called = type(chain[-1]).__module__.startswith("triton.compiler") and not getattr(
+            chain[-1], "error_message", True
+        )
+        if not called and type(chain[-1]).__name__ != "InterpreterError":
+            break
         chain.append(cause)
     return chain
 

@@ -314,6 +314,23 @@ def test_unwritten_memory_of_a_call_is_reported_for_its_output() -> None:
     )
 
 
+def test_a_refused_launch_is_told_beside_a_wrong_output_and_not_beside_a_right_one() -> None:
+    filled = torch.full((4, 6), POISON, dtype=torch.uint8).repeat_interleave(4, 1)
+    refused = "invalid configuration argument"
+    wrong, stale, right = (
+        replace(each, claim=each.claim.model_copy(update={"cuda_error": refused}))
+        for each in (call(X + 1), call(filled.view(torch.float32)), call(X))
+    )
+    expected = Expected(X, lambda: None)
+    assert checked(right, expected) is None
+    for before, answer in ((call(X), wrong), (call(X), stale)):
+        found = check_answer(answer, expected, CASE, "main/own", {})
+        assert found is not None
+        found = unwritten(before, answer, found) or found
+        assert found.kind == ("not_written" if answer is stale else "values")
+        assert found.message.endswith(f"; CUDA refused a kernel launch in this call: {refused}")
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bool, torch.complex128])
 def test_of_elements_that_lie_apart_only_they_are_taken(dtype: torch.dtype) -> None:
     values = torch.arange(5).to(dtype)

@@ -41,8 +41,10 @@ class Best:
     """The fastest correct kernel of a problem so far."""
 
     speedup: float
+    """The one that the score pays."""
     sample: int
     turn: int
+    noisy: bool
 
 
 @dataclass
@@ -74,7 +76,7 @@ class Lane:
             self.correct |= turn.category == "correct"
             paid = turn.paid_speedup
             if paid and (self.best is None or paid > self.best.speedup):
-                self.best = Best(paid, sample, turn.turn)
+                self.best = Best(paid, sample, turn.turn, turn.kind == "too_noisy")
 
 
 class Board:
@@ -253,11 +255,12 @@ def best_text(board: Board) -> str:
     """Number of solved problems, and the fastest kernel of all."""
     lanes = list(board.lanes.values())
     solved = f"{sum(lane.correct for lane in lanes)} of {len(lanes)} problems solved"
-    timed = [(lane.best.speedup, lane) for lane in lanes if lane.best]
+    timed = [(lane.best, lane) for lane in lanes if lane.best]
     if not timed:
         return solved
-    best, lane = max(timed, key=lambda pair: pair[0])
-    return f"{solved}, best {speedup_text(best)} on {lane.id}"
+    best, lane = max(timed, key=lambda pair: pair[0].speedup)
+    lower = " (lower end)" * best.noisy
+    return f"{solved}, best {speedup_text(best.speedup)}{lower} on {lane.id}"
 
 
 def _sample_text(problem: str, sample: int) -> Text:

@@ -97,7 +97,9 @@ def best_text(batch: Batch) -> str:
     if batch.best is None:
         return "best: none timed yet"
     at, turn = batch.best
-    return f"best {speedup_text(turn.paid_speedup)} (sample {batch.number(at)}, turn {turn.turn})"
+    lower = ", lower end" * (turn.kind == "too_noisy")
+    where = f"sample {batch.number(at)}, turn {turn.turn}{lower}"
+    return f"best {speedup_text(turn.paid_speedup)} ({where})"
 
 
 def sample_line(number: int, turn: Turn) -> Text:

@@ -8,7 +8,8 @@ from kevin_env.problem import Problem
 from kevin_env.record import Reply, Turn
 
 _START = '''\
-# ^s submits this, escape goes back, ^e opens it in $EDITOR. Comments may stay. The reference:
+# ^s submits this, escape goes back, ^e opens it in $EDITOR.
+# The reference:
 #
 {reference}
 

@@ -307,11 +307,10 @@ def _keys(screen: Screen[Any]) -> dict[str, tuple[str, str]]:
     keys: dict[str, tuple[str, str]] = {}
     own = [base for base in type(screen).__mro__ if issubclass(base, AskScreen)]
     every: dict[str, tuple[type, Binding]] = {}
-    for base in (*reversed(own), KevinApp):
+    for base in (*own, KevinApp):
         for binding in Binding.make_bindings(vars(base).get("BINDINGS", ())):
             if screen.check_action(binding.action.partition("(")[0], ()):
-                every.pop(binding.key, None)  # a key that is bound anew comes with its neighbours
-                every[binding.key] = base, binding
+                every.setdefault(binding.key, (base, binding))
     for base, binding in every.values():
         if words := str(binding.tooltip or binding.description):
             shown = screen.app.get_key_display(replace(binding, key_display=None))

@@ -43,9 +43,9 @@ class SamplesScreen(TableScreen):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q", "leave", "stop"),
-        *SCROLLING,
         Binding("enter,l,right", "open", "open", key_display="enter"),
         Binding("space", "pause", "pause", tooltip="pause after the running turns, or continue"),
+        *SCROLLING,
     ]
     app: "SamplesApp"  # type: ignore[assignment]
 
