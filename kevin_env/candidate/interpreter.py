@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
@@ -91,7 +90,7 @@ def _complete_bfloat16() -> None:
             if not any(each.dtype.scalar == tl.bfloat16 for each in handles):
                 return original(builder, *arguments)
             result = original(builder, *map(_in_float32, arguments))
-            narrow = handles[-1].dtype.scalar == tl.bfloat16 and result.data.dtype == np.float32
+            narrow = handles[-1].dtype.scalar == tl.bfloat16 and str(result.data.dtype) == "float32"
             return TensorHandle(_bits(result.data), tl.bfloat16) if narrow else result
 
         return call
@@ -102,7 +101,7 @@ def _complete_bfloat16() -> None:
                 return original(builder, _in_float32(source), kind)
             if kind.scalar != tl.bfloat16:
                 return original(builder, source, kind)
-            return TensorHandle(_bits(source.data.astype(np.float32)), tl.bfloat16)
+            return TensorHandle(_bits(source.data.astype("float32")), tl.bfloat16)
 
         return call
 
@@ -127,7 +126,7 @@ def _complete_bfloat16() -> None:
     InterpreterBuilder.cast_impl = cast(InterpreterBuilder.cast_impl)  # type: ignore[method-assign]
     ReduceScanOpInterface.apply = reduced(ReduceScanOpInterface.apply)  # type: ignore[method-assign]
     InterpreterBuilder.get_bf16 = lambda _, value: TensorHandle(  # type: ignore[attr-defined]
-        _bits(np.array([value], dtype=np.float32)), tl.bfloat16
+        _bits(torch.tensor([float(value)]).numpy()), tl.bfloat16
     )
 
 
@@ -138,7 +137,7 @@ def _in_float32(argument: Any) -> Any:
 
     if not isinstance(argument, TensorHandle) or argument.dtype.scalar != tl.bfloat16:
         return argument
-    wide = (np.asarray(argument.data).astype(np.uint32) << 16).view(np.float32)
+    wide = (argument.data.astype("uint32") << 16).view("float32")
     return TensorHandle(wide, tl.float32)
 
 
@@ -153,10 +152,8 @@ def _as(like: Any, handle: Any) -> Any:
 
 def _bits(values: Any) -> Any:
     """The bits of float32 numbers rounded to bfloat16, ties to even."""
-    values = np.asarray(values, dtype=np.float32)
-    bits = values.view(np.uint32)
-    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
-    return np.where(np.isnan(values), 0x7FC0, rounded).astype(np.uint16)
+    with _disable_current_modes():  # not recorded: Triton computes
+        return torch.as_tensor(values.copy()).bfloat16().view(torch.int16).numpy().view("uint16")
 
 
 def _untimed(call: Callable[[], None], quantiles: Sequence[float]) -> list[float]:

@@ -43,12 +43,14 @@ def verdict(
         case TimedOut():
             text = f"{error.what or _DOING[place.step]} took longer than {error.seconds:g} s"
             stopped = "" if line is None else f" (stopped at line {line})"
-            return _ended(place, "timeout", text + stopped, line)
+            causes = _HANGS if place.step == "call" else ""
+            return _ended(place, "timeout", text + stopped + causes, line)
         case Ended(limit=str(limit)):
             return _ended(place, "killed", f"the submission was killed: it used {limit}")
         case Ended(code=int(code)) if code < 0:
             called = "" if line is None else f" in native code called from line {line}"
-            return _ended(place, "signal", _signal(-code) + called, line)
+            causes = _ABORTS if -code == signal.SIGABRT else ""
+            return _ended(place, "signal", _signal(-code) + called + causes, line)
         case Ended(code=None):
             return _ended(place, "killed", "the process disappeared")
         case Ended():
@@ -82,6 +84,8 @@ def may_be_environmental(outcome: Outcome, shot: bool, beside: bool) -> bool:
     return shot or (beside and outcome.kind == "out_of_memory")
 
 
+_HANGS = ": slow code, an endless loop, a deadlock, or memory overwritten by an index out of bounds"
+_ABORTS = ": a failed assertion, or memory overwritten by an index out of bounds"
 _DOING = {
     "build": "importing the submission",
     "construct": "constructing ModelNew",

@@ -314,7 +314,7 @@ def _tolerance_of(case: Case, dtype: torch.dtype, named: bool) -> str:
     many, least = budgets.rms_allowance(kind)
     return (
         f"{text} Over {budgets.MANY} or more elements, RMS error <= max({many * factor:g} x the "
-        f"reference's RMS error, {least * factor:g} eps x std(output))."
+        f"reference's, {least * factor:g} eps x std(output))."
     )
 
 
