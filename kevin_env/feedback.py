@@ -4,8 +4,6 @@ Text from a submission or a compiler is capped, stripped of control characters, 
 it cannot close the fence.
 """
 
-import ast
-import re
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -22,8 +20,7 @@ from kevin_env.outcome import (
     held_roofline,
     speedup_of,
 )
-from kevin_env.parsing import assigned, tree_of
-from kevin_env.problem import Problem, data_folder
+from kevin_env.problem import Problem, data_folder, shown_source, shown_statement
 from kevin_env.retrieval.operations import Pair
 from kevin_env.score import CORRECT_SHARE, Bound, Score, WeightedSum, at_bound, resolve_score
 from kevin_env.settings import Settings, Templates
@@ -60,13 +57,6 @@ KEVIN_SCORING = (
     f"A turn scores 0 unless every input set passes, and then {CORRECT_SHARE} plus the speedup."
 )
 _OTHER_SCORING = "The score of a turn depends on whether every input set passes and on the speedup."
-
-_DIFFERS = re.compile(r"^Differs from .*?(\n\n|\Z)", re.MULTILINE | re.DOTALL)
-"""The part of a problem's docstring that names its origin."""
-_FORMATTING = re.compile(r"[ \t]*#[ \t]*fmt:[ \t]*(?:skip|off|on)[ \t]*$")
-"""A mark for the formatter."""
-_FOR_THE_JUDGE = frozenset({"CASES", "TAGS", "TOLERANCE", "PRECISION", "INTEGERS", "DISTRIBUTIONS"})
-"""Constants that the task describes in words."""
 
 
 class PastTurn(NamedTuple):
@@ -106,9 +96,9 @@ def render_task(
     language = resolve_language(settings.language, facts.device)
     return render(
         _template("task.j2", settings.templates),
-        statement=_DIFFERS.sub("", problem.statement).strip(),
-        source=_reference(problem),
-        architecture=_reference(problem, to_model=True).strip(),
+        statement=shown_statement(problem),
+        source=shown_source(problem),
+        architecture=shown_source(problem, to_model=True).strip(),
         device=facts.device,
         on_gpu=facts.device.device.startswith("cuda"),
         cases=facts.cases,
@@ -389,31 +379,3 @@ def _floats(facts: Facts) -> dict[str, Any]:
 def _example(language: str, templates: Templates) -> str:
     name = f"examples/{language}.py" if templates == "default" else f"{templates}/example.py"
     return (data_folder("prompts") / name).read_text(encoding="utf-8")
-
-
-def _reference(problem: Problem, to_model: bool = False) -> str:
-    """A problem's source without its docstring, the constants of the judge and comments on them.
-
-    With `to_model` it ends after the class `Model`, as in the prompts of the paper.
-    """
-    body, lines = tree_of(problem.source).body, problem.source.split("\n")
-    hidden = [node for node in body if assigned(node)[0] in _FOR_THE_JUDGE] + (
-        body[:1] if problem.statement else []
-    )
-    removed = set[int]()
-    for node in hidden:
-        start = node.lineno
-        while start > 1 and lines[start - 2].startswith("#"):
-            start -= 1
-        removed.update(range(start, (node.end_lineno or node.lineno) + 1))
-    removed |= {number for number, line in enumerate(lines, 1) if _FORMATTING.fullmatch(line)}
-    if to_model:
-        ends = [
-            node.end_lineno
-            for node in body
-            if isinstance(node, ast.ClassDef) and node.name == "Model"
-        ]
-        lines = lines[: ends[-1]] if ends else lines
-    shown = (line for number, line in enumerate(lines, 1) if number not in removed)
-    kept = "\n".join(_FORMATTING.sub("", line) for line in shown)
-    return re.sub(r"\n{4,}", "\n\n\n", kept)
