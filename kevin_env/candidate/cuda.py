@@ -134,7 +134,9 @@ def take_error(runtime: Any | None = None) -> str:
             torch builds share it; a library that nvcc links has its own, which cannot be read.
     """
     runtime = runtime or _runtime()
-    code = runtime.cudaGetLastError() if runtime else 0
+    if runtime is None:
+        return ""
+    code = runtime.cudaGetLastError()
     return "" if code in _NO_ERRORS else runtime.cudaGetErrorString(code).decode()
 
 

@@ -6,7 +6,6 @@ from kevin_env.advantage import returns_of
 from kevin_env.app.replay.code import clean
 from kevin_env.app.replay.describe import (
     Code,
-    Log,
     Prose,
     episode_facts,
     formula,
@@ -25,6 +24,7 @@ _SIGNIFICANT = re.compile(r"([\\`*_{}\[\]()#+!|~>$-])")
 def markdown(episode: Trajectory) -> str:
     """The whole episode: a table of turns, then each turn's kernel, diff and feedback."""
     facts = episode_facts(episode) | {"episode": episode.episode_id}
+    del facts["problem"]  # it is the title
     head = [
         f"# {inline(episode.problem.id)}",
         "",
@@ -73,8 +73,6 @@ def _turn(episode: Trajectory, at: int) -> list[str]:
     for block in pane_blocks(episode, at, "feedback"):
         if isinstance(block, Prose):
             lines += ["Feedback:", "", *fence(block.text)]
-        elif isinstance(block, Log):
-            lines += [f"{block.name.capitalize()}:", "", *fence(block.text)]
     return lines
 
 

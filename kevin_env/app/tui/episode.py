@@ -53,7 +53,7 @@ class EpisodeView(Horizontal):
         episode: with the turns so far.
         at: index of the first turn shown; the number of turns means the running one.
         now: the running turn, if any.
-        paired: whether another episode is shown beside it.
+        paired: of an episode beside another one, the number of turns of the longer.
     """
 
     DEFAULT_CSS = """
@@ -72,7 +72,7 @@ class EpisodeView(Horizontal):
         """Another turn is shown."""
 
     def __init__(
-        self, episode: Trajectory, at: int, now: Now | None = None, paired: bool = False
+        self, episode: Trajectory, at: int, now: Now | None = None, paired: int = 0
     ) -> None:
         super().__init__(classes="-narrow -paired" if paired else None)
         self.episode, self.at, self.now, self.paired = episode, at, now, paired
@@ -107,7 +107,7 @@ class EpisodeView(Horizontal):
         self.update()
 
     def on_resize(self) -> None:
-        self.set_class(self.size.width < WIDE or self.paired, "-narrow")
+        self.set_class(self.size.width < WIDE or self.paired > 0, "-narrow")
         self._table()
         self._tabs()
 
@@ -167,7 +167,7 @@ class EpisodeView(Horizontal):
         self.query_one("#side").styles.width = None if narrow else width
         rows.cursor = self.at
         count = len(turns) + (self.now is not None)
-        rows.styles.height = count + 1 if narrow else min(count + 1, 24)
+        rows.styles.height = max(count, self.paired) + 1 if narrow else min(count + 1, 24)
         returns, best = returns_of(self.episode), best_turn(turns)
         most = max((turn.speedup or 0.0 for turn in turns), default=0.0) or 1.0
         columns = turn_columns(turns, width - _FRAME, self.episode.model)

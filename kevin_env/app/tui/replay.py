@@ -182,8 +182,9 @@ class ViewScreen(EpisodeScreen):
     def __init__(self, rows: Sequence[Row], episodes: Sequence[Trajectory], at: int | None) -> None:
         super().__init__()
         self.rows = list(rows)
+        longest = max(1, *(len(each.turns) for each in episodes)) if len(rows) == 2 else 0
         self.views = [
-            EpisodeView(each, best_at(each.turns) if at is None else at, paired=len(rows) == 2)
+            EpisodeView(each, best_at(each.turns) if at is None else at, paired=longest)
             for each in episodes
         ]
         self._focus = 0

@@ -305,7 +305,7 @@ def _tolerance_of(case: Case, dtype: torch.dtype, named: bool) -> str:
         f"Per {name}element, abs(y - y64) <= "
         f"max({multiple * factor:g} x the reference's largest error, "
         f"{share / eps * factor:g} eps x std(output)) with y64 in float64. Where scales differ, "
-        "small parts have less."
+        "small elements, rows and columns have a smaller tolerance."
     )
     if kind == torch.float32:
         text += " One float32 accumulator per sum is accurate enough, however long the sum."
