@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from kevin_env.candidate import tree
-from kevin_env.candidate.region import POISON, extent, spec_of
+from kevin_env.candidate.region import FILLING, extent, spec_of
 from kevin_env.judge.compare.check import check_answer, find_unwritten, unwritten
 from kevin_env.judge.compare.outputs import Allowed, wrong
 from kevin_env.judge.compare.values import PIECE, Mismatch
@@ -228,7 +228,7 @@ def test_uninitialized_memory_is_distinguished_from_wrong_values(
 ) -> None:
     monkeypatch.setitem(PIECE, "cpu", 8)
     right = X.to(dtype)
-    filled = torch.full((4, 6 * right.itemsize), POISON, dtype=torch.uint8).view(dtype)
+    filled = torch.full((4, 6 * right.itemsize), FILLING, dtype=torch.uint8).view(dtype)
     found = second_call(torch.zeros_like(right), filled, right)
     assert found is not None
     assert (found.kind, found.wrong, found.total) == ("not_written", 24, 24)
@@ -243,9 +243,11 @@ def test_uninitialized_memory_is_distinguished_from_wrong_values(
     assert second_call(filled, filled, right) is None, "the call writes these bytes every time"
 
 
-def test_a_minus_one_is_an_answer_unless_it_came_with_the_filling() -> None:
-    assert second_call(torch.full_like(Y, -1), torch.full_like(Y, -1), Y) is None
-    found = second_call(Y + 7, torch.full_like(Y, -1), Y)
+def test_a_number_is_an_answer_unless_it_came_with_the_filling() -> None:
+    bytes_of = torch.full((Y.nbytes,), FILLING, dtype=torch.uint8)
+    filled = bytes_of.view(Y.dtype).view_as(Y)
+    assert second_call(filled, filled, Y) is None
+    found = second_call(Y + 7, filled, Y)
     assert found is not None and found.kind == "not_written"
 
 
@@ -302,7 +304,7 @@ def test_a_call_may_be_wrong_whatever_its_output_is(change: Any, kind: str) -> N
 
 
 def test_unwritten_memory_of_a_call_is_reported_for_its_output() -> None:
-    filled = torch.full((4, 24), POISON, dtype=torch.uint8).view(torch.float32)
+    filled = torch.full((4, 24), FILLING, dtype=torch.uint8).view(torch.float32)
     calls = call([Y, torch.zeros_like(X)]), call([Y, filled])
     found = check_answer(calls[1], Expected([Y, X], lambda: None), CASE, "main/own", {})
     assert found is not None
@@ -315,7 +317,7 @@ def test_unwritten_memory_of_a_call_is_reported_for_its_output() -> None:
 
 
 def test_a_refused_launch_is_told_beside_a_wrong_output_and_not_beside_a_right_one() -> None:
-    filled = torch.full((4, 6), POISON, dtype=torch.uint8).repeat_interleave(4, 1)
+    filled = torch.full((4, 6), FILLING, dtype=torch.uint8).repeat_interleave(4, 1)
     refused = "invalid configuration argument"
     wrong, stale, right = (
         replace(each, claim=each.claim.model_copy(update={"cuda_error": refused}))

@@ -10,7 +10,7 @@ from functools import partial
 import torch
 
 from kevin_env.candidate import tree
-from kevin_env.candidate.region import POISON
+from kevin_env.candidate.region import FILLING
 from kevin_env.judge.compare.outputs import (
     Allowed,
     Given,
@@ -130,7 +130,7 @@ def _left_as_filled(now: torch.Tensor, then: torch.Tensor) -> torch.Tensor:
     now_bytes, then_bytes = (
         each.contiguous().unsqueeze(-1).view(torch.uint8) for each in (now, then)
     )
-    return (now_bytes == POISON).all(-1) & (now_bytes != then_bytes).any(-1)
+    return (now_bytes == FILLING).all(-1) & (now_bytes != then_bytes).any(-1)
 
 
 def _incorrect(wrong: Mismatch, input_set: str, answer: Answer) -> Incorrect:
