@@ -1,25 +1,32 @@
-"""The difficulty of our problems, from measurements of their references.
+"""The difficulty of our problems: what a kernel takes to be written, and to beat the reference.
 
 Prints a table; --json writes a file. Time, FLOPs, elements and bytes of the main case on a device
 come from `lint.py`, speedups of known kernels from `solutions.py`. Operators are counted here, on
 the CPU, with the dtypes of inputs, weights and outputs.
 
     roofline  = max(bytes / bandwidth, FLOPs / rate of products + elements / rate of operations)
-    to write  = share of problems whose reference dispatches fewer operators
-    to beat   = min(1, best time / reference's time), with the time of the slowest correct kernel,
-                or the roofline if none is known
+    to write  = w + 0.3 * (1 - w) * log(operators) / log(most operators of a reference), with w by
+                the problem's family (`WRITING`), or by the routine of a library that its
+                reference calls (`LIBRARY`)
+    to beat   = min(1, best time / reference's time), with the time of the slowest correct kernel;
+                if none is known, 1 for a library's routine, else the roofline
     difficulty = (2 * to write + to beat) / 3
 
-Correctness comes before speed, so the first weighs twice. The roofline is that of the reference's
-algorithm; a better one (a separable filter, a single-pass scan) may need less.
+Correctness comes before speed, so the first weighs twice. `w` is an estimate, to be replaced by the
+pass rates of a policy (`Curriculum.record`). The number of operators alone says little: one call of
+a library can hide a radix sort, and a hash that dispatches thousands is a loop that is quickly
+written. The roofline is that of the reference's algorithm; a better one (a separable filter, a
+single-pass scan) may need less. No sort and no Fourier transform reaches it, as they take several
+passes over memory.
 
     python benchmarks/difficulty.py [--device h200] [--json problems/difficulty.json]
 """
 
 import argparse
 import json
+import math
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -34,6 +41,34 @@ from kevin_env.difficulty import Measured, Measurements, Source
 from kevin_env.judge.inputs.reference import Case
 from kevin_env.problem import Problem, list_problems
 
+WRITING = {
+    "elementwise": 0.1,
+    "indexing": 0.2,
+    **dict.fromkeys(("reduction", "loss"), 0.25),
+    **dict.fromkeys(("histogram", "pooling", "normalization", "stencil", "interpolation"), 0.3),
+    **dict.fromkeys(("crypto", "coding", "particles"), 0.4),
+    **dict.fromkeys(("graphics", "matching", "dynamic-programming", "sparse", "scan"), 0.5),
+    **dict.fromkeys(("matmul", "conv"), 0.7),
+    "transform": 0.75,
+    "sort": 0.8,
+    "attention": 0.85,
+}
+"""What the algorithm of a family takes to be written well, 0 to 1."""
+STREAMED, TILED = 0.3, frozenset({"fused", "quantized", "moe"})
+"""The same for a product or convolution that memory bounds, such as a matrix-vector product, which
+needs no tiles; and traits with which it does.
+"""
+LIBRARY = {
+    "aten.sort": 0.8,
+    "aten.topk": 0.8,
+    "aten._fft_c2c": 0.85,
+    "aten._fft_r2c": 0.85,
+    "aten._fft_c2r": 0.85,
+    "aten.searchsorted": 0.3,
+}
+"""The same for routines of a library that no roofline describes."""
+MOST_BY_OPERATORS = 0.3
+"""The share of what is left to 1 that the number of operators adds at most."""
 RESULTS = Path(__file__).parent / "results"
 SEED = 0
 
@@ -127,7 +162,10 @@ def slowest_speedups(rows: Iterable[Row]) -> dict[str, float]:
 
 
 def measure(
-    counted: Mapping[str, Counted], rows: Mapping[str, Row], peaks: Peaks
+    counted: Mapping[str, Counted],
+    rows: Mapping[str, Row],
+    peaks: Peaks,
+    tags: Mapping[str, Sequence[str]],
 ) -> dict[str, Measured]:
     """All figures of each problem.
 
@@ -135,15 +173,25 @@ def measure(
         counted: by id.
         rows: `lint.py`'s of the same problems by id, each with `slowest_speedup` or without.
         peaks: of the device that these are from.
+        tags: those of each problem by id, its family first.
     """
-    operations = [len(each.operators) for each in counted.values()]
+    most = max(len(each.operators) for each in counted.values())
     measured: dict[str, Measured] = {}
     for id, each in counted.items():
         row = rows[id]
         moving, computing = roofline(row, each.inputs, peaks)
         least, slowest = max(moving, computing), row.get("slowest_speedup")
-        to_write = sum(other < len(each.operators) for other in operations) / len(operations)
-        to_beat = min(1.0, 1 / slowest if slowest else least / row["seconds"])
+        family, *traits = tags[id]
+        routines = [LIBRARY[name] for name in set(each.operators) if name in LIBRARY]
+        if family not in ("sort", "transform"):
+            routines = []  # a part of the work
+        writing = max(routines, default=WRITING[family])
+        if family in ("matmul", "conv") and moving >= computing and TILED.isdisjoint(traits):
+            writing = STREAMED
+        length = math.log(max(1, len(each.operators))) / math.log(max(2, most))
+        to_write = writing + MOST_BY_OPERATORS * (1 - writing) * length
+        bound = 1.0 if routines else least / row["seconds"]
+        to_beat = min(1.0, 1 / slowest if slowest else bound)
         measured[id] = Measured(
             seconds=row["seconds"],
             roofline_seconds=least,
@@ -191,7 +239,8 @@ def main() -> None:
         date=str(datetime.now(UTC).date()),
         versions=versions,
     )
-    measured = measure(counted, rows, PEAKS[options.device])
+    tags = {each.id: each.tags for each in problems}
+    measured = measure(counted, rows, PEAKS[options.device], tags)
     for id, each in sorted(measured.items(), key=lambda item: item[1].difficulty):
         print(
             f"{each.difficulty:.3f} {id:54} {each.operations:6} operators "

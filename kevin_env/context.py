@@ -29,6 +29,8 @@ TokenCounter = Callable[[str], int]
 
 _HEADINGS = 64
 """Upper bound of the tokens of the history's headings: once in total, and once per turn."""
+BUILT = frozenset({"runtime", "correctness", "correct"})
+"""Categories of turns whose code was built, which shows that the form of the answer is known."""
 _VERDICT_LIMIT = 200
 """Characters of a turn's feedback to keep if it does not fit."""
 
@@ -84,7 +86,8 @@ def build_messages(
     Args:
         problem: the problem.
         facts: the judge's description of it.
-        turns: the turns so far, in order. Examples are shown only before the first.
+        turns: the turns so far, in order. The worked example is shown until a turn has built,
+            further examples before the first.
         settings: the settings of the episode. The task, the last turn's feedback, and the verdict
             and summary of each shown turn stay even if they exceed `context_tokens`.
         policy: chooses the turns to show, instead of `settings.context`.
@@ -96,7 +99,8 @@ def build_messages(
     """
     count = count or load_counter(settings.tokenizer)
     system = render_system()
-    example = settings.examples != "zero" and not turns
+    building = settings.templates == "default" and not any(turn.category in BUILT for turn in turns)
+    example = settings.examples != "zero" and (not turns or building)
     content = render_task(problem, facts, settings, example=example)
     left = settings.context_tokens - count(content) - count(system) - _HEADINGS
     if turns:

@@ -23,6 +23,7 @@ from gymnasium.vector.utils.shared_memory import create_shared_memory
 from kevin_env.episode import Episode
 from kevin_env.judge.api import JudgePool
 from kevin_env.pools.http import connect
+from kevin_env.problem import Problem
 from kevin_env.record import Turn
 from kevin_env.selection import ProblemChoice, ProblemSource, draw_problem, problem_source
 from kevin_env.settings import Settings
@@ -158,7 +159,7 @@ class KevinEnv(gymnasium.Env[str, str]):
         self.observation_space = UnicodeText()
         self.action_space = UnicodeText()
         self.episode: Episode | None = None
-        self._begun: Counter[str] = Counter()
+        self._begun: Counter[Problem] = Counter()
         self._pool = connect(pool)
         self._owns_pool = self._pool is not pool
         self._closed = False
@@ -196,11 +197,11 @@ class KevinEnv(gymnasium.Env[str, str]):
         *,
         seed: int | None = None,
         options: dict[str, Any] | None = None,
-        begun: "Counter[str] | None" = None,
+        begun: "Counter[Problem] | None" = None,
     ) -> None:
         """The first half of `reset`, which does not wait for the judge.
 
-        `begun` counts the episodes of each problem by ID, shared by several environments.
+        `begun` counts the episodes of each problem, shared by several environments.
         """
         self._require_open()
         self.episode = None  # if this fails, the one before is not stepped
@@ -214,8 +215,8 @@ class KevinEnv(gymnasium.Env[str, str]):
         self._source = problem_source(options["problem"]) if "problem" in options else self.problems
         begun = self._begun if begun is None else begun
         problem = draw_problem(self._source, self.np_random)
-        self.episode = Episode(problem, self._pool, self.settings, sample=begun[problem.id])
-        begun[problem.id] += 1
+        self.episode = Episode(problem, self._pool, self.settings, sample=begun[problem])
+        begun[problem] += 1
 
     def end_reset(self) -> tuple[str, dict[str, Any]]:
         """The second half of `reset`: waits for the judge and returns the first prompt."""

@@ -116,12 +116,18 @@ class Episode:
         Raises:
             ProblemError: if the problem's reference fails on the device.
             JudgeError: if the judge fails.
-            ValueError: if the score cannot be paid on the device that `auto` means.
+            ValueError: if the score cannot be paid on the device that `auto` means, or kernels in
+                the language cannot run there.
         """
         if self._facts is not None:
             raise EpisodeError("the episode has been started already")
         facts = self._describing.result()
         require_payable(self.settings.score, dict(self.settings) | {"device": facts.device.device})
+        if self.settings.language == "cuda" and facts.device.device == "cpu":
+            raise ValueError(
+                "language='cuda' needs a GPU, and this device is cpu; use language='auto' (C++ "
+                "there) or 'triton' (interpreted)"
+            )
         self._facts = facts
         self._messages = self._chat_after(self.turns)
         self._begin_record()

@@ -4,8 +4,6 @@ Text from a submission or a compiler is capped, stripped of control characters, 
 it cannot close the fence.
 """
 
-import ast
-import re
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -22,8 +20,7 @@ from kevin_env.outcome import (
     held_roofline,
     speedup_of,
 )
-from kevin_env.parsing import assigned, tree_of
-from kevin_env.problem import Problem, data_folder
+from kevin_env.problem import Problem, data_folder, shown_source, shown_statement
 from kevin_env.retrieval.operations import Pair
 from kevin_env.score import CORRECT_SHARE, Bound, Score, WeightedSum, at_bound, resolve_score
 from kevin_env.settings import Settings, Templates
@@ -47,8 +44,8 @@ PROFILED_LOG_LIMIT = 100
 """The same with a profile that has findings."""
 OUTPUT_LIMIT = 100
 """Limit in characters of an output's path."""
-MOST_PAIRS = 2
-"""Limit of pairs of a weight and a buffer."""
+MOST_PAIRS = 4
+"""Limit of pairs of a weight of the reference and one of the submission."""
 LINE_LIMIT = 160
 """Limit in characters of a line of the submission."""
 NOTES_LIMIT = 200
@@ -60,11 +57,6 @@ KEVIN_SCORING = (
     f"A turn scores 0 unless every input set passes, and then {CORRECT_SHARE} plus the speedup."
 )
 _OTHER_SCORING = "The score of a turn depends on whether every input set passes and on the speedup."
-
-_DIFFERS = re.compile(r"^Differs from .*?(\n\n|\Z)", re.MULTILINE | re.DOTALL)
-"""The part of a problem's docstring that names its origin."""
-_FOR_THE_JUDGE = frozenset({"CASES", "TAGS", "TOLERANCE", "PRECISION", "DISTRIBUTIONS"})
-"""Constants that the task describes in words."""
 
 
 class PastTurn(NamedTuple):
@@ -104,9 +96,9 @@ def render_task(
     language = resolve_language(settings.language, facts.device)
     return render(
         _template("task.j2", settings.templates),
-        statement=_DIFFERS.sub("", problem.statement).strip(),
-        source=_reference(problem),
-        architecture=_reference(problem, to_model=True).strip(),
+        statement=shown_statement(problem),
+        source=shown_source(problem),
+        architecture=shown_source(problem, to_model=True).strip(),
         device=facts.device,
         on_gpu=facts.device.device.startswith("cuda"),
         cases=facts.cases,
@@ -115,6 +107,8 @@ def render_task(
         tolerance=facts.tolerance,
         precision=facts.precision,
         weights=facts.weights,
+        buffers=facts.buffers,
+        **_floats(facts),
         limits=facts.limits,
         language=language,
         max_turns=settings.max_turns,
@@ -370,31 +364,18 @@ def _conditions(settings: Settings) -> list[str]:
     return sentences
 
 
+def _floats(facts: Facts) -> dict[str, Any]:
+    """Whether floats occur in the timed case, and which of 16 bits."""
+    case = facts.cases[0]
+    labels = [each.dtype for each in case.inputs if each.shape is not None]
+    labels += [*case.outputs, *(each.partition(": ")[2] for each in facts.weights + facts.buffers)]
+    dtypes = sorted({label.partition("[")[0] for label in labels})
+    return {
+        "floats": any(each.startswith(("float", "bfloat", "complex")) for each in dtypes),
+        "halves": [each for each in dtypes if each in ("float16", "bfloat16")],
+    }
+
+
 def _example(language: str, templates: Templates) -> str:
     name = f"examples/{language}.py" if templates == "default" else f"{templates}/example.py"
     return (data_folder("prompts") / name).read_text(encoding="utf-8")
-
-
-def _reference(problem: Problem, to_model: bool = False) -> str:
-    """A problem's source without its docstring and the constants of the judge.
-
-    With `to_model` it ends after the class `Model`, as in the prompts of the paper.
-    """
-    body, lines = tree_of(problem.source).body, problem.source.split("\n")
-    hidden = [node for node in body if assigned(node)[0] in _FOR_THE_JUDGE] + (
-        body[:1] if problem.statement else []
-    )
-    removed = {
-        number
-        for node in hidden
-        for number in range(node.lineno, (node.end_lineno or node.lineno) + 1)
-    }
-    if to_model:
-        ends = [
-            node.end_lineno
-            for node in body
-            if isinstance(node, ast.ClassDef) and node.name == "Model"
-        ]
-        lines = lines[: ends[-1]] if ends else lines
-    kept = "\n".join(line for number, line in enumerate(lines, 1) if number not in removed)
-    return re.sub(r"\n{4,}", "\n\n\n", kept)

@@ -24,8 +24,22 @@ class ContextPolicy:
     within_budget: bool = True
 
 
-KEVIN = ContextPolicy(lambda turns: turns[::-1])
-"""All turns, the newest first."""
+def _merit(turn: Turn) -> tuple[float, int]:
+    return turn.full_score, turn.turn
+
+
+def _best_last(turns: Sequence[Turn]) -> Sequence[Turn]:
+    best = max(turns, key=_merit)
+    return turns[-1:] if best is turns[-1] else (turns[-1], best)
+
+
+def _last_best_newest(turns: Sequence[Turn]) -> Sequence[Turn]:
+    first = _best_last(turns)
+    return (*first, *(turn for turn in turns[::-1] if turn not in first))
+
+
+KEVIN = ContextPolicy(_last_best_newest)
+"""All turns: the last, the best, then the newest first."""
 FULL = ContextPolicy(KEVIN.order, within_budget=False)
 """All turns, however long."""
 
@@ -38,11 +52,6 @@ def last_n(n: int = 3) -> ContextPolicy:
 def top_w(w: int = 4) -> ContextPolicy:
     """The `w` turns with the best scores, the later of equals (Dr. Kernel, arXiv 2602.05885)."""
     return ContextPolicy(lambda turns: heapq.nlargest(w, turns, key=_merit))
-
-
-def _best_last(turns: Sequence[Turn]) -> Sequence[Turn]:
-    best = max(turns, key=_merit)
-    return turns[-1:] if best is turns[-1] else (turns[-1], best)
 
 
 BEST_LAST = ContextPolicy(_best_last)
@@ -67,7 +76,3 @@ def resolve_context(context: str) -> ContextPolicy:
         return _COUNTED[name](int(number))
     names = ", ".join([*_PLAIN, *(f"{name}:N" for name in _COUNTED)])
     raise ValueError(f"unknown context {context!r}: give one of {names}, with N at least 1")
-
-
-def _merit(turn: Turn) -> tuple[float, int]:
-    return turn.full_score, turn.turn

@@ -140,8 +140,8 @@ class Incorrect(Ending):
     """The first differing elements in row-major order, at most five."""
     pattern: Pattern | None = None
     paired: tuple[tuple[Printable, Printable], ...] = ()
-    """Pairs of a reference parameter and the buffer that it was loaded into by shape, which can be
-    the cause of wrong values.
+    """Pairs of a reference parameter and the parameter or buffer that it was loaded into by shape
+    and order, which can be the cause of wrong values.
     """
     passed: tuple[str, ...] = ()
     """Other input sets that passed before."""

@@ -2,7 +2,7 @@
 
 A problem is a Python file with KernelBench's contract (`Model`, `get_inputs`, `get_init_inputs`,
 shapes as module constants). Optional additions are a docstring that states the task, `CASES`,
-`TOLERANCE`, `PRECISION`, `DISTRIBUTIONS` and `TAGS`. Only the judge executes it.
+`TOLERANCE`, `PRECISION`, `INTEGERS`, `DISTRIBUTIONS` and `TAGS`. Only the judge executes it.
 """
 
 import ast
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from kevin_env import kernelbench
 from kevin_env.outcome import Frozen
-from kevin_env.parsing import assigned, parse, text_of
+from kevin_env.parsing import assigned, parse, text_of, tree_of
 
 _FILE = re.compile(r"(?P<number>\d+)_(?P<name>.+)\.py")
 
@@ -51,6 +51,47 @@ class Problem(Frozen):
     def sha256(self) -> str:
         """Hash of the source, which identifies the version of a problem."""
         return hashlib.sha256(self.source.encode()).hexdigest()
+
+
+_DIFFERS = re.compile(r"^Differs from .*?(\n\n|\Z)", re.MULTILINE | re.DOTALL)
+"""The part of a problem's docstring that names its origin."""
+_FORMATTING = re.compile(r"[ \t]*#[ \t]*fmt:[ \t]*(?:skip|off|on)[ \t]*$")
+"""A mark for the formatter."""
+_FOR_THE_JUDGE = frozenset({"CASES", "TAGS", "TOLERANCE", "PRECISION", "INTEGERS", "DISTRIBUTIONS"})
+"""Constants that the task describes in words."""
+
+
+def shown_statement(problem: Problem) -> str:
+    """What a policy reads of a problem's docstring: all but where the problem comes from."""
+    return _DIFFERS.sub("", problem.statement).strip()
+
+
+def shown_source(problem: Problem, to_model: bool = False) -> str:
+    """What a policy reads of a problem's source: no docstring, judge's constants or their comments.
+
+    With `to_model` it ends after the class `Model`, as in the prompts of the paper.
+    """
+    body, lines = tree_of(problem.source).body, problem.source.split("\n")
+    hidden = [node for node in body if assigned(node)[0] in _FOR_THE_JUDGE] + (
+        body[:1] if problem.statement else []
+    )
+    removed = set[int]()
+    for node in hidden:
+        start = node.lineno
+        while start > 1 and lines[start - 2].startswith("#"):
+            start -= 1
+        removed.update(range(start, (node.end_lineno or node.lineno) + 1))
+    removed |= {number for number, line in enumerate(lines, 1) if _FORMATTING.fullmatch(line)}
+    if to_model:
+        ends = [
+            node.end_lineno
+            for node in body
+            if isinstance(node, ast.ClassDef) and node.name == "Model"
+        ]
+        lines = lines[: ends[-1]] if ends else lines
+    shown = (line for number, line in enumerate(lines, 1) if number not in removed)
+    kept = "\n".join(_FORMATTING.sub("", line) for line in shown)
+    return re.sub(r"\n{4,}", "\n\n\n", kept)
 
 
 def data_folder(name: str) -> Path:
@@ -208,6 +249,9 @@ def _literal_keys(tree: ast.Module, name: str) -> tuple[str, ...]:
 
 
 def _unknown(name: str) -> str:
+    if name in {id.partition("_")[0] for id in problem_paths()}:
+        lists = f"`kevin-env problems --level {name[1:]}` lists them"
+        return f"{name} is a level; give one of its problems: {lists}"
     near = difflib.get_close_matches(name, problem_paths(), n=3, cutoff=0.4)
     hint = f"; did you mean {', '.join(near)}?" if near else "; `kevin-env problems` lists them"
     return f"unknown problem {name!r}{hint}"

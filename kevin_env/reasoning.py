@@ -67,14 +67,17 @@ class Mark(NamedTuple):
 
 def marks(text: str, start: int = 0) -> Iterator[Mark]:
     """The marks of a text that are not quoted. Those in code are among them."""
+    last = -1
     for match in _MARK.finditer(text, start):
         name = match.lastgroup or ""
         before = text[max(0, match.start() - 100) : match.start()]
         blank = before.rstrip(" \t")
         if before.endswith(_QUOTES):
             continue
-        if name in ("tag", "bracket") and blank and blank[-1] not in _BEFORE_TAG:
+        begins = not blank or blank[-1] in _BEFORE_TAG or last == match.start()
+        if name in ("tag", "bracket") and not begins:
             continue
+        last = match.end()
         family = name.lstrip("_")
         word = "" if family in ("channel", "message", "answer") else match[name].lower()
         yield Mark(match.start(), match.end(), f"{family}{word}", name[0] == "_")

@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import AfterValidator, ConfigDict, Field, computed_field, model_validator
 
@@ -73,15 +73,19 @@ class Reply(Frozen):
     @model_validator(mode="before")
     @classmethod
     def _apart(cls, data: Any) -> Any:
-        if not (isinstance(data, dict) and isinstance(data.get("content"), str)):
+        if not isinstance(data, dict):
             return data
-        answer, thoughts, unfinished = split_reasoning(data["content"])
-        if answer == data["content"]:
-            return data
-        reasoning = "\n\n".join(filter(None, (data.get("reasoning"), thoughts.strip())))
-        return data | {
+        fields = cast("dict[str, Any]", data)
+        content = fields.get("content")
+        if not isinstance(content, str):
+            return fields
+        answer, thoughts, unfinished = split_reasoning(content)
+        if answer == content:
+            return fields
+        reasoning = "\n\n".join(filter(None, (fields.get("reasoning"), thoughts.strip())))
+        return fields | {
             "content": answer.lstrip("\n"), "reasoning": reasoning or None,
-            "truncated": data.get("truncated", False) or unfinished,
+            "truncated": fields.get("truncated", False) or unfinished,
         }  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kevin_env.record import Turn
+from kevin_env.wording import ratio
 
 if TYPE_CHECKING:
     from kevin_env.episode import Episode
@@ -37,12 +38,17 @@ def turn_cells(turn: Turn, value: float, model: str = "") -> dict[str, str]:
 
 def speedup_text(speedup: float | None, interval: tuple[float, float] | None = None) -> str:
     """Such as `2.31x [2.20, 2.41]`; empty without a speedup."""
-    return "" if speedup is None else f"{speedup:.2f}x {interval_text(interval)}".rstrip()
+    return "" if speedup is None else f"{_figure(speedup)}x {interval_text(interval)}".rstrip()
 
 
 def interval_text(interval: tuple[float, float] | None) -> str:
     """Such as `[2.20, 2.41]`; empty without one."""
-    return f"[{interval[0]:.2f}, {interval[1]:.2f}]" if interval else ""
+    return f"[{_figure(interval[0])}, {_figure(interval[1])}]" if interval else ""
+
+
+def _figure(speedup: float) -> str:
+    """With two decimals, or two digits if that is more."""
+    return f"{speedup:.2f}" if speedup >= 0.1 else ratio(speedup, 2)
 
 
 def plain_table(episode: "Episode") -> str:

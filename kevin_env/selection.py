@@ -170,13 +170,18 @@ def find_problems(choice: ProblemChoice, *, held_out: bool = True) -> tuple[Prob
         held_out: whether levels and folders, which name no side, include held-out problems. Those
             named alone or by `held_out` are always included.
 
+    Returns:
+        Problems that their IDs identify. Files of one name have their folders in front of it, such
+        as `softmax.problem` and `gelu.problem`.
+
     Raises:
-        ProblemError: if one is unknown or cannot be read, or there is none.
+        ProblemError: if one is unknown or cannot be read, there is none, or two that have no files
+            have one ID.
     """
     if isinstance(choice, Problem):
         return (choice,)
     if isinstance(choice, Path):
-        problems = tuple(map(parse_problem, _files(choice)))
+        problems = _distinct(tuple(map(parse_problem, _files(choice))))
         return problems if held_out or not choice.is_dir() else _without_held_out(problems, choice)
     if choice == "" or not isinstance(choice, str | Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ProblemError(f"problem is {choice!r}; {_FORMS}")
@@ -199,7 +204,7 @@ def find_problems(choice: ProblemChoice, *, held_out: bool = True) -> tuple[Prob
         problems = (load_problem(choice),)
     if not problems:
         raise ProblemError(f"no problems in {choice!r}; `kevin-env problems` lists them")
-    return problems
+    return _distinct(problems)
 
 
 def our_problems(
@@ -213,6 +218,36 @@ def our_problems(
         return tuple(list_problems(level))
     sides = our_sides(seed)
     return tuple(each for each in list_problems(level) if sides[each.id] == side)
+
+
+def _distinct(problems: tuple[Problem, ...]) -> tuple[Problem, ...]:
+    """The problems, with IDs that identify them. One that is named twice is one problem."""
+    by_id: dict[str, dict[Problem, None]] = {}
+    for each in problems:
+        by_id.setdefault(each.id, {})[each] = None
+    renamed: dict[Problem, Problem] = {}
+    for id, several in by_id.items():
+        if len(several) == 1:
+            continue
+        ours = problem_paths().get(id)
+        own = [each for each in several if ours is None or each.path != str(ours.resolve())]
+        if not all(each.path for each in own):
+            raise ProblemError(f"{len(several)} different problems have the ID {id!r}; rename one")
+        names = _apart([Path(each.path).with_suffix("") for each in own])
+        renamed |= {
+            each: each.model_copy(update={"id": name})
+            for each, name in zip(own, names, strict=True)
+        }
+    return tuple(renamed.get(each, each) for each in problems)
+
+
+def _apart(paths: Sequence[Path]) -> list[str]:
+    """Names of paths: as many of their last parts as tell them apart, two at least."""
+    for count in range(2, max(len(path.parts) for path in paths) + 1):
+        names = [".".join(path.parts[-count:]).strip("/.") for path in paths]
+        if len(set(names)) == len(names):
+            return names
+    raise ProblemError(f"{paths[0]} is named by different problems; name it once")
 
 
 @functools.cache

@@ -103,7 +103,10 @@ class Settings(Frozen):
     context: str = Field(
         default="kevin", examples=["kevin", "full", "last_n:3", "top_w:4", "best_last"]
     )
-    """Earlier turns in the prompt: all that fit, all, the last N, the W best, or last and best."""
+    """Earlier turns in the prompt: all that fit, all, the last N, the W best, or last and best.
+
+    Where not all fit, `kevin` keeps the code of the last and of the best turn longest.
+    """
     context_tokens: int = Field(default=32_768, ge=1)
     """Limit of a prompt in tokens.
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from kevin_env.env import KevinEnv
 from kevin_env.judge.api import JudgePool
 from kevin_env.pools.http import connect
+from kevin_env.problem import Problem
 from kevin_env.record import Turn
 from kevin_env.selection import ProblemChoice, ProblemSource, problem_source
 
@@ -92,7 +93,7 @@ class KevinVectorEnv(VectorEnv[Texts, Texts, NDArray[Any]]):
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._owned_pool = owned_pool
         self._same_step = autoreset_mode is AutoresetMode.SAME_STEP
-        self._begun: Counter[str] = Counter()
+        self._begun: Counter[Problem] = Counter()
         self._observations = [""] * self.num_envs
 
     def reset(  # pyright: ignore[reportIncompatibleMethodOverride]

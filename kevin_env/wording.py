@@ -71,9 +71,9 @@ def describe_input(facts: InputFacts) -> str:
     Distributions say which values floating-point inputs take.
     """
     shape = "" if facts.shape is None else str(list(facts.shape))
-    values = ""
-    if facts.low is not None and facts.high is not None:
-        values = f", values from {facts.low:.6g} to {facts.high:.6g}"
+    values = "" if facts.low is None else f" from {facts.low}"
+    values += "" if facts.high is None else f" {'to' if values else 'up to'} {facts.high}"
+    values = f", values{values}" if values else ""
     structure = f" ({', '.join(facts.structure)})" if facts.structure else ""
     return f"`{facts.name}`: {facts.dtype}{shape}{values}{structure}"
 
@@ -161,7 +161,7 @@ def ratio(value: float, digits: int = 3) -> str:
 def sentence(text: str) -> str:
     """`text`, ending with a full stop."""
     text = text.strip()
-    return text if text.endswith((".", "!", "?")) else f"{text}."
+    return text if text.endswith((".", "!", "?", ":")) else f"{text}."
 
 
 NAME_LIMIT = 40

@@ -175,7 +175,7 @@ ATTACKS = {
     "random results": "right_every_other_call",
     "faults": "no_model no_forward syntax_error missing_import compile_error link_error undefined_symbol jit_error "
     "cpp_exception segfault"
-    " segfault_in_a_thread leaves_the_tail_unwritten",
+    " segfault_in_a_thread leaves_the_tail_unwritten launches_too_many_threads",
 }
 """Every class of attack that is known to us, with the files that try it."""
 

@@ -204,6 +204,13 @@ def test_a_problem_is_shown() -> None:
     ("words", "said"),
     [
         (["show", "L1_23_Sofmax"], "did you mean L1_23_Softmax"),
+        (["show", "L1"], "L1 is a level; give one of its problems: `kevin-env problems --level 1`"),
+        (["play", "--problem", "L2", "--model", "human"], "L2 is a level"),
+        (
+            ["eval", "--problems", "L1_23_Softmax", "L1_36_RMSNorm_", "--model", "m"],
+            "one list: --problems L1_23_Softmax,L1_36_RMSNorm_",
+        ),
+        (["export-problems", "--out", "{folder}/kevin.csv"], "a .parquet file or a folder"),
         (
             ["judge", "{folder}/missing.py", "--problem", "L1_23_Softmax"],
             "missing.py: No such file",
@@ -242,6 +249,26 @@ def test_bad_input_is_one_clear_line(tmp_path: Path, words: list[str], said: str
     assert (code, out) == (2, "")
     assert last.startswith("kevin-env: ")
     assert said in last
+
+
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        ("play --problem L1_36", ["L1_36_RMSNorm_"]),
+        ("eval --problems L1_1_x,L1_36", ["L1_1_x,L1_36_RMSNorm_"]),
+        ("show L1_36", ["L1_36_RMSNorm_"]),
+        ("play --language tri", ["triton"]),
+        ("play --max-t", ["--max-turns", "--max-tokens"]),
+    ],
+)
+def test_problems_and_values_are_completed(words: str, completed: list[str]) -> None:
+    environment = {
+        "_KEVIN_ENV_COMPLETE": "complete_bash",
+        "COMP_WORDS": f"kevin-env {words}",
+        "COMP_CWORD": str(len(words.split())),
+    }
+    result = CliRunner().invoke(app, [], env=environment, prog_name="kevin-env")
+    assert sorted(result.stdout.split()) == sorted(completed)
 
 
 def test_openai_itself_needs_a_key(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ from kevin_env.context import build_messages, count_characters, load_counter
 from kevin_env.history import top_w
 from kevin_env.judge import Submission
 from kevin_env.judge.api import Options
+from kevin_env.outcome import CompileError
 from kevin_env.pools.scripted import SCRIPTED_GPU, ScriptedPool
 from kevin_env.problem import Problem, load_problem
 from kevin_env.record import Turn
@@ -122,11 +123,15 @@ def shown(facts, turns, tokens: int, **settings) -> str:
 
 
 @pytest.mark.parametrize(("tokens", "kept"), [(5000, 6), (1000, 4), (800, 2), (0, 0)])
-def test_the_oldest_turns_lose_their_code_first(facts, tokens, kept):
-    turns = [each.model_copy(update={"summary": f"Summary {each.turn}."}) for each in TURNS]
+def test_the_last_turn_and_the_best_keep_their_code_longest(facts, tokens, kept):
+    scores = [0.0, 1.5, 0.3, 1.2, 0.0, 0.3]
+    turns = [
+        turn(number, score).model_copy(update={"summary": f"Summary {number}."})
+        for number, score in enumerate(scores, 1)
+    ]
     text = shown(facts, turns, tokens)
     with_code = [each.turn for each in turns if f"# code {each.turn}\n" in text]
-    assert with_code == [1, 2, 3, 4, 5, 6][6 - len(with_code) :]
+    assert with_code == sorted([6, 2, 5, 4, 3, 1][: len(with_code)])
     assert text.count("(Code not shown") == 6 - len(with_code) and (len(with_code) == 6) == (
         kept == 6
     )
@@ -196,3 +201,17 @@ def test_a_system_prompt_is_sent_when_there_is_one(facts, tmp_path, monkeypatch)
     monkeypatch.setenv("KEVIN_ENV_PROMPTS", str(tmp_path))
     system, user = build_messages(PROBLEM, facts, [], Settings())
     assert (system.role, system.content, user.role) == ("system", "You write kernels.", "user")
+
+
+def test_the_example_stays_until_a_turn_has_built(facts):
+    def example(*categories: str) -> bool:
+        unbuilt = CompileError(kind="compiler", message="no")
+        outcomes = [WRONG if each == "correctness" else unbuilt for each in categories]
+        turns = [
+            turn(number).model_copy(update={"outcome": outcome})
+            for number, outcome in enumerate(outcomes, 1)
+        ]
+        (message,) = build_messages(PROBLEM, facts, turns, Settings())
+        return "Example of the form" in message.content
+
+    assert example() and example("compile") and not example("compile", "correctness")

@@ -19,6 +19,7 @@ from kevin_env.selection import NEAR_COPIES
 ROOT = Path(__file__).parents[1]
 BENCHMARKS = ROOT / "benchmarks"
 PROBLEMS = list_problems()
+TAGS = {problem.id: problem.tags for problem in PROBLEMS}
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +59,7 @@ def test_the_file_is_of_the_results_and_references_as_they_are(
     assert all(known[source.file] == source for source in sources)
     if metadata.version("torch") != known["difficulty.py"].versions["torch"]:
         pytest.skip("another version of torch may dispatch other operators")
-    assert script.measure(counted, rows, script.PEAKS["h200"]) == shipped.problems
+    assert script.measure(counted, rows, script.PEAKS["h200"], TAGS) == shipped.problems
 
 
 def test_the_roofline_is_below_every_time(shipped: Measurements) -> None:
@@ -74,6 +75,23 @@ def test_what_dispatches_the_same_operators_is_a_near_copy(counted) -> None:
         alike[each.operators].add(id)
     for ids in alike.values():
         assert len(ids) == 1 or any(ids <= set(group) for group in NEAR_COPIES), ids
+
+
+HARD = (
+    *("L9_4_RadixSort", "L9_9_TopK", "L7_1_FFT_1D", "L7_2_FFT_2D", "L3_101_FlashAttentionCausal"),
+    *("L1_1_Square_matrix_multiplication_", "L1_63_conv_standard_2D__square_input__square_kernel"),
+)
+EASY = (
+    *("L1_26_GELU_", "L1_40_LayerNorm", "L1_42_Max_Pooling_2D", "L3_104_RotaryEmbedding"),
+    *("L3_108_FusedAdamW", "L9_7_Gather", "L6_7_BoxFilter", "L10_11_CRC32_Batch"),
+)
+
+
+def test_what_a_library_does_best_is_harder_than_a_loop(shipped: Measurements) -> None:
+    difficulty = {id: each.difficulty for id, each in shipped.problems.items()}
+    assert min(difficulty[id] for id in HARD) > max(difficulty[id] for id in EASY)
+    vector, matrix = "L1_4_Matrix_vector_multiplication_", "L1_2_Standard_matrix_multiplication_"
+    assert difficulty[vector] < difficulty[matrix]
 
 
 def test_the_order_is_by_difficulty_and_the_unknown_come_last() -> None:

@@ -18,7 +18,7 @@ from kevin_env.env import KevinEnv
 from kevin_env.judge import JudgeError, Options
 from kevin_env.judge.api import Facts
 from kevin_env.outcome import CompileError
-from kevin_env.pools.scripted import ScriptedPool
+from kevin_env.pools.scripted import SCRIPTED_GPU, ScriptedPool
 from kevin_env.problem import Problem, ProblemError, list_problems
 from kevin_env.selection import find_problems
 
@@ -229,7 +229,7 @@ def test_problems_are_found_by_id_level_path_and_list(tmp_path) -> None:
 
 
 def test_every_keyword_reaches_the_episode() -> None:
-    env = make([WRONG], **OTHER_SETTINGS)
+    env = KevinEnv(problem(), pool=ScriptedPool([WRONG], SCRIPTED_GPU), **OTHER_SETTINGS)
     env.reset()
     env.step(f"```python\n{KERNEL}```")
     assert env.episode

@@ -321,3 +321,10 @@ def test_bad_settings_are_one_clear_line(values, message) -> None:
     with pytest.raises(ValueError, match=message) as caught:
         Settings.of(values)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("settings", [{"language": "cuda"}, {"templates": "kevin-paper"}])
+def test_cuda_kernels_are_refused_on_a_cpu_before_a_model_is_asked(problem, settings) -> None:
+    with pytest.raises(ValueError, match="language='cuda' needs a GPU, and this device is cpu"):
+        started(problem, [], **settings)
+    assert Episode(problem, ScriptedPool([], SCRIPTED_GPU), Settings.of(settings)).start()

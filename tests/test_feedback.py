@@ -136,10 +136,11 @@ TOLD = {
 }  # fmt: skip
 
 
-def test_of_many_pairs_of_weights_two_are_named() -> None:
-    pairs = tuple((f"weight{i}", f"buffer{i}") for i in range(3))
+def test_of_many_pairs_of_weights_four_are_named() -> None:
+    pairs = tuple((f"weight{i}", f"buffer{i}") for i in range(6))
     text = render_feedback(TOLD["correctness after pairing"].model_copy(update={"paired": pairs}))
-    assert "weight0" in text and "weight1" in text and "weight2" not in text
+    assert "paired by shape and order of creation" in text
+    assert "weight0" in text and "weight3" in text and "weight4" not in text
 
 
 @pytest.mark.parametrize("name", TOLD)
@@ -255,10 +256,10 @@ def test_the_task_says_all_that_is_checked():
         "torch 2.13, triton 3.7.",
         "Case `main`, timed: `x`: float32[4096, 8192]; `mask`: bool[4096] (sorted); "
         "`k`: int64[3], values from 0 to 9. Output: float32[4096, 8192].",
-        "Case `cpu` (ROWS = 3): `x`: float32[3, 5]. Output: float32[3, 5].",
+        "Case `cpu` (ROWS = 3): `x`: float32[3, 5]. Output: the same.",
         "wide: far out",
         "Integers exact, floats within 4 ulps.",
-        "must be IEEE float32",
+        "Results need float32 accuracy",
         "`weight: float32[8192]`",
         "@triton.jit",
         "You have 4 turns",
@@ -274,13 +275,13 @@ def test_the_task_says_all_that_is_checked():
 def test_the_task_follows_its_settings():
     assert "load_inline" in task(language="cuda") and "CUDA C++" in task(language="cuda")
     for language in ("cuda", "cpp"):
-        assert "`torch/extension.h` is also fast for tensors" in task(language=language)
+        assert "So does `torch/extension.h` with tensors" in task(language=language)
     assert "OpenMP" in task(language="cpp") and "triton.jit" not in task(language="cpp")
-    assert "Any code may be used" in task(rules="open") and "are forbidden" not in task(
+    assert "Any code may be used" in task(rules="open") and "Forbidden there" not in task(
         rules="open"
     )
     assert (
-        "are forbidden" in task() and "partly" not in task() and "may torch compute" not in task()
+        "Forbidden there" in task() and "partly" not in task() and "may torch compute" not in task()
     )
     assert "fewer than 1 % of the elements of the largest input" in task(glue=0.01)
     partial = task(rules="partial")
@@ -288,12 +289,12 @@ def test_the_task_follows_its_settings():
         "at least partly computed by your own" in partial
         and "At least one of your kernels must run" in partial
     )
-    assert "are forbidden" not in partial
+    assert "Forbidden there" not in partial
     assert "reference's time (torch.compile)" in task(baseline="compile")
-    assert "You have 1 turn." in task(max_turns=1)
-    assert "All inputs keep the structure stated here." in task()
+    assert "You have 1 turn," in task(max_turns=1)
+    assert "All keep the structure stated here." in task()
     plain = FACTS.cases[1:]
-    assert "All inputs keep" not in task(FACTS.model_copy(update={"cases": plain}))
+    assert "All keep" not in task(FACTS.model_copy(update={"cases": plain}))
     assert "may use TF32" in task(FACTS.model_copy(update={"precision": "tf32"}))
     assert "# Weights" in task() and "# Weights" not in task(
         FACTS.model_copy(update={"weights": ()})
@@ -313,7 +314,7 @@ def test_history_as_a_whole():
     assert render_history(turns, dropped=1, turn=4, max_turns=8).strip() == (
         "# Previous turns\n\n1 of 3 turns is not shown.\n\n"
         "## Turn 2\n\n```python\nx = 1\n```\n\nYour summary: Tried.\n\nCompilation failed.\n\n"
-        "## Turn 3\n\n(The reply contained no code.)\n\nFormat error.\n\n"
+        "## Turn 3\n\n(No complete code.)\n\nFormat error.\n\n"
         "# Turn 4 of 8\n\n"
         "Start your reasoning over, using these results, and reply with one complete new file."
     )

@@ -63,6 +63,7 @@ def test_a_kernel_is_timed(pool: LocalPool, name: str) -> None:
 def test_an_error_of_tritons_compiler_names_the_line_in_the_kernel(pool: LocalPool) -> None:
     outcome = judged(pool, "hostile/jit_error").outcome
     assert isinstance(outcome, CompileError) and outcome.kind == "jit"
+    assert not outcome.message.startswith("CompilationError: at ")
     source = read_entry(FOLDER / "hostile/jit_error.py").code.splitlines()
     assert (
         outcome.line and "tl." in source[outcome.line - 1] and "[(" not in source[outcome.line - 1]
@@ -76,6 +77,11 @@ def test_a_tail_that_nobody_wrote_is_uninitialized_memory(pool: LocalPool) -> No
     assert outcome.pattern and [
         (span.dim, span.stop == span.size) for span in outcome.pattern.where
     ] == [(0, True)]
+
+
+def test_a_launch_that_cuda_refuses_is_named(pool: LocalPool) -> None:
+    outcome = judged(pool, "hostile/launches_too_many_threads").outcome
+    assert isinstance(outcome, Incorrect) and "invalid configuration argument" in outcome.message
 
 
 @pytest.mark.parametrize(

@@ -140,3 +140,8 @@ def test_what_may_compute_something_else_is_new(old: str, new: str) -> None:
 def test_a_name_that_two_sources_share_is_its_own() -> None:
     both = 'A = "float table[4];"\nB = "void f() { table[0] = 1; }"\n'
     assert meaning_of(both) != meaning_of(both.replace("float table", "float list"))
+
+
+def test_a_name_in_a_directive_is_its_own() -> None:
+    code = 'A = "#define HEAD list[0]\\nfloat list[4]; float f() { return HEAD; }"\n'
+    assert meaning_of(code) != meaning_of(code.replace("float list", "float array"))

@@ -21,6 +21,12 @@ SENTENCES = {
 }
 
 
+VARIES = (
+    " Your answer is checked with case `main`, timed; case `cpu` (ROWS = 3)."
+    " Each call gets new inputs, of these kinds: own: as drawn. wide: far out."
+)
+
+
 def prompt(turns, **settings) -> str:
     (message,) = build_messages(PROBLEM, FACTS, turns, PAPER.model_copy(update=settings))
     assert message.role == "user"
@@ -35,14 +41,20 @@ def test_the_first_prompt_is_the_architecture_the_instruction_and_an_example():
         f"You are given the following architecture:\n\n{architecture}{INSTRUCTION}NVIDIA H200 (e.g."
     )
     assert "get_inputs" not in text and "# " not in text.partition("Here's an example:")[0]
-    assert "summarize your changes in a few sentences.Here's an example:\n\nimport torch" in text
-    assert prompt([], examples="zero").endswith("summarize your changes in a few sentences.")
+    assert f"in a few sentences.{VARIES} Here's an example:\n\nimport torch" in text
+    assert prompt([], examples="zero").endswith(f"in a few sentences.{VARIES}")
+
+
+def test_what_varies_is_named_only_where_something_does():
+    one = FACTS.model_copy(update={"cases": FACTS.cases[:1], "distributions": ("own: as drawn",)})
+    (message,) = build_messages(PROBLEM, one, [], PAPER.model_copy(update={"examples": "zero"}))
+    assert message.content.endswith("summarize your changes in a few sentences.")
 
 
 def test_later_prompts_have_every_kernel_with_summary_and_feedback_and_no_example():
     text = prompt([turn(1, code=""), turn(2, code="")])
     assert text.partition("a few sentences.")[2] == (
-        "\n\nHere are your previous attempts:\n\n"
+        f"{VARIES}\n\nHere are your previous attempts:\n\n"
         "```python\n# code 1\n```\n\nSummary 1.\n\nFeedback 1.\n\n"
         "```python\n# code 2\n```\n\nSummary 2.\n\nFeedback 2.\n\n"
         "Restart your reasoning process and generate new, complete code."

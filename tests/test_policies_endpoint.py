@@ -294,7 +294,7 @@ def test_a_cut_answer_is_asked_for_again_with_and_without_a_stream(listener: Any
 
 def status_error(**headers: str) -> openai.APIStatusError:
     request = httpx.Request("POST", "http://127.0.0.1/v1/chat/completions")
-    response = httpx.Response(429, headers=headers, request=request)
+    response: Any = httpx.Response(429, headers=headers, request=request)
     return openai.RateLimitError("slow down", response=response, body=None)
 
 

@@ -1,11 +1,15 @@
 """Which problems are held out: by a seed, level by level, near copies together."""
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
+from episodes import SOURCE
 
 from kevin_env import kernelbench
-from kevin_env.problem import Problem, list_problems
+from kevin_env.app.catalogue import named_problems
+from kevin_env.curriculum import Curriculum
+from kevin_env.problem import Problem, ProblemError, list_problems
 from kevin_env.selection import (
     NEAR_COPIES,
     SHARE,
@@ -110,3 +114,43 @@ def test_a_level_has_the_same_sides_alone_and_among_the_others() -> None:
         of_level = our_problems(level, "held_out", seed=3)
         assert {problem.level for problem in of_level} == {level}
         assert {problem.id for problem in of_level} <= whole
+
+
+def write(folder: Path, factor: int) -> Path:
+    folder.mkdir(parents=True)
+    file = folder / "problem.py"
+    file.write_text(SOURCE.replace("x * 2", f"x * {factor}"))
+    return file
+
+
+def test_files_of_one_name_are_problems_of_their_own(tmp_path: Path) -> None:
+    files = [write(tmp_path / name, n) for n, name in enumerate(("a/x", "b/x", "b/y"))]
+    problems = find_problems([*files, files[0]])
+    assert [each.id for each in problems] == [
+        "a.x.problem",
+        "b.x.problem",
+        "b.y.problem",
+        "a.x.problem",
+    ]
+    assert [each.path for each in problems[:3]] == list(map(str, files))
+    assert [each.id for each in find_problems([files[0], files[2]])] == ["x.problem", "y.problem"]
+    assert [each.id for each in find_problems([files[0], files[0]])] == ["problem"] * 2
+    assert len(Curriculum(files).stages[0]) == 3
+    assert [each.id for each in named_problems(list(map(str, files)), None)] == [
+        "a.x.problem", "b.x.problem", "b.y.problem",
+    ]  # fmt: skip
+
+
+def test_a_file_with_the_name_of_one_of_ours_is_another_problem(tmp_path: Path) -> None:
+    folder = tmp_path / "level1"
+    file = write(folder, 3).rename(folder / "23_Softmax.py")
+    assert [each.id for each in find_problems([str(file), "L1_23_Softmax"])] == [
+        "level1.23_Softmax", "L1_23_Softmax",
+    ]  # fmt: skip
+
+
+def test_problems_without_files_need_ids_of_their_own() -> None:
+    one, other = (Problem(id="mine", source=source, name="mine") for source in ("a", "b"))
+    assert find_problems([one, one]) == (one, one)
+    with pytest.raises(ProblemError, match="2 different problems have the ID 'mine'; rename one"):
+        find_problems([one, other])

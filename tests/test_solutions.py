@@ -19,14 +19,13 @@ from kevin_env.rules import check_rules
 FOLDER = data_folder("problems") / "solutions"
 FILES = sorted(FOLDER.glob("*.*"))
 LANGUAGES = ("cpp", "cuda", "triton")
-ON_CPU = Options(device="cpu", rules="kernel", call_timeout=60.0)  # Triton's interpreter is slow
+ON_CPU = Options(device="cpu", rules="kernel")
 ON_GPU = Options(device="cuda", rules="kernel")
 QUICK = {
-    "L1_47_Sum_reduction_over_a_dimension", "L1_95_CrossEntropyLoss", "L3_107_CrossEntropyWithGradient",
-    "L3_108_FusedAdamW", "L9_2_Reduction_Sum",
+    "L1_47_Sum_reduction_over_a_dimension", "L1_95_CrossEntropyLoss", "L9_2_Reduction_Sum",
 }  # fmt: skip
-"""Problems whose Triton solution takes Triton's interpreter a second or two; on others it takes up
-to a minute.
+"""Problems whose Triton solution is tested by `make test`: Triton's interpreter takes seconds for
+them, and up to a minute for others.
 """
 FEW = {"L1_23_Softmax", "L3_108_FusedAdamW", "L9_5_Compact_StreamCompaction"}
 """Problems whose C++ solution is tested by `make test`: one with a reduction, one with several
@@ -81,27 +80,22 @@ def check(path: Path, untimed_judge: Judge) -> None:
     assert screen(untimed_judge, load_problem(problem_of(path)), path.read_text(), ON_CPU) is None
 
 
-def judged_apart(params: list) -> list:
-    """The same, spread over the processes that run tests; those of `FEW` are tested by `make
-    test`.
-    """
+def judged_apart(params: list, few: set[str]) -> list:
+    """The same, spread over the processes that run tests; all but a few by `make test-all` only."""
     found = []
     for param in params:
-        full = [pytest.mark.full] * (problem_of(param.values[0]) not in FEW)
+        full = [pytest.mark.full] * (problem_of(param.values[0]) not in few)
         marks = [pytest.mark.xdist_group(param.id), *full]
         found.append(pytest.param(*param.values, id=param.id, marks=marks))
     return found
 
 
-@pytest.mark.parametrize("path", judged_apart(files("cpp")))
+@pytest.mark.parametrize("path", judged_apart(files("cpp"), FEW))
 def test_a_cpp_solution_is_right(path: Path, untimed_judge: Judge) -> None:
     check(path, untimed_judge)
 
 
-@pytest.mark.full
-@pytest.mark.parametrize(
-    "path", judged_apart([each for each in files("triton") if problem_of(each.values[0]) in QUICK])
-)
+@pytest.mark.parametrize("path", judged_apart(files("triton"), QUICK))
 def test_a_triton_solution_is_right_in_the_interpreter(path: Path, untimed_judge: Judge) -> None:
     check(path, untimed_judge)
 

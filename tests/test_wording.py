@@ -36,6 +36,7 @@ from kevin_env.outcome import (
 from kevin_env.pools.scripted import SCRIPTED_GPU, ScriptedPool
 from kevin_env.problem import Problem
 from kevin_env.record import Trajectory
+from kevin_env.render import speedup_text
 from kevin_env.roofline import Roofline
 from kevin_env.settings import Settings
 
@@ -194,3 +195,8 @@ def test_the_replay_shows_all_of_a_profile_and_where_it_was_taken() -> None:
     assert re.search(r"profile +1\.250", page.getvalue()) and re.search(
         r"total +2\.250", page.getvalue()
     )
+
+
+def test_a_tiny_speedup_is_shown_with_two_digits() -> None:
+    assert speedup_text(0.00032, (0.00013, 0.00081)) == "0.00032x [0.00013, 0.00081]"
+    assert speedup_text(2.314, (0.9, 12.0)) == "2.31x [0.90, 12.00]"

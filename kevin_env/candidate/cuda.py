@@ -1,4 +1,4 @@
-"""Calls of the CUDA driver that torch lacks: plain allocations and their IPC handles.
+"""Calls of CUDA that torch lacks: plain allocations and their IPC handles, and the last error.
 
 Memory shared between processes is mapped whole, so it never comes from torch's caching allocator.
 All calls need a current context, which torch creates when it first uses the device. Sizes in bytes.
@@ -6,6 +6,8 @@ All calls need a current context, which torch creates when it first uses the dev
 
 import ctypes
 import functools
+import os
+from typing import Any
 
 import torch
 
@@ -20,6 +22,8 @@ STICKY = {
     718: "illegal_access",
 }
 """CUresult codes that an invalid memory access, instruction or address leaves in a context."""
+_NO_ERRORS = frozenset({0, 600, 704, 705})
+"""cudaSuccess, and answers: not ready, and peer access that is already on or off."""
 _BUFFER_ID = 7
 """CU_POINTER_ATTRIBUTE_BUFFER_ID."""
 _AT_LEAST = 0
@@ -117,6 +121,34 @@ def allocation_of(pointer: int) -> tuple[int, int]:
 def context_error() -> int:
     """The sticky error of the current context: 0 when it is healthy."""
     return int(_driver().cuCtxSynchronize())
+
+
+def take_error(runtime: Any | None = None) -> str:
+    """What the CUDA runtime last reported in this thread, which is then forgotten; "" if nothing.
+
+    A kernel whose launch is refused, such as for its number of threads, does not run, and nothing
+    else fails. torch tells only if one of its own kernels is launched next.
+
+    Args:
+        runtime: the runtime library; by default the one that torch has loaded. Extensions that
+            torch builds share it; a library that nvcc links has its own, which cannot be read.
+    """
+    runtime = runtime or _runtime()
+    if runtime is None:
+        return ""
+    code = runtime.cudaGetLastError()
+    return "" if code in _NO_ERRORS else runtime.cudaGetErrorString(code).decode()
+
+
+@functools.cache
+def _runtime() -> Any | None:
+    version = (torch.version.cuda or "").split(".")[0]
+    try:
+        library = ctypes.CDLL(f"libcudart.so.{version}", ctypes.DEFAULT_MODE | os.RTLD_NOLOAD)
+    except OSError:  # linked statically, so that its errors cannot be read
+        return None
+    library.cudaGetErrorString.restype = ctypes.c_char_p
+    return library
 
 
 def wait_for(pointer: int, value: int) -> None:

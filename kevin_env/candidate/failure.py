@@ -29,8 +29,8 @@ _NO_CUDA = (
     "CUDA is not available: this task runs on the CPU. Write the kernels in C++, or in Triton, "
     "which is interpreted."
 )
-_NEEDS_CUDA = ("_lazy_init", "_join_cuda_home")
-"""Functions of torch that raise without a GPU, or without a compiler for one."""
+_NEEDS_CUDA = ("_lazy_init", "_join_cuda_home", "_create_driver")
+"""Functions of torch and Triton that raise without a GPU, or without a compiler for one."""
 _TENSOR = re.compile(r"\btensor\(\[[^()]*(?:\([^()]*\)[^()]*)*(?:\)|$)")
 
 
@@ -104,19 +104,24 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _unwrapped(error: BaseException) -> list[BaseException]:
-    """An error of Triton's interpreter and its causes: the kernel's own error comes last."""
+    """An error of Triton and its causes: the kernel's own error comes last.
+
+    Its interpreter wraps what a kernel raises, and its compiler an error in a function that the
+    kernel calls.
+    """
     chain = [error]
-    while (
-        type(chain[-1]).__name__ == "InterpreterError"
-        and (cause := chain[-1].__cause__)
-        and len(chain) < 10
-    ):
+    while (cause := chain[-1].__cause__) and len(chain) < 10:
+        called = type(chain[-1]).__module__.startswith("triton.compiler") and not getattr(
+            chain[-1], "error_message", True
+        )
+        if not called and type(chain[-1]).__name__ != "InterpreterError":
+            break
         chain.append(cause)
     return chain
 
 
 def _needs_cuda(error: BaseException) -> bool:
-    """Whether torch raised it for lack of CUDA."""
+    """Whether torch or Triton raised it for lack of CUDA."""
     frames = traceback.extract_tb(error.__traceback__, limit=-1)
     return (
         os.environ.get("CUDA_VISIBLE_DEVICES") == ""

@@ -1,7 +1,8 @@
-"""Tuning and CUDA's device library for Triton's interpreter on a machine without a GPU."""
+"""Tuning, bfloat16 and CUDA's device library for Triton's interpreter, where there is no GPU."""
 
 import contextlib
 import importlib
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -39,15 +40,27 @@ _OTHERS: dict[str, Callable[..., torch.Tensor]] = {
 }
 
 
+_ON_FLOATS = re.compile(
+    r"create_(f(add|sub|mul|div|rem|neg|ma|cmp\w+)|(min|max)(imum|num)f|precise_(divf|sqrt)|clampf|dot"
+    r"|cos|sin|exp2?|log2?|r?sqrt|floor|ceil|erf)"
+)
+"""Operators of the interpreter that take bits of bfloat16 for integers."""
+
+
 def complete() -> None:
     """Makes `triton.autotune` take the first configuration, and implements the device library.
 
-    Tuning measures on a device, and the library's functions are stubs. Functions of floats are
-    computed by torch; the others raise NotImplementedError when they are called.
+    Operators on bfloat16 compute in float32 and round, and inline assembly says why it cannot run.
+    Tuning measures on a device, and the
+    library's functions are stubs. Functions of floats are computed by torch; the others raise
+    NotImplementedError when they are called.
     """
     from triton.runtime.autotuner import Autotuner
+    from triton.runtime.interpreter import InterpreterBuilder
 
     Autotuner.do_bench = property(lambda _: _untimed)  # type: ignore[assignment]
+    _complete_bfloat16()
+    InterpreterBuilder.create_inline_asm = _without_assembly  # type: ignore[attr-defined]
     known = {**{name: getattr(torch, name) for name in _AS_IN_TORCH.split()}, **_OTHERS}
     for path in _MODULES:
         with contextlib.suppress(ImportError):
@@ -55,6 +68,92 @@ def complete() -> None:
             for name, function in list(vars(module).items()):
                 if callable(function) and name[0].islower():
                     setattr(module, name, _computed(name, known.get(name)))
+
+
+def _without_assembly(*_: Any) -> None:
+    raise NotImplementedError(
+        "inline assembly needs a GPU: Triton's interpreter, which runs this kernel, has none"
+    )
+
+
+def _complete_bfloat16() -> None:
+    from triton import language as tl
+    from triton.runtime.interpreter import (
+        InterpreterBuilder,
+        ReduceScanOpInterface,
+        TensorHandle,
+    )
+
+    def computed(original: Callable[..., Any]) -> Callable[..., Any]:
+        def call(builder: Any, *arguments: Any) -> Any:
+            handles = [each for each in arguments if isinstance(each, TensorHandle)]
+            if not any(each.dtype.scalar == tl.bfloat16 for each in handles):
+                return original(builder, *arguments)
+            result = original(builder, *map(_in_float32, arguments))
+            narrow = handles[-1].dtype.scalar == tl.bfloat16 and str(result.data.dtype) == "float32"
+            return TensorHandle(_bits(result.data), tl.bfloat16) if narrow else result
+
+        return call
+
+    def cast(original: Callable[..., Any]) -> Callable[..., Any]:
+        def call(builder: Any, source: Any, kind: Any) -> Any:
+            if source.dtype.scalar == tl.bfloat16:
+                return original(builder, _in_float32(source), kind)
+            if kind.scalar != tl.bfloat16:
+                return original(builder, source, kind)
+            return TensorHandle(_bits(source.data.astype("float32")), tl.bfloat16)
+
+        return call
+
+    def reduced(original: Callable[..., Any]) -> Callable[..., Any]:
+        def apply(operator: Any, given: Any) -> Any:
+            if not isinstance(given, tuple):
+                return apply(operator, (given,))[0]
+            wide = tuple(_as(each, _in_float32(each.handle)) for each in given)
+            results = original(operator, wide)
+            narrow = (each.dtype == tl.bfloat16 for each in given)
+            return tuple(
+                _as(each, TensorHandle(_bits(each.handle.data), tl.bfloat16))
+                if low and each.dtype == tl.float32
+                else each
+                for low, each in zip(narrow, results, strict=False)
+            )
+
+        return apply
+
+    for name in filter(_ON_FLOATS.fullmatch, dir(InterpreterBuilder)):
+        setattr(InterpreterBuilder, name, computed(getattr(InterpreterBuilder, name)))
+    InterpreterBuilder.cast_impl = cast(InterpreterBuilder.cast_impl)  # type: ignore[method-assign]
+    ReduceScanOpInterface.apply = reduced(ReduceScanOpInterface.apply)  # type: ignore[method-assign]
+    InterpreterBuilder.get_bf16 = lambda _, value: TensorHandle(  # type: ignore[attr-defined]
+        _bits(torch.tensor([float(value)]).numpy()), tl.bfloat16
+    )
+
+
+def _in_float32(argument: Any) -> Any:
+    """A block of bfloat16, whose bits the interpreter holds as integers, as float32."""
+    from triton import language as tl
+    from triton.runtime.interpreter import TensorHandle
+
+    if not isinstance(argument, TensorHandle) or argument.dtype.scalar != tl.bfloat16:
+        return argument
+    wide = (argument.data.astype("uint32") << 16).view("float32")
+    return TensorHandle(wide, tl.float32)
+
+
+def _as(like: Any, handle: Any) -> Any:
+    """A block or number with this handle, of the shape of another."""
+    from triton import language as tl
+
+    kind = handle.dtype.scalar
+    shaped = tl.block_type(kind, list(like.type.shape)) if like.type.is_block() else kind
+    return tl.tensor(handle, shaped)
+
+
+def _bits(values: Any) -> Any:
+    """The bits of float32 numbers rounded to bfloat16, ties to even."""
+    with _disable_current_modes():  # not recorded: Triton computes
+        return torch.as_tensor(values.copy()).bfloat16().view(torch.int16).numpy().view("uint16")
 
 
 def _untimed(call: Callable[[], None], quantiles: Sequence[float]) -> list[float]:
@@ -82,11 +181,14 @@ def _applied(function: Callable[..., torch.Tensor], arguments: tuple[Any, ...]) 
         raise TypeError("libdevice takes blocks of floats")
     kind = blocks[0].dtype
     wide = [
-        torch.as_tensor(each.handle.data if isinstance(each, tl.tensor) else float(each))
+        torch.as_tensor(
+            _in_float32(each.handle).data if isinstance(each, tl.tensor) else float(each)
+        )
         for each in arguments
     ]
     dtype = wide[0].dtype if isinstance(arguments[0], tl.tensor) else torch.float32
     with _disable_current_modes():  # not recorded: Triton computes
         result = function(*(each.to(dtype) for each in wide)).numpy()
+    result = _bits(result) if kind.scalar == tl.bfloat16 else result
     shaped = tl.block_type(kind, list(result.shape)) if result.ndim else kind
     return tl.tensor(TensorHandle(result, kind), shaped)

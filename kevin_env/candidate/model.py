@@ -20,7 +20,7 @@ from kevin_env.extension.build import install
 
 Message = dict[str, Any]
 MAX_PAIRED = 8
-"""Limit of reported weights that were paired with a buffer by shape."""
+"""Limit of reported weights that were paired by shape and order."""
 
 
 _CODING = re.compile(r"\A((?:[ \t\f]*(?:#[^\n]*)?\n)?[ \t\f]*#[^\n]*?coding[:=][ \t]*)[-\w.]+")

@@ -19,6 +19,12 @@ DONE = 128
 """In the region `words`: the offset from the judge's word to the candidate's."""
 POISON = 0xFF
 """NaN in every floating-point type, of a kind that no GPU computes; -1 in signed integers."""
+FILLING = 0x7A
+"""What memory is filled with before a call that shows what is never written.
+
+Unlike `POISON`, so that memory that held that before is told from memory that is written with it;
+large in every floating-point type, and no end of a range.
+"""
 _PERTURB = -6
 """M_PERTURB of glibc: malloc fills memory with the complement of this option's lowest byte."""
 
@@ -127,13 +133,13 @@ def map_handle(handle: str, size: int, device: torch.device) -> Region:
 def poison(device: torch.device) -> None:
     """Fills memory cached by torch on a GPU; on a CPU, all later results of malloc."""
     if device.type == "cpu":
-        ctypes.CDLL(None).mallopt(_PERTURB, 0x100 | (POISON ^ 0xFF))  # 0 would disable it
+        ctypes.CDLL(None).mallopt(_PERTURB, 0x100 | (FILLING ^ 0xFF))  # 0 would disable it
         return
     torch.cuda.synchronize(device)
     for segment in torch.cuda.memory_snapshot():
         address = segment["address"]
         for block in segment["blocks"]:
             if block["state"] == "inactive" and segment["device"] == device.index:
-                cuda.as_tensor(address, block["size"], device).fill_(POISON)
+                cuda.as_tensor(address, block["size"], device).fill_(FILLING)
             address += block["size"]
     torch.cuda.synchronize(device)

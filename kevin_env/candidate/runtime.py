@@ -119,9 +119,14 @@ class Runtime(LoadedModel, programs.Orders):
                 if words:
                     cuda.wait_for(words, number)
                 self.held = []
+                if self.device.type == "cuda":
+                    cuda.take_error()  # of anything before this call
                 output = self.model(*self.arguments)
+                refused = cuda.take_error() if self.device.type == "cuda" else ""
                 self.held = [output]
                 claims.append(self._claim(output))
+                if refused:
+                    claims[-1]["cuda_error"] = refused
                 if words:
                     cuda.write_word(words + DONE, number)
         if recorder:

@@ -7,7 +7,7 @@ parameter of the reference without a unique match is an error, never a guess. A 
 as a checkpoint; if some of it is unused, it is matched like any other model.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, MutableMapping
 from contextlib import suppress
 from types import TracebackType
@@ -87,8 +87,8 @@ def load_weights(
         order: Names of the model's state in the order of creation.
 
     Returns:
-        Pairs of a parameter of the reference and the buffer it was matched with by shape, which may
-        have another purpose.
+        Pairs of a parameter of the reference and what it was matched with, where that can be wrong:
+        a buffer, which may have another purpose, or one of several parameters of that shape.
 
     Raises:
         Unmatched: if a parameter has no match, or several.
@@ -116,10 +116,13 @@ def load_weights(
         {own: _shaped_like(weights[of], state[own]) for own, of in places.items()}, strict=False
     )
     own_parameters = {name for name, _ in model.named_parameters(remove_duplicate=False)}
+    alike = Counter(_form(weights[of]) for own, of in places.items() if own != of)
     return [
         (of, own)
         for own, of in places.items()
-        if own != of and own not in own_parameters and of in required
+        if own != of
+        and of in required
+        and (own not in own_parameters or alike[_form(weights[of])] > 1)
     ]
 
 

@@ -12,6 +12,7 @@ from kevin_env.cli.options import (
     Given,
     Override,
     Plain,
+    complete_problems,
     print_json,
     settings_options,
 )
@@ -35,7 +36,11 @@ BaseUrl = Annotated[
 ]
 Problems = Annotated[
     list[str] | None,
-    typer.Option(help="IDs, levels such as L1, held_out, kernelbench:level1, or paths."),
+    typer.Option(
+        metavar="A,B,...",
+        help="IDs, levels such as L1, held_out, kernelbench:level1, or paths.",
+        autocompletion=complete_problems,
+    ),
 ]
 Samples = Annotated[int | None, typer.Option(help="Number of samples per problem.")]
 Out = Annotated[Path | None, typer.Option(help="Run folder; by default a new one in runs/.")]
@@ -93,6 +98,7 @@ def evaluate(
     """
     from kevin_env.app.arguments import require_examples
     from kevin_env.app.env_file import load_env_file
+    from kevin_env.app.errors import BadInput
     from kevin_env.app.screen import make_console
 
     flags = {
@@ -111,6 +117,11 @@ def evaluate(
         given = sorted(key for key, value in (flags | more).items() if value)
         _print(_figures(recorded, config, override or [], given, console), plain, as_json)
         return
+    if config is not None and problems and not config.is_file():
+        raise BadInput(
+            f"{config} is not a configuration file; several problems are one list: "
+            f"--problems {','.join((*problems, str(config)))}"
+        )
     load_env_file()
     chosen, found = _read(config, resume, override or [], flags)
     require_examples(chosen.settings)

@@ -9,6 +9,7 @@ import typer
 from kevin_env.cli.options import (
     JUDGE,
     Given,
+    complete_problems,
     positive,
     print_json,
     settings_options,
@@ -22,7 +23,12 @@ Files = Annotated[
     list[Path] | None,
     typer.Argument(metavar="FILE...", help="Submissions (.py) or trajectories (.jsonl)."),
 ]
-Problem = Annotated[str | None, typer.Option(help="Problem ID or file; optional for trajectories.")]
+Problem = Annotated[
+    str | None,
+    typer.Option(
+        help="Problem ID or file; optional for trajectories.", autocompletion=complete_problems
+    ),
+]
 Turn = Annotated[int | None, typer.Option(help="Turn of the trajectory to judge again.")]
 Episode = Annotated[
     str, typer.Option(help="Episode of the trajectory file, by the first letters of its ID.")

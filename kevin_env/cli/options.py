@@ -46,6 +46,8 @@ PANELS = {
 EPISODE = tuple(name for names in PANELS.values() for name in names)
 JUDGE = (*PANELS["Judge"], "noisy")
 
+_SHORTER = {"max_turns": ("--turns",)}
+"""Other names of options."""
 _WIDEST = 30
 """Characters of values that the help lists in a column of their own."""
 
@@ -111,7 +113,9 @@ def _option(name: str) -> inspect.Parameter:
     text = (field.description or "").partition("\n\n")[0].replace("\n", " ")
     wide = len("|".join(values)) > _WIDEST
     option = typer.Option(
-        "--turns" if name == "max_turns" else f"--{name.replace('_', '-')}",
+        f"--{name.replace('_', '-')}",
+        *_SHORTER.get(name, ()),
+        autocompletion=_completing(values),
         help=f"{text.removesuffix('.')}: {', '.join(values)}." if wide else text,
         metavar="NAME" if wide else "|".join(values) or None,
         show_default=default is not None and default is not False and default != "",
@@ -123,6 +127,21 @@ def _option(name: str) -> inspect.Parameter:
         default=default,
         annotation=Annotated[_type(field), option],
     )
+
+
+def _completing(values: Sequence[str]) -> Callable[[str], list[str]]:
+    def complete(incomplete: str) -> list[str]:
+        return [value for value in values if value.startswith(incomplete)]
+
+    return complete
+
+
+def complete_problems(incomplete: str) -> list[str]:
+    """The IDs of problems that begin so, also after a comma."""
+    from kevin_env.problem import problem_paths
+
+    *before, last = incomplete.split(",")
+    return [",".join((*before, each)) for each in problem_paths() if each.startswith(last)]
 
 
 def _type(field: FieldInfo) -> Any:

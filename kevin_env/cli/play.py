@@ -13,6 +13,7 @@ from kevin_env.cli.options import (
     Given,
     Override,
     Plain,
+    complete_problems,
     finite,
     positive,
     print_json,
@@ -33,7 +34,9 @@ def _of_model(help: str, callback: Callable[[float | None], float | None] | None
     return typer.Option(help=help, callback=callback, rich_help_panel="Model")
 
 
-ProblemName = Annotated[str | None, typer.Option(help="Problem ID or file.")]
+ProblemName = Annotated[
+    str | None, typer.Option(help="Problem ID or file.", autocompletion=complete_problems)
+]
 Human = Annotated[bool, typer.Option("--human", help="Play yourself.")]
 Samples = Annotated[int, typer.Option(help="Number of episodes to play side by side.")]
 Out = Annotated[

@@ -5,7 +5,14 @@ from typing import Annotated, Literal
 
 import typer
 
-from kevin_env.cli.options import Given, Json, example, print_json, settings_options
+from kevin_env.cli.options import (
+    Given,
+    Json,
+    complete_problems,
+    example,
+    print_json,
+    settings_options,
+)
 from kevin_env.selection import Side
 
 problems = typer.Typer(help="List or lint problems.")
@@ -97,7 +104,10 @@ def lint_problems(
     raise typer.Exit(exit_code(linted))
 
 
-def show(problem: Annotated[str, typer.Argument(metavar="ID")], as_json: Json = False) -> None:
+def show(
+    problem: Annotated[str, typer.Argument(metavar="ID", autocompletion=complete_problems)],
+    as_json: Json = False,
+) -> None:
     """Show one problem: its task and reference.
 
     ID may be a path to a KernelBench-style file.
@@ -131,5 +141,8 @@ def export_problems(
     folder has both sides of the split, and a card.
     """
     from kevin_env.app.dataset import export_problems
+    from kevin_env.app.errors import BadInput
 
+    if out.suffix in (".csv", ".json", ".jsonl", ".arrow", ".txt", ".zip"):
+        raise BadInput(f"--out {out}: give a .parquet file or a folder")
     typer.echo(f"wrote {export_problems(names or [], out)}", err=True)

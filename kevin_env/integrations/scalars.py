@@ -23,7 +23,7 @@ import re
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from statistics import fmean, pstdev
+from statistics import fmean, geometric_mean, pstdev
 
 from kevin_env.advantage import returns_of, settings_of
 from kevin_env.app.evaluate.figures import Baseline, Figure, GroupMetrics, RunMetrics
@@ -115,7 +115,7 @@ def _rewards(episodes: Sequence[Trajectory], turns: Sequence[Turn]) -> Named:
 
 
 def _parts(turn: Turn, episode: Trajectory) -> tuple[tuple[str, float], ...]:
-    """The components of a turn's score; `repeated` is what repeated code did not earn.
+    """The components of a turn's score; `repeated` is what earlier turns have been paid.
 
     Empty for scores that are not built in.
     """
@@ -139,6 +139,7 @@ def _kernels(turns: Sequence[Turn]) -> Named:
         yield "NotOkayRate", share(not text.startswith("Okay") for text in thoughts)
     if speedups := _speedups(turns):
         yield "MeanSpeedup", fmean(speedups)
+        yield "GeometricMeanSpeedup", geometric_mean(speedups)
 
 
 def _is_loop(turn: Turn) -> bool:

@@ -1,5 +1,6 @@
 """The interface between client and judge: frozen values, and the protocol of a pool."""
 
+import math
 import os
 import re
 from collections.abc import Callable
@@ -115,6 +116,8 @@ class Options(Frozen):
         if self.call_timeout is not None:
             return Limits(build=self.build_timeout, first=self.call_timeout, call=self.call_timeout)
         call = max(CALL_SECONDS[device], CALL_MULTIPLE * reference)
+        digit = 10.0 ** math.floor(math.log10(call))  # rounded up: one call of it was timed
+        call = math.ceil(call / digit) * digit
         first = FIRST_SECONDS + call
         return Limits(build=self.build_timeout, first=first, call=first if interpreted else call)
 
@@ -183,12 +186,12 @@ class InputFacts(Frozen):
     dtype: str
     """`float32`, `int64`, ..., or the Python type of a value that is not a tensor."""
     shape: tuple[int, ...] | None = None
-    low: float | None = None
-    high: float | None = None
-    """Smallest and largest value of a tensor of integers or bools."""
+    low: int | None = None
+    high: int | None = None
+    """Smallest and largest value of a tensor of integers; None where draws differ."""
     structure: tuple[str, ...] = ()
     """What holds in every distribution, such as `lower triangular` or `sums to 1 along dimension
-    1`.
+    1`, and strides that differ from those of the shape.
     """
 
 
@@ -216,7 +219,9 @@ class Facts(Frozen):
     precision: str
     """`ieee` or `tf32`: what float32 arithmetic may be."""
     weights: tuple[str, ...]
-    """Each parameter and buffer that is copied from the reference, as `name: float32[128]`."""
+    """Each parameter that is copied from the reference, as `name: float32[128]`."""
+    buffers: tuple[str, ...] = ()
+    """Each buffer, likewise; a submission need not have it."""
     limits: Limits = Options().limits()
     """For the timed case, whose reference is timed once."""
 

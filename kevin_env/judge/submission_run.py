@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import torch
 
+from kevin_env.candidate.region import FILLING
 from kevin_env.judge.api import Limits, Options
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.compare.check import Allowed, check_answer, unwritten
@@ -371,6 +372,7 @@ class SubmissionRun:
         ordered, self.player.unordered = not self.player.unordered, self.bench.device.type == "cuda"
         try:  # only after a wrong answer, as a submission could recognize this call
             self._within_limits(partial(self.worker.ask, "poison"), first=False)
+            self.handshake.filling = FILLING
             second, again = self.checked(distribution)
         except (Failed, Ended, TimedOut):  # such as a kernel that reads an uninitialized index
             return wrong

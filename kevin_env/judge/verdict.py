@@ -43,12 +43,14 @@ def verdict(
         case TimedOut():
             text = f"{error.what or _DOING[place.step]} took longer than {error.seconds:g} s"
             stopped = "" if line is None else f" (stopped at line {line})"
-            return _ended(place, "timeout", text + stopped, line)
+            causes = _HANGS if place.step == "call" else ""
+            return _ended(place, "timeout", text + stopped + causes, line)
         case Ended(limit=str(limit)):
             return _ended(place, "killed", f"the submission was killed: it used {limit}")
         case Ended(code=int(code)) if code < 0:
             called = "" if line is None else f" in native code called from line {line}"
-            return _ended(place, "signal", _signal(-code) + called, line)
+            causes = _ABORTS if -code == signal.SIGABRT else ""
+            return _ended(place, "signal", _signal(-code) + called + causes, line)
         case Ended(code=None):
             return _ended(place, "killed", "the process disappeared")
         case Ended():
@@ -82,6 +84,8 @@ def may_be_environmental(outcome: Outcome, shot: bool, beside: bool) -> bool:
     return shot or (beside and outcome.kind == "out_of_memory")
 
 
+_HANGS = ": slow code, an endless loop, a deadlock, or memory overwritten by an index out of bounds"
+_ABORTS = ": a failed assertion, or memory overwritten by an index out of bounds"
 _DOING = {
     "build": "importing the submission",
     "construct": "constructing ModelNew",
@@ -94,7 +98,7 @@ def _failed(failure: Failure, place: Place, folder: str) -> CompileError | Runti
     full = without_paths(failure.message, folder)
     text = first_line(full) if failure.kind == "illegal_access" else clip(full, 1_500)
     trace = traceback_of(failure.frames, failure.type, text)
-    message = first_line(f"{failure.type}: {full}")
+    message = first_line(f"{failure.type}: {_reason(full)}")
     if failure.kind == "compiler":
         kind = "link" if is_link_error(failure.output) else "compiler"
         text = diagnostics(failure.output, folder)
@@ -146,6 +150,7 @@ _LINKER = re.compile(
     r"|ld returned|^nvlink error)"
 )
 _PTXAS = re.compile(r"^ptxas (?P<level>error|fatal)\s*:")
+_TRITON_PLACE = re.compile(r"at \d+:\d+:\n")
 _MARKER = re.compile(r"[\s|~]*\^[\s~^]*")
 _INSTANTIATION = re.compile(r"\s+(detected during|instantiation of) ?")
 _NOISE = re.compile(r"^(\[\d+/\d+\] |ninja: |FAILED: |In file included from|\s+from )")
@@ -207,6 +212,16 @@ def clip(text: str, limit: int = LIMIT) -> str:
         return text
     half = limit // 2
     return f"{text[:half]}\n... {len(text) - 2 * half} characters left out ...\n{text[-half:]}"
+
+
+def _reason(message: str) -> str:
+    """An error's message, without the place and the source that an error of Triton begins with."""
+    if not _TRITON_PLACE.match(message):
+        return message
+    lines = message.split("\n")
+    marks = [number for number, line in enumerate(lines) if line.strip() == "^"]
+    reason = "\n".join(lines[marks[0] + 1 :] if marks else ())
+    return reason.strip() or message
 
 
 def first_line(text: str) -> str:

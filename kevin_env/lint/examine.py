@@ -267,6 +267,13 @@ class Examination:
             self._add("outputs", "no output has elements: every answer of that shape is right")
         for target in first.targets:
             where = f"output {target.path}" if target.path else "the output"
+            if target.other and target.integers == "exact":
+                few = f"{target.other} of {target.reference.numel()} integers"
+                self._add(
+                    "outputs",
+                    f"{where} depends on how floats are rounded: {few} are others in float64; set "
+                    'INTEGERS = "rounded" if they may be off by one, or "chosen" if by more',
+                )
             if not target.accepts(again[target.index]):
                 self._add("outputs", f"{where} differs when the reference is run again")
             elif target.reference.numel() >= FEW and (share := target.varying()) < LEAST_VARYING:

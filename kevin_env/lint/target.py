@@ -7,9 +7,16 @@ from functools import partial
 import torch
 
 from kevin_env.candidate import tree
-from kevin_env.judge.compare.outputs import alike, in_float64
+from kevin_env.judge.compare.outputs import alike, in_float64, wrong_integers
 from kevin_env.judge.compare.tolerance import outside, parts, tolerance_of, with_plain_sums
-from kevin_env.judge.compare.values import pieces, real, same_infinities, spread_of
+from kevin_env.judge.compare.values import (
+    counts_of,
+    is_rounded,
+    pieces,
+    real,
+    same_infinities,
+    spread_of,
+)
 from kevin_env.judge.inputs.reference import Case, Expected, seed_from
 
 SECRET = "lint"
@@ -40,6 +47,9 @@ class Target:
         oracle: The reference in float64 arithmetic, if available.
         allowed: The budget.
         share: The share of it that each element has; None if all have all of it.
+        integers: What its integers are (`outputs.INTEGERS`).
+        tolerance: The problem's TOLERANCE.
+        other: How many of its integers are others in float64 arithmetic.
     """
 
     index: int
@@ -48,11 +58,16 @@ class Target:
     oracle: torch.Tensor | None
     allowed: float
     share: torch.Tensor | None = None
+    integers: str = "exact"
+    tolerance: float = 1.0
+    other: int = 0
 
     def accepts(self, answer: torch.Tensor) -> bool:
         """Whether the comparison lets an answer pass. Reads no more of it than needed."""
         if answer.shape != self.reference.shape or answer.dtype != self.reference.dtype:
             return False
+        if self.integers != "exact" and not is_rounded(self.reference):
+            return wrong_integers(answer, self.reference, self.integers, self.tolerance) is None
         tensors = parts(answer, self.reference, self.oracle, self.share)
         return not any(bool(self._wrong(*piece).any()) for piece in pieces(*tensors))
 
@@ -101,7 +116,12 @@ class InputSet:
                 plain = partial(_plain, expected, outputs, i)
                 tolerance, share = tolerance_of(reference, oracle, case.tolerance, case.precision)
                 allowed = with_plain_sums(tolerance, reference, plain, share).worst
-                targets.append(Target(i, paths[i], reference, oracle, allowed, share))
+                targets.append(
+                    Target(
+                        i, paths[i], reference, oracle, allowed, share, case.integers,
+                        case.tolerance, _other(expected, outputs, i),
+                    )
+                )  # fmt: skip
         return cls(skeleton, tensors, outputs, targets)
 
     @property
@@ -127,6 +147,12 @@ def outputs_of(case: Case, distribution: str, number: int) -> list[torch.Tensor]
     return tree.flatten(
         case.answer(*inputs_of(case, distribution, number), seed_from(SECRET, "call", number))
     )[1]
+
+
+def _other(expected: Expected, outputs: list[torch.Tensor], i: int) -> int:
+    if is_rounded(outputs[i]) or (exact := alike(expected.oracle, outputs)[i]) is None:
+        return 0
+    return sum(counts_of(lambda a, b: a != b, outputs[i], exact))
 
 
 def _plain(expected: Expected, outputs: list[torch.Tensor], i: int) -> torch.Tensor | None:

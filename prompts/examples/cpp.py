@@ -7,13 +7,11 @@ CPP = r"""
 #include <cstdint>
 
 void squared_difference(int64_t a, int64_t b, int64_t out, int64_t count) {
-    const float* x = reinterpret_cast<const float*>(a);
-    const float* y = reinterpret_cast<const float*>(b);
-    float* z = reinterpret_cast<float*>(out);
+    const float *x = (const float*)a, *y = (const float*)b;
+    float* z = (float*)out;
     #pragma omp parallel for simd
     for (int64_t i = 0; i < count; ++i) {
-        const float difference = x[i] - y[i];
-        z[i] = difference * difference;
+        z[i] = (x[i] - y[i]) * (x[i] - y[i]);
     }
 }
 

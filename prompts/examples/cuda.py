@@ -6,18 +6,15 @@ CUDA = r"""
 #include <cstdint>
 
 __global__ void squared_difference_kernel(const float* a, const float* b, float* out, int64_t count) {
-    const int64_t stride = int64_t(gridDim.x) * blockDim.x;
-    for (int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += stride) {
-        const float difference = a[i] - b[i];
-        out[i] = difference * difference;
+    const int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (i < count) {
+        out[i] = (a[i] - b[i]) * (a[i] - b[i]);
     }
 }
 
 void squared_difference(int64_t a, int64_t b, int64_t out, int64_t count, int64_t stream) {
-    const int64_t wanted = (count + 255) / 256;
-    const int blocks = int(wanted < 65536 ? wanted : 65536);
-    squared_difference_kernel<<<blocks, 256, 0, reinterpret_cast<cudaStream_t>(stream)>>>(
-        reinterpret_cast<const float*>(a), reinterpret_cast<const float*>(b), reinterpret_cast<float*>(out), count);
+    squared_difference_kernel<<<(count + 255) / 256, 256, 0, (cudaStream_t)stream>>>(
+        (const float*)a, (const float*)b, (float*)out, count);
 }
 """
 

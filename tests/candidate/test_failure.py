@@ -95,6 +95,17 @@ def test_an_error_of_tritons_compiler_tells_the_kernels_line(tmp_path: Path) -> 
     assert describe(error, path, None)["frames"][-1] == (5, "kernel", "    z = y @ y")
 
 
+def test_an_error_in_a_function_that_a_kernel_calls_is_the_one_that_is_told(tmp_path: Path) -> None:
+    errors = pytest.importorskip("triton.compiler.errors")
+    kernel = "def inner(x):\n    return x @ y\ndef kernel(x):\n    inner(x)\n"
+    _, path = raised(tmp_path, f"import triton\n{kernel}kernel(1)\n")
+    inner, outer = ast.parse(kernel).body
+    error = errors.CompilationError("def kernel(x):\n    inner(x)\n", outer, None)
+    error.__cause__ = errors.CompilationError(kernel, inner.body[0], "y is not defined")  # type: ignore[attr-defined]
+    told = describe(error, path, None)
+    assert told["message"].endswith("\ny is not defined")
+
+
 def test_no_tensors_are_dumped() -> None:
     text = f"run(): incompatible function arguments.\n\nInvoked with: {torch.zeros(9, 9)}, 3, "
     told = describe(TypeError(f"{text}{torch.nn.Parameter(torch.ones(2))}"), "submission.py", None)[
@@ -110,7 +121,11 @@ def test_no_tensors_are_dumped() -> None:
 
 @pytest.mark.parametrize(
     "code",
-    ["import torch\ntorch.zeros(1, device='cuda')", "import torch\ntorch.cuda.synchronize()"],
+    [
+        "import torch\ntorch.zeros(1, device='cuda')",
+        "import torch\ntorch.cuda.synchronize()",
+        "import triton\ntriton.runtime.driver.active.get_active_torch_device()",
+    ],
 )
 def test_cuda_on_a_cpu_is_answered_by_what_to_write_instead(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str

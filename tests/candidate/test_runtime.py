@@ -1,6 +1,7 @@
 """In which order a candidate waits, calls and says that it is through; on no device."""
 
 import json
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -63,6 +64,38 @@ def test_without_words_calls_wait_for_nothing_and_outputs_are_kept_until_the_nex
     told = json.loads(runtime.go([None, None])[4:])
     assert runtime.notes == ["call 3", "claim"] * 2
     assert runtime.kept == [[], []] and runtime.held == [told["claims"][1]["output"]]
+
+
+class LastError:
+    """The runtime's last error of a thread, which is forgotten when it is read."""
+
+    def __init__(self, code: int) -> None:
+        self.code = code
+
+    def cudaGetLastError(self) -> int:
+        code, self.code = self.code, 0
+        return code
+
+    def cudaGetErrorString(self, code: int) -> bytes:
+        return f"error {code}".encode()
+
+
+def test_an_error_of_the_runtime_is_read_once_and_answers_are_none() -> None:
+    runtime = LastError(9)
+    assert [cuda.take_error(runtime) for _ in range(2)] == ["error 9", ""]
+    assert cuda.take_error(LastError(600)) == ""
+    assert cuda.take_error() == ""  # without a GPU
+
+
+def test_a_launch_that_a_call_had_refused_is_told_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    last = LastError(1)  # from before the calls
+    runtime = Noted()
+    runtime.device = torch.device("cuda")
+    monkeypatch.setattr(cuda, "take_error", partial(cuda.take_error, last))
+    codes = iter((9, 0))
+    runtime.model = lambda _: setattr(last, "code", next(codes))
+    told = json.loads(runtime.go([None, None])[4:])["claims"]
+    assert [claim.get("cuda_error") for claim in told] == ["error 9", None]
 
 
 def test_a_call_is_seeded_with_what_is_told_with_it() -> None:

@@ -344,4 +344,11 @@ def test_a_weight_that_goes_by_shape_into_a_buffer_is_told() -> None:
     model.register_buffer("folded", torch.zeros(3, 3))
     model.register_parameter("shift", nn.Parameter(torch.ones(3)))
     assert load_weights(model, *given(reference)) == [("weight", "folded")]
-    assert load_weights(Linear(), *given(Linear(("one", "two")))) == []
+    crossed = load_weights(Linear(), *given(Linear(("one", "two"))))
+    assert ("one.weight", "first.weight") in crossed and ("two.bias", "second.bias") in crossed
+    assert (
+        load_weights(
+            nn.ParameterList([torch.zeros(3)]), *given(nn.ParameterDict({"w": torch.ones(3)}))
+        )
+        == []
+    )

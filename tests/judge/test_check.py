@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from kevin_env.candidate import tree
-from kevin_env.candidate.region import POISON, extent, spec_of
+from kevin_env.candidate.region import FILLING, extent, spec_of
 from kevin_env.judge.compare.check import check_answer, find_unwritten, unwritten
 from kevin_env.judge.compare.outputs import Allowed, wrong
 from kevin_env.judge.compare.values import PIECE, Mismatch
@@ -135,6 +135,20 @@ def test_the_problems_tolerance_scales_what_is_allowed() -> None:
     assert wrong(Y, Y + 1, 1e9) is not None
 
 
+def test_integers_that_come_from_floats_may_be_others_where_rounding_decides() -> None:
+    whole = torch.arange(-2000, 2000).to(torch.int16).view(40, 100)
+
+    def right(changed: int, by: int, integers: str, tolerance: float = 1.0) -> bool:
+        got = whole.clone()
+        got.view(-1)[:changed] += by
+        return wrong(whole, got, tolerance, integers=integers) is None
+
+    assert right(4, 1, "rounded") and right(4, -1, "rounded") and not right(5, 1, "rounded")
+    assert right(8, 1, "rounded", 2.0) and not right(1, 2, "rounded")
+    assert right(4, 500, "chosen") and not right(5, 500, "chosen")
+    assert not right(1, 1, "exact")
+
+
 def test_exact_outputs_need_no_oracle() -> None:
     for got, right in ((Y, True), (Y + 1, False)):
         found = wrong(Y, got, oracle=lambda: pytest.fail("an oracle was computed"))
@@ -214,7 +228,7 @@ def test_uninitialized_memory_is_distinguished_from_wrong_values(
 ) -> None:
     monkeypatch.setitem(PIECE, "cpu", 8)
     right = X.to(dtype)
-    filled = torch.full((4, 6 * right.itemsize), POISON, dtype=torch.uint8).view(dtype)
+    filled = torch.full((4, 6 * right.itemsize), FILLING, dtype=torch.uint8).view(dtype)
     found = second_call(torch.zeros_like(right), filled, right)
     assert found is not None
     assert (found.kind, found.wrong, found.total) == ("not_written", 24, 24)
@@ -229,9 +243,11 @@ def test_uninitialized_memory_is_distinguished_from_wrong_values(
     assert second_call(filled, filled, right) is None, "the call writes these bytes every time"
 
 
-def test_a_minus_one_is_an_answer_unless_it_came_with_the_filling() -> None:
-    assert second_call(torch.full_like(Y, -1), torch.full_like(Y, -1), Y) is None
-    found = second_call(Y + 7, torch.full_like(Y, -1), Y)
+def test_a_number_is_an_answer_unless_it_came_with_the_filling() -> None:
+    bytes_of = torch.full((Y.nbytes,), FILLING, dtype=torch.uint8)
+    filled = bytes_of.view(Y.dtype).view_as(Y)
+    assert second_call(filled, filled, Y) is None
+    found = second_call(Y + 7, filled, Y)
     assert found is not None and found.kind == "not_written"
 
 
@@ -288,7 +304,7 @@ def test_a_call_may_be_wrong_whatever_its_output_is(change: Any, kind: str) -> N
 
 
 def test_unwritten_memory_of_a_call_is_reported_for_its_output() -> None:
-    filled = torch.full((4, 24), POISON, dtype=torch.uint8).view(torch.float32)
+    filled = torch.full((4, 24), FILLING, dtype=torch.uint8).view(torch.float32)
     calls = call([Y, torch.zeros_like(X)]), call([Y, filled])
     found = check_answer(calls[1], Expected([Y, X], lambda: None), CASE, "main/own", {})
     assert found is not None
@@ -298,6 +314,23 @@ def test_unwritten_memory_of_a_call_is_reported_for_its_output() -> None:
     assert found.passed == ("odd/own",) and found.differences[0] == Difference(
         index=(0, 0), expected=f"{float(X[0, 0]):.7g}", got="uninitialized"
     )
+
+
+def test_a_refused_launch_is_told_beside_a_wrong_output_and_not_beside_a_right_one() -> None:
+    filled = torch.full((4, 6), FILLING, dtype=torch.uint8).repeat_interleave(4, 1)
+    refused = "invalid configuration argument"
+    wrong, stale, right = (
+        replace(each, claim=each.claim.model_copy(update={"cuda_error": refused}))
+        for each in (call(X + 1), call(filled.view(torch.float32)), call(X))
+    )
+    expected = Expected(X, lambda: None)
+    assert checked(right, expected) is None
+    for before, answer in ((call(X), wrong), (call(X), stale)):
+        found = check_answer(answer, expected, CASE, "main/own", {})
+        assert found is not None
+        found = unwritten(before, answer, found) or found
+        assert found.kind == ("not_written" if answer is stale else "values")
+        assert found.message.endswith(f"; CUDA refused a kernel launch in this call: {refused}")
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bool, torch.complex128])

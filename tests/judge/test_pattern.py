@@ -5,7 +5,7 @@ import torch
 from test_check import second_call
 from test_hang import SOFTMAX
 
-from kevin_env.candidate.region import POISON
+from kevin_env.candidate.region import FILLING
 from kevin_env.judge import Options, Submission
 from kevin_env.judge.compare import values
 from kevin_env.judge.compare.outputs import wrong
@@ -67,7 +67,7 @@ def test_regions_are_found_on_a_gpu() -> None:
 
 
 def test_unwritten_memory_has_a_region() -> None:
-    filled = torch.full((8, 32 * 4), POISON, dtype=torch.uint8).view(torch.float32)
+    filled = torch.full((8, 32 * 4), FILLING, dtype=torch.uint8).view(torch.float32)
     tail = torch.cat((X[:, :20], filled[:, 20:]), dim=1)
     found = second_call(torch.zeros_like(X), tail, X)
     assert found is not None and found.kind == "not_written" and found.pattern is not None

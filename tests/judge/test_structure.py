@@ -49,7 +49,7 @@ MAKERS = {
     "permutation": (lambda: torch.randperm(N).float(), ("a permutation of 0, 1, ..., n - 1",)),
     "number": (lambda: torch.randn(()), ()),
     "number of one sign": (lambda: torch.rand(()) ** 9, ()),
-    "integers": (lambda: torch.randint(0, 9, (N,)), ("whole numbers",)),
+    "integers": (lambda: torch.randint(0, 9, (N,)), ()),
     "identity": (eye_like, ("diagonal", "symmetric", "whole numbers", "in [0, 1]")),
     "one-hot": (
         lambda: torch.nn.functional.one_hot(torch.randint(0, 9, (N,)), 9).float(),

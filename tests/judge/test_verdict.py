@@ -1,5 +1,6 @@
 """Outcomes of failed submissions, and the compiler output that they show."""
 
+import ast
 import os
 import shutil
 import signal
@@ -36,6 +37,21 @@ def failed(kind: str, **more: object) -> Failed:
         "output": "",
     }
     return Failed(Failure.model_validate({"kind": kind, **values, **more}))
+
+
+def test_the_headline_of_an_error_of_tritons_compiler_is_its_reason() -> None:
+    errors = pytest.importorskip("triton.compiler.errors")
+    kernel = "def kernel(x):\n    y = x ^ 1\n    z = y @ y\n"
+    node = ast.parse(kernel).body[0].body[1]  # type: ignore[attr-defined]
+    for reason, said in (
+        ("NameError('FLOOR is not a constexpr')", "NameError('FLOOR is not a constexpr')"),
+        ("Mismatched types:\n^ float32\nint8", "Mismatched types:"),
+        (None, "at 3:4:"),
+    ):
+        text = str(errors.CompilationError(kernel, node, reason))
+        found = verdict(failed("jit", type="CompilationError", message=text), Place("call"), "/tmp")
+        assert found.message == f"CompilationError: {said}"
+        assert "z = y @ y" in found.details
 
 
 # what the submission did; and what that is while it is built, constructed and called
@@ -108,7 +124,10 @@ def test_the_line_of_a_crash_or_a_hang_is_reported_and_decides_nothing(step: Ste
     crash, hang = (verdict(trouble, Place(step), "/f", 33) for trouble in (CRASH, TimedOut(2)))
     assert (crash.line, hang.line) == (33, 33)
     assert crash.message == "Segmentation fault (SIGSEGV) in native code called from line 33"
-    assert hang.message.endswith("took longer than 2 s (stopped at line 33)")
+    words = hang.message.partition("took longer than 2 s (stopped at line 33)")[2]
+    assert ("overwritten by an index out of bounds" in words) is (step == "call")
+    aborted = verdict(Ended(-signal.SIGABRT), Place(step), "/f", 33).message
+    assert aborted.endswith("or memory overwritten by an index out of bounds") or step == "build"
     for trouble in (CRASH, TimedOut(2), Ended(3), Ended(limit="x"), Broken("x")):
         plain, claimed = (
             verdict(trouble, Place(step), "/f"),

@@ -305,3 +305,23 @@ def test_answers_are_compared_as_a_verdict_compares(dtype: torch.dtype) -> None:
                 fault_of(reference, answer, oracle=lambda: oracle) is None
             ), (shift, index)
     assert not target.accepts(reference[1:]) and not target.accepts(reference.to(torch.complex128))
+
+
+def test_integers_that_depend_on_rounding_are_found() -> None:
+    body = "torch.round(x / (x.abs().amax(1, keepdim=True) / 127)).to(torch.int8)"
+    (found,) = InputSet.draw(opened(body), "own", 0).targets
+    assert found.other > 0 and not found.accepts(found.reference + 1)
+    (exact,) = InputSet.draw(opened("(x > 0).to(torch.int8)"), "own", 0).targets
+    assert exact.other == 0
+    declared = opened(body, 'INTEGERS = "rounded"')
+    (target,) = InputSet.draw(declared, "own", 0).targets
+    some = target.reference.clone()
+    some[0, :99] += 1
+    assert target.accepts(some) and not target.accepts(target.reference + 1)
+
+
+def opened(body: str, constants: str = "") -> Case:
+    it = problem(f"return {body}", "torch.randn(512, 4096)", constants=constants)
+    case = Case(it, "main", torch.device("cpu"))
+    case.draw_weights(1)
+    return case

@@ -10,7 +10,7 @@ from functools import partial
 import torch
 
 from kevin_env.candidate import tree
-from kevin_env.candidate.region import POISON
+from kevin_env.candidate.region import FILLING
 from kevin_env.judge.compare.outputs import (
     Allowed,
     Given,
@@ -34,10 +34,12 @@ def check_answer(
     if found is None:
         oracle, plain = (lambda: expected.oracle), (lambda: expected.plain)
         device = case.device.type
-        right = Right(expected.output, oracle, plain, case.tolerance, case.precision, device)
+        right = Right(
+            expected.output, oracle, plain, case.tolerance, case.precision, case.integers, device
+        )
         given = [given_of(output) for output in answer.outputs]
         found = find_wrong_output(right, answer.claim.skeleton, given, input_set, allowed)
-    return None if found is None else _incorrect(found, input_set)
+    return None if found is None else _incorrect(found, input_set, answer)
 
 
 def _wrong_call(answer: Answer) -> Mismatch | None:
@@ -86,7 +88,7 @@ def unwritten(before: Answer, call: Answer, wrong: Incorrect) -> Incorrect | Non
     found = find_unwritten(then, now, wrong.differences)
     if found is None:
         return None
-    return _incorrect(found, wrong.input_set).model_copy(
+    return _incorrect(found, wrong.input_set, call).model_copy(
         update={"output": wrong.output, "passed": wrong.passed}
     )
 
@@ -128,12 +130,15 @@ def _left_as_filled(now: torch.Tensor, then: torch.Tensor) -> torch.Tensor:
     now_bytes, then_bytes = (
         each.contiguous().unsqueeze(-1).view(torch.uint8) for each in (now, then)
     )
-    return (now_bytes == POISON).all(-1) & (now_bytes != then_bytes).any(-1)
+    return (now_bytes == FILLING).all(-1) & (now_bytes != then_bytes).any(-1)
 
 
-def _incorrect(wrong: Mismatch, input_set: str) -> Incorrect:
+def _incorrect(wrong: Mismatch, input_set: str, answer: Answer) -> Incorrect:
+    message = wrong.message
+    if error := answer.claim.cuda_error:
+        message = f"{message.rstrip('.')}; CUDA refused a kernel launch in this call: {error}"
     return Incorrect.model_validate({
-        "kind": wrong.kind, "message": wrong.message, "input_set": input_set,
+        "kind": wrong.kind, "message": message, "input_set": input_set,
         "output": wrong.output, "wrong": wrong.wrong, "total": wrong.total,
         "worst_error": _finite(wrong.worst_error), "tolerance": _finite(wrong.tolerance),
         "differences": wrong.differences, "pattern": wrong.pattern,

@@ -24,8 +24,10 @@ from kevin_env.judge.compare.tolerance import (
 )
 from kevin_env.judge.compare.values import (
     Mismatch,
+    counts_of,
     dtype_name,
     is_rounded,
+    of_elements,
     of_form,
     real,
 )
@@ -46,6 +48,14 @@ PLAIN_MOST = 1024.0
 A sum of a million terms of one sign is off by 30 times the tolerance.
 """
 
+INTEGERS = ("exact", "rounded", "chosen")
+"""What integers of an output are: exact, rounded from floats, or chosen by comparing floats.
+
+Rounded ones may be off by one, chosen ones by anything, in `OTHERWISE` of the elements: there the
+rounding of floats decides.
+"""
+OTHERWISE = 1e-3
+
 Make = Callable[[], Any | None]
 """Computes another output of the reference; None if that is not possible."""
 
@@ -60,6 +70,7 @@ class Right:
         plain: The same with one accumulator per sum. Only called where it is needed.
         tolerance: The problem's TOLERANCE.
         precision: `ieee` or `tf32`.
+        integers: One of `INTEGERS`.
         device: Of every tensor; None for that of the reference's.
     """
 
@@ -68,6 +79,7 @@ class Right:
     plain: Make = lambda: None
     tolerance: float = 1.0
     precision: str = "ieee"
+    integers: str = "exact"
     device: str | None = None
 
 
@@ -101,6 +113,7 @@ def wrong(
     *,
     oracle: Make = lambda: None,
     plain: Make = lambda: None,
+    integers: str = "exact",
     input_set: str = "",
     allowed: Allowed | None = None,
 ) -> Mismatch | None:
@@ -113,6 +126,7 @@ def wrong(
         precision: `ieee` or `tf32`.
         oracle: As in `Right`; called at most once.
         plain: As in `Right`; called at most once.
+        integers: One of `INTEGERS`.
         input_set: The name of the input set in `allowed`.
         allowed: Read and updated.
     """
@@ -120,7 +134,7 @@ def wrong(
         skeleton, tensors = tree.flatten(got)
     except tree.Unsupported as error:
         return Mismatch("type", str(error))
-    right = Right(expected, cache(oracle), cache(plain), tolerance, precision)
+    right = Right(expected, cache(oracle), cache(plain), tolerance, precision, integers)
     given = [Given.of(tensor) for tensor in tensors]
     return find_wrong_output(right, skeleton, given, input_set, {} if allowed is None else allowed)
 
@@ -164,6 +178,8 @@ def _wrong_tensor(
     if (found := of_form(given.shape, given.dtype, reference)) is not None:
         return found, None
     tensor = given.values()
+    if right.integers != "exact" and not is_rounded(reference):
+        return wrong_integers(tensor, reference, right.integers, right.tolerance), None
     if known is not None and _close(tensor, reference, known):
         return None, None
     oracle = None
@@ -181,6 +197,22 @@ def _wrong_tensor(
         mask = mask_of(found, tolerance, tensor.dtype)
         found = replace(found, pattern=pattern_of(mask, *parts(tensor, reference, oracle, share)))
     return found, None
+
+
+def wrong_integers(
+    tensor: torch.Tensor, reference: torch.Tensor, integers: str, tolerance: float
+) -> Mismatch | None:
+    """What is wrong with integers that come from floats; `tolerance` is the problem's."""
+    most = int(OTHERWISE * tolerance * reference.numel())
+    differ = lambda got, wanted: got != wanted  # noqa: E731
+    far = lambda got, wanted: (got.long() - wanted.long()).abs() > 1  # noqa: E731
+    beyond = of_elements(far, (tensor, reference), 1.0, "are off by more than one")
+    if integers == "rounded" and beyond is not None:
+        return beyond
+    if sum(counts_of(differ, tensor, reference)) <= most:
+        return None
+    text = f"differ from the expected values, and {most} may"
+    return of_elements(differ, (tensor, reference), 0.0, text)
 
 
 def _close(tensor: torch.Tensor, reference: torch.Tensor, known: Tolerance) -> bool:

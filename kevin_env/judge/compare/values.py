@@ -283,3 +283,31 @@ def is_finite(values: torch.Tensor) -> torch.Tensor:
 def real(tensor: torch.Tensor) -> torch.Tensor:
     """A complex tensor as a real one with a further dimension of two; any other as it is."""
     return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
+
+
+ROUNDING = 1e-2
+"""Root mean square, relative to the output's, by which two runs may differ through rounding alone.
+
+An ulp of bfloat16 is 4e-3.
+"""
+
+
+def differ(these: list[torch.Tensor], those: list[torch.Tensor]) -> bool:
+    """Whether any tensor differs from its counterpart; NaN equals NaN."""
+    pairs = zip(these, those, strict=True)
+    return any(
+        one.shape != other.shape or any(counts_of(_unlike, one, other)) for one, other in pairs
+    )
+
+
+def rounded_otherwise(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two floating-point tensors differ by no more than rounding."""
+    if one.shape != other.shape or not one.numel() or not one.is_floating_point():
+        return not differ([one], [other])
+    off = size_of(lambda a, b: widened(a) - widened(b), one, other).rms
+    return off <= ROUNDING * size_of(widened, one).rms  # False for NaN
+
+
+def _unlike(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    one, other = widened(one), widened(other)
+    return (one != other) & ~(one.isnan() & other.isnan())

@@ -76,6 +76,10 @@ class CallClaim(Frozen):
     skeleton: Any = None
     tensors: list[TensorClaim] = Field(default=[], max_length=MAX_TENSORS)
     unsupported: str | None = Field(default=None, max_length=500)
+    cuda_error: str = Field(default="", max_length=200)
+    """What the CUDA runtime reported for a launch of the call, or another of its functions, and the
+    submission did not check.
+    """
     record: Record | None = None
     """What the call did, if it was to be recorded."""
 
@@ -331,7 +335,7 @@ def require_within(claim: TensorClaim, size: int) -> None:
 
 
 def read_paired(answer: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Weights that a constructed model paired with buffers by shape. Errors as `claims_of`."""
+    """Weights that a constructed model paired by shape and order. Errors as `claims_of`."""
     try:
         return tuple(_PAIRED.validate_python(answer.get("paired", [])))
     except ValidationError as error:

@@ -256,6 +256,7 @@ class Handshake(ABC):
         self.random = random.SystemRandom()
         self._scratch = torch.empty(FLUSH_FACTOR * l2, dtype=torch.uint8, device=device)
         self._used = True
+        self.filling = POISON
         """Whether the outbox may hold an answer. It rarely does: outputs are read in place."""
 
     def admit(self, worker: Worker, timeout: float | Patience, trusted: bool) -> Player:
@@ -317,7 +318,7 @@ class Handshake(ABC):
     def poison(self) -> None:
         """Overwrites answers in the outbox; on a GPU this is only queued."""
         if self._used:
-            self.outbox.bytes.fill_(POISON)
+            self.outbox.bytes.fill_(self.filling)
 
     def flush(self) -> None:
         """Overwrites a GPU's L2; only queued."""

@@ -19,9 +19,9 @@ from kevin_env.judge.inputs.structure import Structure
 DISTRIBUTIONS = {
     "own": "as `get_inputs` draws them",
     "signed": "standard normal",
-    "wide": "normal with standard deviation 400, in clusters of width 4 around multiples of 100",
-    "offset": "normal around 4 with standard deviation 1",
-    "negative": "as `wide`, but all below -100",
+    "wide": "normal with deviation 400, in clusters of width 4 around multiples of 100",
+    "offset": "normal around 4 with deviation 1",
+    "negative": "as `wide`, all below -100",
 }
 """Name and description of each distribution of floating-point inputs.
 
@@ -29,6 +29,12 @@ Each reveals other faults. Narrow arithmetic shows where rounding float32 sums h
 their partial sums are small, since signs cancel or, for inputs of one sign, since few entries are
 not zero. All exponentials of `negative` are zero, which shows a maximum that starts from 0.
 """
+BOUNDED = {
+    "signed": "around the middle of the range",
+    "wide": "near both ends of the range",
+    "offset": "in the upper part of the range",
+}
+"""Where values lie in inputs with a lower and an upper bound."""
 APART, WIDTH = 100.0, 4.0
 """Distance and width of the clusters of `wide`.
 
@@ -44,12 +50,17 @@ def described(distribution: str, structures: Sequence[Structure]) -> str:
     text, drawn = DISTRIBUTIONS[distribution], [each for each in structures if not each.kept]
     if distribution == "own":
         return text
-    if distribution == "negative" and not all(map(admits_negative, drawn)):
-        text += ", where an input may be; the others as `wide`"
-    if any(math.isfinite(each.bounds[0]) or math.isfinite(each.bounds[1]) for each in drawn):
-        text += ", mapped into the range of the input"
+    if distribution == "negative":
+        others = not all(map(admits_negative, drawn))
+        return text + ", where an input may be; the others as `wide`" * others
+    ends = [sum(map(math.isfinite, each.bounds)) for each in drawn]
+    if 1 in ends:
+        text += ", as absolute values where inputs have one sign"
+    if 2 in ends:
+        bounded = f"{BOUNDED[distribution]} of inputs that have one"
+        text = BOUNDED[distribution] if set(ends) == {2} else f"{text}; {bounded}"
     if distribution == "signed" and any(each.one_sided for each in drawn):
-        text += "; inputs with values of one sign only have many zeros"
+        text += "; inputs of one sign are mostly zero"
     return text
 
 

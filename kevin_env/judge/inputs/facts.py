@@ -17,9 +17,9 @@ from kevin_env.frozen import Frozen
 from kevin_env.judge.api import CaseFacts, DeviceInfo, Facts, InputFacts, Options
 from kevin_env.judge.cache_file import CacheFile
 from kevin_env.judge.compare import tolerance as budgets
-from kevin_env.judge.compare.outputs import Allowed
+from kevin_env.judge.compare.outputs import OTHERWISE, Allowed
 from kevin_env.judge.compare.tolerance import Tolerance
-from kevin_env.judge.compare.values import dtype_name, is_rounded
+from kevin_env.judge.compare.values import dtype_name
 from kevin_env.judge.device import finish
 from kevin_env.judge.inputs.cases import model_tensors, open_cases, usable_distributions
 from kevin_env.judge.inputs.distributions import TOLD, described, has_outliers
@@ -63,6 +63,8 @@ class ProblemFacts(Frozen):
     tolerance: str
     precision: str
     weights: tuple[str, ...]
+    """Parameters; those of `buffers` are matched too, but need not be."""
+    buffers: tuple[str, ...]
 
     def of(self, case: str) -> KnownCase | None:
         """What is known of a case; None if it is not judged."""
@@ -79,6 +81,7 @@ class ProblemFacts(Frozen):
             tolerance=self.tolerance,
             precision=self.precision,
             weights=self.weights,
+            buffers=self.buffers,
             limits=options.limits(timed.seconds, device="cuda" if info.capability else "cpu"),
         )
 
@@ -169,11 +172,14 @@ def find_facts(problem: Problem, device: torch.device) -> ProblemFacts:
     for case in open_cases(problem, device):
         known, outputs = _known_case(case, problem)
         cases.append(known)
+    state = {name: f"{name}: {_label(tensor)}" for name, tensor in case.state().items()}
+    weights = [state.pop(name) for name in case.parameters()]
     return ProblemFacts(
         cases=tuple(cases),
         tolerance=_tolerance(case, outputs),
         precision=case.precision,
-        weights=tuple(f"{name}: {_label(tensor)}" for name, tensor in case.state().items()),
+        weights=tuple(weights),
+        buffers=tuple(state.values()),
     )
 
 
@@ -186,12 +192,11 @@ def _known_case(case: Case, problem: Problem) -> tuple[KnownCase, list[torch.Ten
     usable = usable_distributions(case, probe)
     seconds, answer = timed_answer(case, skeleton, tensors)
     outputs = tree.flatten(answer)[1]
-    stated = [structure.stated() for structure in case.structures]
     told = CaseFacts(
         name=case.name,
         overrides=overrides_of(problem, case.name),
         inputs=tuple(
-            _input_facts(case.argument_name(i), value, tensors, stated)
+            _input_facts(case.argument_name(i), value, tensors, case.structures)
             for i, value in enumerate(tree.unflatten(skeleton, tensors))
         ),
         outputs=tuple(_label(tensor) for tensor in outputs),
@@ -245,30 +250,49 @@ def _text(distribution: str, usable: list[str], structures: tuple[Structure, ...
 
 
 def _input_facts(
-    name: str, value: Any, tensors: list[torch.Tensor], stated: list[tuple[str, ...]]
+    name: str, value: Any, tensors: list[torch.Tensor], structures: tuple[Structure, ...]
 ) -> InputFacts:
     if not isinstance(value, torch.Tensor):
         return InputFacts(name=name, dtype=type(value).__name__)
     index = next(i for i, tensor in enumerate(tensors) if tensor is value)
-    low = high = None
-    if value.numel() and not is_rounded(value):
-        low, high = float(value.min()), float(value.max())  # the same in every distribution
-    shape, structure = tuple(value.shape), stated[index]
+    low, high = structures[index].ends
     return InputFacts(
         name=name,
         dtype=dtype_name(value.dtype),
-        shape=shape,
+        shape=tuple(value.shape),
         low=low,
         high=high,
-        structure=structure,
+        structure=(*structures[index].stated(), *_layout(value, tensors)),
     )
+
+
+def _layout(tensor: torch.Tensor, tensors: list[torch.Tensor]) -> list[str]:
+    """How an input lies in memory if that is not as its shape says, as `Image` lays it out."""
+    memory = tensor.untyped_storage().data_ptr()
+    if sum(each.untyped_storage().data_ptr() == memory for each in tensors) > 1:
+        return ["a contiguous copy" if not _is_permuted(tensor) else "a copy"]
+    if tensor.is_contiguous():
+        return []
+    return [f"strides {list(tensor.stride())}"] if _is_permuted(tensor) else ["a contiguous copy"]
+
+
+def _is_permuted(tensor: torch.Tensor) -> bool:
+    """Whether it is dense, with its dimensions in any order."""
+    order = sorted(range(tensor.dim()), key=tensor.stride, reverse=True)
+    return tensor.permute(order).is_contiguous()
 
 
 def _tolerance(case: Case, output: list[torch.Tensor]) -> str:
     """How outputs are compared, for their dtypes."""
     dtypes = dict.fromkeys(tensor.dtype for tensor in output)
     floating = [dtype for dtype in dtypes if dtype.is_floating_point or dtype.is_complex]
-    exact = ["Integers and bools must be exact."] if len(floating) < len(dtypes) else []
+    share = f"{100 * OTHERWISE * case.tolerance:g} % of the elements"
+    integers = {
+        "exact": "Integers and bools must be exact.",
+        "rounded": f"Integers may be off by one in {share}.",
+        "chosen": f"Integers may be others in {share}.",
+    }[case.integers]
+    exact = [integers] if len(floating) < len(dtypes) else []
     return " ".join([*exact, *(_tolerance_of(case, dtype, len(dtypes) > 1) for dtype in floating)])
 
 
@@ -280,20 +304,17 @@ def _tolerance_of(case: Case, dtype: torch.dtype, named: bool) -> str:
     text = (
         f"Per {name}element, abs(y - y64) <= "
         f"max({multiple * factor:g} x the reference's largest error, "
-        f"{share / eps * factor:g} eps x std(output)), where y64 is computed in float64. Where an "
-        "output spans orders of magnitude, small elements, rows and columns have less."
+        f"{share / eps * factor:g} eps x std(output)) with y64 in float64. Where scales differ, "
+        "small elements, rows and columns have a smaller tolerance."
     )
     if kind == torch.float32:
-        text += (
-            f" {budgets.PLAIN_MULTIPLE:g} x the estimated error of one float32 accumulator per sum"
-            " is always allowed."
-        )
+        text += " One float32 accumulator per sum is accurate enough, however long the sum."
     if case.precision != "ieee":
         return text
     many, least = budgets.rms_allowance(kind)
     return (
         f"{text} Over {budgets.MANY} or more elements, RMS error <= max({many * factor:g} x the "
-        f"reference's RMS error, {least * factor:g} eps x std(output))."
+        f"reference's, {least * factor:g} eps x std(output))."
     )
 
 

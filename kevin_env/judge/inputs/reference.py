@@ -21,7 +21,8 @@ from kevin_env.candidate import tree
 from kevin_env.candidate.seeding import reseed, seed_torch
 from kevin_env.candidate.weights import Creation
 from kevin_env.judge.compare.accumulator import OneAccumulator
-from kevin_env.judge.compare.values import counts_of, is_rounded, pieces, size_of, widened
+from kevin_env.judge.compare.outputs import INTEGERS
+from kevin_env.judge.compare.values import differ, is_rounded, pieces, rounded_otherwise
 from kevin_env.judge.inputs.distributions import DISTRIBUTIONS, admits_negative, redraw
 from kevin_env.judge.inputs.process_state import (
     RANDOM,
@@ -129,24 +130,26 @@ class Case:
         code, names = code_of(problem, name), self.module.__dict__
         with reference_code(problem.id, "the module"), RANDOM, device:
             self._run("the module", lambda: exec(code, names))
-        self.precision: str = getattr(self.module, "PRECISION", "ieee")
-        if self.precision not in PRECISIONS:
-            raise ProblemError(
-                f"{problem.id}: PRECISION is {self.precision!r}; known are {', '.join(PRECISIONS)}"
-            )
+        self.precision = self._choice("PRECISION", PRECISIONS)
+        self.integers = self._choice("INTEGERS", INTEGERS)
         with reference_code(problem.id, "TOLERANCE"):
             self.tolerance = float(getattr(self.module, "TOLERANCE", 1.0))
         with reference_code(problem.id, "get_init_inputs"), RANDOM:
             made = self._run("get_init_inputs", self.module.get_init_inputs)
-            self.init_inputs: tuple[list[Any], dict[str, Any]] = _arguments(
-                self.module.Model, list(made)
-            )
+            self.init_inputs = _arguments(self.module.Model, list(made))
         self.model: nn.Module
         self._names: list[str] = []
         self._known = traits
         self._needs_oracle = needs_oracle
         self._oracle: nn.Module | None = None
         self._has_oracle = True
+
+    def _choice(self, name: str, known: tuple[str, ...]) -> str:
+        """A constant of the module."""
+        value = getattr(self.module, name, known[0])
+        if value not in known:
+            raise ProblemError(f"{self.problem}: {name} is {value!r}; known are {', '.join(known)}")
+        return value
 
     def draw_weights(self, seed: int) -> None:
         """Constructs a new model.
@@ -394,31 +397,3 @@ def _has_two_values(tensor: torch.Tensor) -> torch.Tensor:
     flat = tensor.flatten()
     other = flat.gather(0, (flat != flat[0]).to(torch.uint8).argmax(keepdim=True))
     return ((flat == flat[0]) | (flat == other)).all()
-
-
-ROUNDING = 1e-2
-"""Root mean square, relative to the output's, by which two runs may differ through rounding alone.
-
-An ulp of bfloat16 is 4e-3.
-"""
-
-
-def differ(these: list[torch.Tensor], those: list[torch.Tensor]) -> bool:
-    """Whether any tensor differs from its counterpart; NaN equals NaN."""
-    pairs = zip(these, those, strict=True)
-    return any(
-        one.shape != other.shape or any(counts_of(_unlike, one, other)) for one, other in pairs
-    )
-
-
-def rounded_otherwise(one: torch.Tensor, other: torch.Tensor) -> bool:
-    """Whether two floating-point tensors differ by no more than rounding."""
-    if one.shape != other.shape or not one.numel() or not one.is_floating_point():
-        return not differ([one], [other])
-    off = size_of(lambda a, b: widened(a) - widened(b), one, other).rms
-    return off <= ROUNDING * size_of(widened, one).rms  # False for NaN
-
-
-def _unlike(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
-    one, other = widened(one), widened(other)
-    return (one != other) & ~(one.isnan() & other.isnan())

@@ -12,7 +12,7 @@ import torch
 
 from kevin_env.judge.compare.values import pieces, widened
 
-FEW = 16
+FEW = 12
 """With fewer values over all draws nothing is stated, as it may be chance; it is kept all the same.
 """
 LEAST = 64
@@ -36,6 +36,8 @@ class Structure:
         summing: Dimensions along which it sums to 1, without negative entries.
         count: Number of values seen.
         low, high: The smallest and the largest of them.
+        highest_low, lowest_high: The largest of the draws' smallest values, and the smallest of
+            their largest: where they are `low` and `high`, every draw reached that end.
         total, squares: Their sum and the sum of their squares.
         zeros: The smallest share of exact zeros.
     """
@@ -49,6 +51,8 @@ class Structure:
     total: float = 0.0
     squares: float = 0.0
     zeros: float = 1.0
+    highest_low: float = -math.inf
+    lowest_high: float = math.inf
 
     @property
     def kept(self) -> bool:
@@ -71,6 +75,18 @@ class Structure:
     def _of_unit_interval(self) -> bool:
         """Whether they look like probabilities, few of which may be near an end."""
         return 0 <= self.low <= self.high <= 1 < 2 * self.high
+
+    @property
+    def ends(self) -> tuple[int | None, int | None]:
+        """The ends of a range of integers, as far as every draw reached them."""
+        if "floating" in self.forms or self.count < FEW:
+            return None, None
+        reached = self.low == self.highest_low, self.high == self.lowest_high
+        low, high = (
+            int(end) if held and abs(end) < 2**53 else None
+            for end, held in zip((self.low, self.high), reached, strict=True)
+        )
+        return low, high
 
     @property
     def descending(self) -> bool | None:
@@ -102,7 +118,8 @@ class Structure:
         """What the prompt says about it, such as `lower triangular` and `in [0, 1]`."""
         if self.count < FEW:
             return ()
-        forms = [form for form in _FORMS if form in self.forms]
+        implied = set() if "floating" in self.forms else {"whole numbers"}
+        forms = [form for form in _FORMS if form in self.forms - implied]
         if {"lower triangular", "upper triangular"} <= self.forms:
             forms = ["diagonal", *(form for form in forms if not form.endswith("triangular"))]
         elif (
@@ -134,6 +151,7 @@ class Structure:
             self.forms & other.forms, self.alike & other.alike, self.summing & other.summing,
             self.count + other.count, min(self.low, other.low), max(self.high, other.high),
             self.total + other.total, self.squares + other.squares, min(self.zeros, other.zeros),
+            max(self.highest_low, other.highest_low), min(self.lowest_high, other.lowest_high),
         )  # fmt: skip
 
 
@@ -157,7 +175,7 @@ def look(drawn: torch.Tensor) -> Structure:
         frozenset(forms),
         frozenset(d for d in dims if tensor.dim() > 1 and _alike(tensor, d)),
         frozenset(d for d in dims if low >= 0 and _sums_to_one(tensor, d, drawn.dtype)),
-        tensor.numel(), low, high, total, squares, 1 - others / tensor.numel(),
+        tensor.numel(), low, high, total, squares, 1 - others / tensor.numel(), low, high,
     )  # fmt: skip
 
 

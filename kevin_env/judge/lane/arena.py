@@ -3,12 +3,13 @@
 Each allocation, export and mapping waits for a lock of the driver that all GPUs of a host share.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
 
 from kevin_env.candidate.region import Part
-from kevin_env.judge.device import finish
 from kevin_env.judge.handshake.handshake import FLAG_BYTES, LaunchFlags, Player
 from kevin_env.judge.handshake.memory import SharedRegion, aligned, with_slack
 from kevin_env.judge.timing.chain import GpuHandshake
@@ -58,9 +59,9 @@ class Arena(GpuHandshake):
         self.weights = weights
         self._words = words
         try:
-            words.bytes.zero_()
             super().__init__(device, inbox, outbox, l2, sizes.outputs)
-            finish(device)
+            with beside(device):
+                words.bytes.zero_()
         except BaseException:
             self._whole.close()
             raise
@@ -74,6 +75,18 @@ class Arena(GpuHandshake):
         """Unmaps and frees everything; the worker is left alone."""
         super().close()
         self._whole.close()
+
+
+@contextmanager
+def beside(device: torch.device) -> Iterator[None]:
+    """Inside, work is queued beside the chain of a submission in the lane; then it is done."""
+    if device.type == "cpu":
+        yield
+        return
+    stream = torch.cuda.Stream(device)
+    with torch.cuda.stream(stream):
+        yield
+    stream.synchronize()
 
 
 def _laid_out(sizes: Sizes) -> dict[str, tuple[int, int]]:

@@ -90,8 +90,9 @@ class Judge:
             slot.callback(self.bench.slots.give_back)
             try:
                 judgement = self._judged(job, secret)
-            except AGAIN:
-                judgement = self._judged(job, other_inputs(secret), last=True)
+            except AGAIN as error:
+                early = isinstance(error, NoContext)
+                judgement = self._judged(job, other_inputs(secret), last=True, early=early)
             job.cancellation.require_wanted()
             if options.profile != "none" or options.sanitize:
                 with watch("profile"):
@@ -100,24 +101,25 @@ class Judge:
                 judgement = with_profile(judgement, profile, options.rules)
             return judgement.model_copy(update={"seconds": watch.seconds()})
 
-    def _judged(self, job: Job, secret: str, last: bool = False) -> Judgement:
+    def _judged(self, job: Job, secret: str, last: bool = False, early: bool = False) -> Judgement:
         """Judges once, from the first line of the submission's code to the end of its process.
 
         Args:
             job: What is judged.
             secret: What its inputs are drawn from.
             last: Whether it is the last try, which has a GPU for itself.
+            early: Whether it gets its context before its code, which may prevent that.
 
         Raises:
             AGAIN: if something else may have caused its failure, unless this is the last try.
         """
         while True:
             try:
-                return self._attempt(job, secret, last)
+                return self._attempt(job, secret, last, early)
             except Interrupted:  # before it saw any input
                 continue
 
-    def _attempt(self, job: Job, secret: str, last: bool) -> Judgement:
+    def _attempt(self, job: Job, secret: str, last: bool, early: bool) -> Judgement:
         """As `_judged`. Raises `Interrupted` if it was ended for another submission."""
         bench, watch, options = self.bench, job.watch, job.options
         job.cancellation.require_wanted()
@@ -130,15 +132,19 @@ class Judge:
             trial = Trial(bench, job.problem, options, secret, worker, alone=last)
             ended.callback(trial.close)
             try:
+                if early:
+                    trial.create_context()
                 with watch("build"):
                     trial.build(job.submission.code)
+                with watch("load"):
+                    cases = trial.cases
                 with ExitStack() as lane:
                     self._enter(trial, lane, watch)
-                    for case in trial.cases:
+                    for case in cases:
                         with watch("load"):
                             trial.enter(case)
                         with watch("verify"):
-                            for distribution in trial.planned(timed=case is trial.cases[-1]):
+                            for distribution in trial.planned(timed=case is cases[-1]):
                                 trial.screen(distribution)
                                 if trial.seen_enough:
                                     break
@@ -172,15 +178,17 @@ class Judge:
         On a GPU both come before the lane, unless the submission is to be alone there.
         """
         bench, worker = self.bench, trial.worker
+        if trial.alone and isinstance(self._clock, GpuClock):
+            with watch("queue"), asleep(worker, wait=False):
+                lane.enter_context(bench.lane.entered())
+                lane.enter_context(bench.ready.closed())
+                self._clock.close()  # the memory that it holds may be what is lacking
+                torch.cuda.empty_cache()
+            lane.callback(worker.dismiss)
+            with watch("load"):
+                trial.open()
+            return
         with ExitStack() as ready:
-            if trial.alone and self.device.type == "cuda":
-                with watch("queue"), asleep(worker, wait=False):
-                    lane.enter_context(bench.lane.entered())
-                    lane.enter_context(bench.ready.closed())
-                with watch("load"):
-                    trial.open()
-                lane.callback(worker.dismiss)
-                return
             with watch("queue"):
                 ready.enter_context(bench.ready.place(worker))
             with watch("load"):

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import torch
 
-from kevin_env.candidate.region import Spec
+from kevin_env.candidate.region import FILLING, Spec
 from kevin_env.judge.api import JudgeError, Limits, Options
 from kevin_env.judge.compare.check import check_answer, unwritten
 from kevin_env.judge.device import trim
@@ -374,6 +374,7 @@ class Trial:
         try:  # only after a wrong answer, as a submission could recognize this call
             with asked(self.worker, Place("call", drawn.input_set)):
                 self._limited(partial(self.worker.ask, "poison"), False)
+            self.handshake.filling = FILLING
             second = self.call(drawn)
         except Rejected as rejected:  # such as a kernel that reads an uninitialized index
             if rejected.outcome.kind == "protocol":
