@@ -145,7 +145,9 @@ def test_a_terminal_has_a_line_for_each_problem(width: int, last: str) -> None:
     head, *lines, end = page.getvalue().splitlines()
     assert head.split()[-1] == last
     assert [line.split()[0] for line in lines] == [each.id for each in problems]
-    assert end == f"{len(problems)} problems"
+    hidden = {"id": "split, difficulty, task, tags", "difficulty": "task, tags", "task": "tags"}
+    more = f"; a wider terminal shows {hidden[last]}" if last in hidden else ""
+    assert end == f"{len(problems)} problems{more}"
 
 
 def test_help_needs_nothing_heavy() -> None:
@@ -163,7 +165,8 @@ def test_problems_are_listed() -> None:
     tagged = json.loads(run("problems", "--tag", "stencil", "--json")[1])
     assert "L6_5_Sobel_EdgeDetect" in {row["id"] for row in tagged}
     assert all("stencil" in row["tags"] for row in tagged)
-    lines = run("problems")[1].splitlines()
+    head, *lines = run("problems")[1].splitlines()
+    assert head.split("\t") == ["id", "split", "difficulty", "task", "tags"]
     scan = next(line for line in lines if line.startswith("L9_1_PrefixSum_ExclusiveScan\t"))
     assert scan.count("\t") == 4 and len(lines) == len(json.loads(run("problems", "--json")[1]))
     found = json.loads(run("problems", "--search", "LAYER norm", "--json")[1])

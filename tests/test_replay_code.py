@@ -2,7 +2,7 @@
 
 import pytest
 
-from kevin_env.app.replay.code import Line, fenced, last_lines
+from kevin_env.app.replay.code import Line, fenced, last_lines, unfenced
 
 REPLY = """\
 Prose with `code`.
@@ -43,3 +43,9 @@ def test_a_reply_is_colored_before_it_is_whole() -> None:
     assert ("builtin", "void") in last
     [word] = last_lines('```python\nx = """\nnothing but words', 1)
     assert word == (("string", "nothing but words"),)
+
+
+def test_feedback_is_shown_without_its_fences() -> None:
+    text = "It failed:\n\n````python\nx = 1\n```\nnot the end\n````\n\nTry again."
+    assert unfenced(text) == "It failed:\n\n    x = 1\n    ```\n    not the end\n\nTry again."
+    assert unfenced("plain ``` text") == "plain ``` text"

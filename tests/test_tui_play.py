@@ -152,7 +152,7 @@ def test_the_editor_opens_after_the_running_turn(
 
 def test_a_failure_is_shown_and_can_be_tried_again(played: Callable[..., list[str]]) -> None:
     failed, done = played("x2", until("no reply: nobody there"), "n", until("2.00x"))[::2]
-    assert "waiting" in failed and "best 2.00x" in done
+    assert "waiting" in failed and "enter tries again" in failed and "best 2.00x" in done
 
 
 def test_leaving_a_running_turn_takes_two_keys(

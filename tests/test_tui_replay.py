@@ -160,6 +160,7 @@ def test_searching_and_scrolling(replayed: Callable[..., list[str]]) -> None:
 
 def test_lines_move_sideways_and_their_numbers_stay(replayed: Callable[..., list[str]]) -> None:
     wide = trajectory(turn(1, submission=Submission(code=f"x = '{'a' * 200}END'\n")), id="wide")
+    assert "> and < scroll" in replayed("w", episodes=[wide])[0]
     whole, cut, moved = replayed("1", "w", " ".join(["greater_than_sign"] * 20), episodes=[wide])
     assert "END" in whole and "END" not in cut
     assert re.search(r"^   1 │ a+END'", moved, re.MULTILINE)
