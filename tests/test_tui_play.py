@@ -80,6 +80,7 @@ def test_an_episode_runs_to_its_end(played: Callable[..., list[str]], tmp_path: 
     ended, looked, keys = played("w2", until("2 of 2 turns"), until("max_turns"), "left", "?")[1:]
     assert "best 2.00x (turn 2)" in ended
     assert "▌ ~     1  correctness/values" in looked
+    assert "enter next" not in ended and "retake" in ended
     assert " q " in keys and "leave" in keys and "stop" not in keys and "back" not in keys
     assert [each.category for each in recorded(tmp_path / "t.jsonl")[0].turns] == [
         "correctness",

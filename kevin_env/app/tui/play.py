@@ -138,6 +138,7 @@ class PlayScreen(EpisodeScreen):
 
     def _happened(self, event: Event) -> None:
         self.live = happened(self.live, event)
+        self.refresh_bindings()
         if isinstance(event, Asked):
             self._remark, self._prompt = "", False
         elif isinstance(event, Failed):
