@@ -12,7 +12,7 @@ TURNS = [turn(number, score=score) for number, score in enumerate(SCORES, 1)]
 @pytest.mark.parametrize(
     ("name", "numbers"),
     [
-        ("kevin", [6, 5, 4, 3, 2, 1]), ("full", [6, 5, 4, 3, 2, 1]), ("last_n", [6, 5, 4]),
+        ("kevin", [6, 4, 5, 3, 2, 1]), ("full", [6, 4, 5, 3, 2, 1]), ("last_n", [6, 5, 4]),
         ("last_n:1", [6]), ("last_n:9", [6, 5, 4, 3, 2, 1]), ("top_w", [4, 2, 6, 3]),
         ("top_w:1", [4]), ("top_w:3", [4, 2, 6]), ("best_last", [6, 4]),
     ],

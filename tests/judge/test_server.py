@@ -42,7 +42,7 @@ class Double:
     info = SCRIPTED_CPU
     bench = SimpleNamespace(
         lease=SimpleNamespace(shared=nullcontext),
-        problems=SimpleNamespace(facts=FactStore(device, info)),
+        facts_of=FactStore(device, info).of,
     )
 
     def __init__(self) -> None:

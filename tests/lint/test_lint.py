@@ -15,7 +15,7 @@ from kevin_env.lint.target import InputSet, Target
 from kevin_env.pools.local import LocalPool
 from kevin_env.problem import Problem
 
-GENEROUS = Limits(cpu_seconds=20)
+GENEROUS = Limits(cpu_seconds=20, first_seconds=60)  # other tests run beside
 """For machines that have other things to do."""
 FORM = """
 import torch
@@ -170,7 +170,7 @@ def test_running_statistics_are_state_and_a_bias_before_a_normalisation_does_not
 @pytest.mark.parametrize(
     ("body", "check", "message"),
     [
-        ("return x / 0", "reference", "not finite on its own inputs"),
+        ("return x / 0", "reference", "NaN on its own inputs"),
         ("return nope(x)", "reference", "fails in forward: NameError"),
         (
             "return nn.functional.dropout(x, 0.5)",
@@ -208,7 +208,9 @@ def test_memory_and_time_are_held_against_their_limits(pool: LocalPool) -> None:
     )
     assert [finding.check for finding in report.findings] == ["memory", "time"]
     assert not lint(
-        pool, problem("return torch.tanh(x)"), limits=Limits(cpu_bytes=8192, cpu_seconds=20)
+        pool,
+        problem("return torch.tanh(x)"),
+        limits=Limits(cpu_bytes=8192, cpu_seconds=20, first_seconds=60),
     ).findings
 
 
@@ -226,7 +228,7 @@ def test_a_reference_that_loops_for_hours_is_given_up_and_nothing_else_is_looked
 def test_waiting_for_another_reference_is_not_a_problems_own_time(pool: LocalPool) -> None:
     slow = problem("import time; time.sleep(0.2); return torch.tanh(x)")
     quick, limits = problem("return torch.tanh(x)"), Limits(cpu_seconds=20, first_seconds=0.8)
-    patient, options = Limits(cpu_seconds=20), Options(device="cpu")
+    patient, options = GENEROUS, Options(device="cpu")
     asked = [
         pool.lint(slow, options, patient),
         pool.lint(quick, options, limits),
@@ -260,13 +262,15 @@ def test_shipped_inputs_are_all_that_is_drawn_and_told(pool: LocalPool) -> None:
     same = Submission(
         code="import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return x\n"
     )
-    secrets = map(
-        "{:032x}".format, range(99)
-    )  # a quick judge screens on two of the four distributions
+    secrets = map("{:032x}".format, range(99))  # a quick judge screens on two of the distributions
     secret = next(
         each for each in secrets if "wide" in plan(list(DISTRIBUTIONS), True, each, "main", QUICK)
     )
-    for inputs, category, told in (("shipped", "correct", 1), ("varied", "correctness", 4)):
+    all_of_them = len(DISTRIBUTIONS)
+    for inputs, category, told in (
+        ("shipped", "correct", 1),
+        ("varied", "correctness", all_of_them),
+    ):
         options = Options.model_validate({"device": "cpu", "inputs": inputs, "secret": secret})
         facts = pool.describe(CLAMPED, options).result()
         assert len(facts.distributions) == told and facts.distributions[0].startswith("own")

@@ -71,7 +71,7 @@ def test_the_facts_of_a_problem(pool: LocalPool) -> None:
     ]
     assert facts.cases[0].outputs == ("float32[64, 150]",)
     assert facts.weights == ("linear.weight: float32[150, 200]", "linear.bias: float32[150]")
-    assert facts.precision == "ieee" and len(facts.distributions) == 4
+    assert facts.precision == "ieee" and len(facts.distributions) == 5
     assert pool.describe(LINEAR, CPU) is pool.describe(LINEAR, CPU), "asked once"
 
 

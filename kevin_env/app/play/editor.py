@@ -4,6 +4,7 @@ import ast
 from collections.abc import Sequence
 
 from kevin_env.feedback import block
+from kevin_env.parsing import tree_of
 from kevin_env.problem import Problem
 from kevin_env.record import Reply, Turn
 
@@ -45,7 +46,7 @@ def draft_of(problem: Problem, turns: Sequence[Turn], at: int | None = None) -> 
 
 def _methods(source: str) -> list[str]:
     """The constructor and `forward` of the reference's `Model`, without their bodies."""
-    classes = (each for each in ast.parse(source).body if isinstance(each, ast.ClassDef))
+    classes = (each for each in tree_of(source).body if isinstance(each, ast.ClassDef))
     model = next((each.body for each in classes if each.name == "Model"), [])
     found = {each.name: each for each in model if isinstance(each, ast.FunctionDef)}
     heads = [
