@@ -129,9 +129,10 @@ class Turn(Frozen):
     @model_validator(mode="before")
     @classmethod
     def _paid_in_full(cls, values: Any) -> Any:
-        if isinstance(values, Mapping) and "score" in values:
-            return {"full_score": values["score"], **values}
-        return values
+        if not isinstance(values, Mapping):
+            return values
+        given = cast("Mapping[str, Any]", values)
+        return {"full_score": given["score"], **given} if "score" in given else given
 
     def as_reply(self) -> Reply:
         """The policy's reply."""
