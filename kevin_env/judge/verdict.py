@@ -164,7 +164,8 @@ _DIRECTORIES = re.compile(
 def diagnostics(output: str, folder: str) -> str:
     """The compiler's errors with their source lines, without command lines and chains of includes.
 
-    An error in a template is followed by the place where the code was instantiated.
+    An error in a template is followed by the place where the code was instantiated. Lines of files
+    outside the folder are not quoted.
 
     Args:
         output: What ninja, nvcc, g++ or ld printed.
@@ -176,7 +177,8 @@ def diagnostics(output: str, folder: str) -> str:
     for i, line in enumerate(lines):
         if _starts_error(line) and count < MAX_DIAGNOSTICS:
             count += 1
-            kept += [line, *_context(lines[i + 1 : i + 9]), *_origin(lines[:i])]
+            quoted = [] if _is_elsewhere(line, folder) else _context(lines[i + 1 : i + 9])
+            kept += [line, *quoted, *_origin(lines[:i])]
     text = (
         "\n".join(kept)
         if kept
@@ -232,6 +234,14 @@ def first_line(text: str) -> str:
 def _starts_error(line: str) -> bool:
     return _severe(_GCC.match(line) or _NVCC.match(line) or _PTXAS.match(line)) or bool(
         _LINKER.search(line)
+    )
+
+
+def _is_elsewhere(line: str, folder: str) -> bool:
+    """Whether a diagnostic is about a file outside the candidate's folder."""
+    match = _GCC.match(line) or _NVCC.match(line)
+    return (
+        match is not None and match["file"].startswith("/") and not match["file"].startswith(folder)
     )
 
 

@@ -274,6 +274,15 @@ def test_the_compilers_of_this_machine_print_what_was_recorded(tmp_path: Path, n
     assert_diagnosed(name, done.stdout + done.stderr, str(tmp_path))
 
 
+def test_lines_of_files_outside_the_candidates_folder_are_not_quoted() -> None:
+    output = (
+        "/home/me/keys.h:1:1: error: 'KEY' does not name a type\n    1 | KEY=hunter2\n      | ^~~\n"
+        "/f/main.cpp:7:3: error: expected ';'\n    7 |   mine\n      |   ^~~~\n"
+    )
+    text = diagnostics(output, "/f")
+    assert "hunter2" not in text and "keys.h:1:1" in text and "7 |   mine" in text
+
+
 def test_at_most_twelve_errors_are_shown_and_no_more_than_the_limit() -> None:
     output = "\n".join(f"/f/k/a.cpp:{i}:1: error: {'x' * 900}" for i in range(50))
     text = diagnostics(output, "/f")
