@@ -94,13 +94,14 @@ def render_task(
         pairs: further references to show with their kernels.
     """
     language = resolve_language(settings.language, facts.device)
+    on_gpu = facts.device.device.startswith("cuda")
     return render(
         _template("task.j2", settings.templates),
         statement=shown_statement(problem),
         source=shown_source(problem),
         architecture=shown_source(problem, to_model=True).strip(),
         device=facts.device,
-        on_gpu=facts.device.device.startswith("cuda"),
+        on_gpu=on_gpu,
         cases=facts.cases,
         distributions=facts.distributions,
         structured=any(each.structure for case in facts.cases for each in case.inputs),
@@ -109,7 +110,7 @@ def render_task(
         weights=facts.weights,
         buffers=facts.buffers,
         **_floats(facts),
-        limits=facts.limits,
+        limits=facts.limits.interpreted if language == "triton" and not on_gpu else facts.limits,
         language=language,
         max_turns=settings.max_turns,
         rules=settings.rules,

@@ -1,5 +1,10 @@
 """Console output. Text of a model or a compiler is printed through `shown`, never as markup."""
 
+import os
+import select
+import signal
+import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal
@@ -147,3 +152,32 @@ def waiting(console: Console, words: Callable[[], str]) -> Iterator[None]:
         return
     with Live(console=console, get_renderable=line, transient=True):
         yield
+
+
+@contextmanager
+def on_whole_screen(console: Console, picture: Callable[[], Text]) -> Iterator[None]:
+    """Shows a picture on the whole screen, four times a second, while the block runs.
+
+    When the terminal closes, the process exits: turns are on disk, and writing may block for ever.
+    """
+    over = threading.Event()
+
+    def watch() -> None:
+        wait_for_hang_up()
+        if not over.is_set():
+            os._exit(128 + signal.SIGHUP)
+
+    threading.Thread(target=watch, daemon=True).start()
+    with Live(console=console, get_renderable=picture, screen=True, refresh_per_second=4) as live:
+        live.refresh()
+        try:
+            yield
+        finally:
+            over.set()
+
+
+def wait_for_hang_up() -> None:
+    """Returns when the terminal has closed."""
+    terminal = select.poll()
+    terminal.register(sys.__stdin__ or 0, 0)  # a hang-up is always reported
+    terminal.poll()

@@ -42,6 +42,9 @@ FIRST_SECONDS = 30.0
 They cover compiling and autotuning.
 """
 
+INTERPRETED_SECONDS = 120.0
+"""The same for constructing `ModelNew` and for each call where Triton's interpreter runs."""
+
 MOST_BUILD_SECONDS, MOST_CALL_SECONDS = 3600.0, 1200.0
 """The longest limits that may be requested."""
 
@@ -58,6 +61,14 @@ class Limits(Frozen):
     """Constructing `ModelNew`, and its first call in each case."""
     call: float
     """Every later call."""
+
+    @property
+    def interpreted(self) -> "Limits":
+        """The same where Triton's interpreter runs the kernels; see `Options.limits`."""
+        if self.first == self.call:  # a limit that was requested
+            return self
+        first = self.call + INTERPRETED_SECONDS
+        return Limits(build=self.build, first=first, call=first)
 
 
 class Options(Frozen):
@@ -119,7 +130,8 @@ class Options(Frozen):
         digit = 10.0 ** math.floor(math.log10(call))  # rounded up: one call of it was timed
         call = math.ceil(call / digit) * digit
         first = FIRST_SECONDS + call
-        return Limits(build=self.build_timeout, first=first, call=first if interpreted else call)
+        limits = Limits(build=self.build_timeout, first=first, call=call)
+        return limits.interpreted if interpreted else limits
 
 
 class Sandbox(Frozen):

@@ -49,7 +49,7 @@ def test_limits_follow_from_the_reference_unless_they_are_given() -> None:
     given = Options(call_timeout=5.0, build_timeout=9.0).limits(0.1)
     assert given.model_dump() == {"build": 9.0, "first": 5.0, "call": 5.0}
     interpreted = Options().limits(1e-3, interpreted=True)
-    assert interpreted.model_dump() == {"build": 300.0, "first": 32.0, "call": 32.0}
+    assert interpreted.model_dump() == {"build": 300.0, "first": 122.0, "call": 122.0}
 
 
 def test_only_the_first_call_in_a_case_may_take_longer_than_the_limit(judge: Judge) -> None:

@@ -143,7 +143,7 @@ def test_a_reference_is_judged_where_the_lint_has_no_room(untimed_judge: Judge) 
         assert report.reference == ("accepted" if judged else "not judged"), (end, messages)
     assert kinds == {
         "running the reference and its float64 oracle", "trying trivial answers",
-        "changing inputs and weights one by one", "judging the reference as its own submission",
+        "changing inputs and weights one by one",  # what is judged is judged again
     }  # fmt: skip
 
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from rich.console import Console
-from rich.live import Live
 from rich.text import Text
 
 from kevin_env.app.evaluate.folder import Compared
@@ -25,7 +24,7 @@ from kevin_env.app.replay.pieces import (
     text,
     that_fit,
 )
-from kevin_env.app.screen import counted, turn_line
+from kevin_env.app.screen import counted, on_whole_screen, turn_line
 from kevin_env.record import StopReason, Trajectory, Turn
 from kevin_env.render import speedup_text
 
@@ -219,12 +218,7 @@ def picture(board: Board, width: int, height: int) -> Text:
 @contextmanager
 def shown(board: Board, console: Console) -> Iterator[None]:
     """Shows the board on the whole screen while the block runs."""
-
-    def now() -> Text:
-        return picture(board, console.width, console.height)
-
-    with Live(console=console, get_renderable=now, screen=True, refresh_per_second=4) as live:
-        live.refresh()
+    with on_whole_screen(console, lambda: picture(board, console.width, console.height)):
         yield
 
 

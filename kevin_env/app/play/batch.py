@@ -6,7 +6,6 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 from rich.console import Console
-from rich.live import Live as LiveDisplay
 from rich.text import Text
 
 from kevin_env.advantage import returns_of
@@ -27,7 +26,7 @@ from kevin_env.app.replay.pieces import (
     that_fit,
 )
 from kevin_env.app.replay.rows import mark_of
-from kevin_env.app.screen import counted, show, turn_line
+from kevin_env.app.screen import counted, on_whole_screen, show, turn_line
 from kevin_env.record import Trajectory, Turn, best_turn
 from kevin_env.render import speedup_text
 
@@ -165,12 +164,9 @@ class BatchRun:
             ProblemError: if the problem's reference fails.
             JudgeError: if the judge fails before the first turn.
         """
-        live = LiveDisplay(
-            console=console, screen=True, refresh_per_second=4,
-            get_renderable=lambda: picture(self.batch, console.width, console.height),
-        )  # fmt: skip
+        now = lambda: picture(self.batch, console.width, console.height)  # noqa: E731
         try:
-            with live if screen else nullcontext():
+            with on_whole_screen(console, now) if screen else nullcontext():
                 self.begin()
                 while not self.batch.over:
                     for at, event in self.advance():

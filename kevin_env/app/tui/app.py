@@ -2,9 +2,7 @@
 
 import functools
 import os
-import select
 import signal
-import sys
 import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
@@ -22,6 +20,7 @@ from textual.timer import Timer
 from textual.widgets import Footer, Input, Static
 
 from kevin_env.app.replay.pieces import DARK, DIM, LIGHT, Tints, join, paragraph, text
+from kevin_env.app.screen import wait_for_hang_up
 from kevin_env.app.tui.widgets import Lines, Rows
 
 Pairs = Sequence[tuple[str, str]]
@@ -112,9 +111,7 @@ class KevinApp(App[ReturnType]):
             threading.Thread(target=self._wait_for_hang_up, daemon=True).start()
 
     def _wait_for_hang_up(self) -> None:
-        terminal = select.poll()
-        terminal.register(sys.__stdin__ or 0, 0)  # a hang-up is always reported
-        terminal.poll()
+        wait_for_hang_up()
         if self.is_running:  # turns are on disk, and writing to the screen may block for ever
             os._exit(128 + signal.SIGHUP)
 
