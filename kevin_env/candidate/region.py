@@ -110,6 +110,17 @@ def spec_of(tensor: torch.Tensor, offset: int) -> Spec:
     }
 
 
+def is_dense(tensor: torch.Tensor) -> bool:
+    """Whether its elements fill a block without gaps or overlaps, in any order."""
+    order = sorted(range(tensor.dim()), key=lambda i: (tensor.stride(i), tensor.size(i)))
+    expected = 1
+    for i in order:
+        if tensor.size(i) != 1 and tensor.stride(i) != expected:
+            return False
+        expected *= tensor.size(i)
+    return True
+
+
 def is_compact(tensor: torch.Tensor) -> bool:
     """Whether a tensor is aligned, and gaps take no more than its elements."""
     aligned = tensor.data_ptr() % tensor.element_size() == 0

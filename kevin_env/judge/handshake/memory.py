@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import torch
 
 from kevin_env.candidate import cuda
-from kevin_env.candidate.region import POISON, Region, Spec, spec_of
+from kevin_env.candidate.region import POISON, Region, Spec, is_dense, spec_of
 from kevin_env.judge.workers.errors import Broken
 
 T = TypeVar("T")
@@ -106,7 +106,7 @@ class Image:
     """
 
     def __init__(self, tensors: list[torch.Tensor], device: torch.device) -> None:
-        dense = [t if _is_dense(t) else t.contiguous() for t in tensors]
+        dense = [t if is_dense(t) else t.contiguous() for t in tensors]
         self.bytes = torch.empty(image_size(dense), dtype=torch.uint8, device=device)
         self.specs: list[Spec] = []
         self.tensors: list[torch.Tensor] = []
@@ -152,17 +152,6 @@ def aligned(size: int, unit: int = ALIGNMENT) -> int:
 def image_size(tensors: list[torch.Tensor]) -> int:
     """Bytes of an image of these tensors."""
     return sum(aligned(t.numel() * t.element_size()) + ALIGNMENT for t in tensors)
-
-
-def _is_dense(tensor: torch.Tensor) -> bool:
-    """Whether its elements fill a block without gaps or overlaps, in any order."""
-    order = sorted(range(tensor.dim()), key=lambda i: (tensor.stride(i), tensor.size(i)))
-    expected = 1
-    for i in order:
-        if tensor.size(i) != 1 and tensor.stride(i) != expected:
-            return False
-        expected *= tensor.size(i)
-    return True
 
 
 class ProcessMemory:

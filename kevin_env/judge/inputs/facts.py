@@ -12,7 +12,7 @@ import torch
 from pydantic import BaseModel
 
 from kevin_env.candidate import tree
-from kevin_env.candidate.region import Spec, spec_of
+from kevin_env.candidate.region import Spec, is_dense, spec_of
 from kevin_env.frozen import Frozen
 from kevin_env.judge.api import CaseFacts, DeviceInfo, Facts, InputFacts, Options
 from kevin_env.judge.cache_file import CacheFile
@@ -270,16 +270,10 @@ def _layout(tensor: torch.Tensor, tensors: list[torch.Tensor]) -> list[str]:
     """How an input lies in memory if that is not as its shape says, as `Image` lays it out."""
     memory = tensor.untyped_storage().data_ptr()
     if sum(each.untyped_storage().data_ptr() == memory for each in tensors) > 1:
-        return ["a contiguous copy" if not _is_permuted(tensor) else "a copy"]
+        return ["a contiguous copy" if not is_dense(tensor) else "a copy"]
     if tensor.is_contiguous():
         return []
-    return [f"strides {list(tensor.stride())}"] if _is_permuted(tensor) else ["a contiguous copy"]
-
-
-def _is_permuted(tensor: torch.Tensor) -> bool:
-    """Whether it is dense, with its dimensions in any order."""
-    order = sorted(range(tensor.dim()), key=tensor.stride, reverse=True)
-    return tensor.permute(order).is_contiguous()
+    return [f"strides {list(tensor.stride())}"] if is_dense(tensor) else ["a contiguous copy"]
 
 
 def _tolerance(case: Case, output: list[torch.Tensor]) -> str:
