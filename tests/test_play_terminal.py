@@ -3,8 +3,12 @@ judge.
 """
 
 import json
+import os
+import pty
 import re
 import signal
+import subprocess
+import sys
 import termios
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -89,6 +93,20 @@ def test_a_terminal_that_goes_away_loses_no_turn(tmp_path: Path, samples: Sequen
         assert screen.hang_up() == 128 + signal.SIGHUP
     kept = [[turn.kind for turn in each.turns] for each in recorded(tmp_path / "t.jsonl")]
     assert kept == [["values"]] * (len(samples) + 1)
+
+
+def test_input_that_ends_is_no_terminal_that_goes_away() -> None:
+    """As of `echo | kevin-env eval` in a terminal."""
+    code = "import time\nfrom rich.console import Console\nfrom rich.text import Text\n"
+    code += "from kevin_env.app.screen import on_whole_screen\n"
+    code += "with on_whole_screen(Console(), lambda: Text('x')): time.sleep(0.5)"
+    master, terminal = pty.openpty()
+    try:
+        done = subprocess.run([sys.executable, "-c", code], input=b"", stdout=terminal, check=False)
+    finally:
+        os.close(master)
+        os.close(terminal)
+    assert done.returncode == 0
 
 
 def test_a_hang_up_signal_loses_no_turn(tmp_path: Path) -> None:

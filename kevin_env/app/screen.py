@@ -3,11 +3,10 @@
 import os
 import select
 import signal
-import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Literal
+from typing import IO, TYPE_CHECKING, Literal
 
 from rich.console import Console
 from rich.live import Live
@@ -158,16 +157,17 @@ def waiting(console: Console, words: Callable[[], str]) -> Iterator[None]:
 def on_whole_screen(console: Console, picture: Callable[[], Text]) -> Iterator[None]:
     """Shows a picture on the whole screen, four times a second, while the block runs.
 
-    When the terminal closes, the process exits: turns are on disk, and writing may block for ever.
+    When the terminal closes, the process exits: turns are on disk, and writing may block forever.
     """
     over = threading.Event()
 
     def watch() -> None:
-        wait_for_hang_up()
+        wait_for_hang_up(console.file)
         if not over.is_set():
             os._exit(128 + signal.SIGHUP)
 
-    threading.Thread(target=watch, daemon=True).start()
+    if console.file.isatty():
+        threading.Thread(target=watch, daemon=True).start()
     with Live(console=console, get_renderable=picture, screen=True, refresh_per_second=4) as live:
         live.refresh()
         try:
@@ -176,8 +176,8 @@ def on_whole_screen(console: Console, picture: Callable[[], Text]) -> Iterator[N
             over.set()
 
 
-def wait_for_hang_up() -> None:
-    """Returns when the terminal has closed."""
-    terminal = select.poll()
-    terminal.register(sys.__stdin__ or 0, 0)  # a hang-up is always reported
-    terminal.poll()
+def wait_for_hang_up(terminal: IO[str]) -> None:
+    """Returns when a terminal has closed."""
+    poll = select.poll()
+    poll.register(terminal, 0)  # a hang-up is always reported
+    poll.poll()

@@ -3,6 +3,7 @@
 import functools
 import os
 import signal
+import sys
 import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
@@ -111,7 +112,7 @@ class KevinApp(App[ReturnType]):
             threading.Thread(target=self._wait_for_hang_up, daemon=True).start()
 
     def _wait_for_hang_up(self) -> None:
-        wait_for_hang_up()
+        wait_for_hang_up(sys.__stdin__ or sys.stdin)
         if self.is_running:  # turns are on disk, and writing to the screen may block for ever
             os._exit(128 + signal.SIGHUP)
 
