@@ -143,6 +143,21 @@ class StallWatch:
                 self._event, self._since = self._mark(), self._clock()
             return self._clock() - self._since > self._seconds
 
+    def trouble(self, device: torch.device) -> str | None:
+        """Why this process can use a device no more; None if all is well, as always on a CPU.
+
+        After a kernel of a reference has failed, every call fails until the process ends. Call it
+        as `stalled`.
+        """
+        if device.type == "cuda":
+            try:
+                torch.cuda.mem_get_info(device)
+                if self.stalled():
+                    return "the GPU has stopped making progress"
+            except RuntimeError as error:
+                return str(error).partition("\n")[0]
+        return None
+
 
 def _marked() -> Any:
     event = torch.cuda.Event()

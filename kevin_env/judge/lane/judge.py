@@ -204,18 +204,8 @@ class Judge:
             torch.cuda.set_device(self.device)
 
     def trouble(self) -> str | None:
-        """Why this process can judge nothing else; None if all is well.
-
-        After a kernel of a reference has failed, every call fails until the process ends.
-        """
-        if self.device.type == "cuda":
-            try:
-                torch.cuda.mem_get_info(self.device)
-                if self._stalls.stalled():
-                    return "the GPU has stopped making progress"
-            except RuntimeError as error:
-                return str(error).partition("\n")[0]
-        return None
+        """Why this process can judge nothing else; None if all is well."""
+        return self._stalls.trouble(self.device)
 
     def close(self) -> None:
         """Ends every process."""
