@@ -51,9 +51,8 @@ def complete() -> None:
     """Makes `triton.autotune` take the first configuration, and implements the device library.
 
     Operators on bfloat16 compute in float32 and round, and inline assembly says why it cannot run.
-    Tuning measures on a device, and the
-    library's functions are stubs. Functions of floats are computed by torch; the others raise
-    NotImplementedError when they are called.
+    Tuning measures on a device, and the library's functions are stubs. Functions of floats are
+    computed by torch; the others raise NotImplementedError when they are called.
     """
     from triton.runtime.autotuner import Autotuner
     from triton.runtime.interpreter import InterpreterBuilder

@@ -21,8 +21,6 @@ from kevin_env.extension.build import install
 Message = dict[str, Any]
 MAX_PAIRED = 8
 """Limit of reported weights that were paired by shape and order."""
-
-
 _CODING = re.compile(r"\A((?:[ \t\f]*(?:#[^\n]*)?\n)?[ \t\f]*#[^\n]*?coding[:=][ \t]*)[-\w.]+")
 """The encoding that a comment in the first two lines names; the file is written in UTF-8."""
 

@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 import torch
 
-from kevin_env.candidate.region import FILLING
 from kevin_env.judge.api import Limits, Options
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.compare.check import Allowed, check_answer, unwritten
@@ -372,8 +371,8 @@ class SubmissionRun:
         ordered, self.player.unordered = not self.player.unordered, self.bench.device.type == "cuda"
         try:  # only after a wrong answer, as a submission could recognize this call
             self._within_limits(partial(self.worker.ask, "poison"), first=False)
-            self.handshake.filling = FILLING
-            second, again = self.checked(distribution)
+            with self.handshake.showing_unwritten():
+                second, again = self.checked(distribution)
         except (Failed, Ended, TimedOut):  # such as a kernel that reads an uninitialized index
             return wrong
         if again is not None:

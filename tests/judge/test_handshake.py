@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from kevin_env.candidate.region import spec_of
+from kevin_env.candidate.region import FILLING, POISON, spec_of
 from kevin_env.judge.api import JudgeError
 from kevin_env.judge.handshake import handshake
 from kevin_env.judge.handshake.claims import Output, TensorClaim
@@ -136,6 +136,18 @@ def test_a_seed_is_told_with_the_call_where_the_reference_draws_and_else_before(
     player = handshake.Player(worker, Mapped(region), False, opened)  # type: ignore[arg-type]
     opened.stage(player, drawn, 1.0)
     assert (told["seed"], handshake.seeds_of([drawn])) == ((None, [7]) if draws else (7, [None]))
+    region.close()
+
+
+def test_answers_are_overwritten_with_another_byte_only_while_what_is_unwritten_is_shown() -> None:
+    region = SharedRegion(512, CPU)
+    opened = handshake.CpuHandshake(CPU, region, region, 1, 16)
+    seen = list[int]()
+    with opened.showing_unwritten():
+        opened.poison()
+        seen.append(int(region.bytes[0]))
+    opened.poison()
+    assert [*seen, int(region.bytes[0])] == [FILLING, POISON]
     region.close()
 
 

@@ -206,9 +206,10 @@ def wrong_integers(
     most = int(OTHERWISE * tolerance * reference.numel())
     differ = lambda got, wanted: got != wanted  # noqa: E731
     far = lambda got, wanted: (got.long() - wanted.long()).abs() > 1  # noqa: E731
-    beyond = of_elements(far, (tensor, reference), 1.0, "are off by more than one")
-    if integers == "rounded" and beyond is not None:
-        return beyond
+    if integers == "rounded":
+        beyond = of_elements(far, (tensor, reference), 1.0, "are off by more than one")
+        if beyond is not None:
+            return beyond
     if sum(counts_of(differ, tensor, reference)) <= most:
         return None
     text = f"differ from the expected values, and {most} may"

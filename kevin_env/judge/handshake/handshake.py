@@ -18,13 +18,15 @@ import itertools
 import random
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
 from kevin_env.candidate import cuda, tree
-from kevin_env.candidate.region import DONE, POISON, Region
+from kevin_env.candidate.region import DONE, FILLING, POISON, Region
 from kevin_env.candidate.wire import encode
 from kevin_env.judge.api import JudgeError
 from kevin_env.judge.device import finish
@@ -255,8 +257,8 @@ class Handshake(ABC):
         self._players = list[Player]()
         self.random = random.SystemRandom()
         self._scratch = torch.empty(FLUSH_FACTOR * l2, dtype=torch.uint8, device=device)
+        self._filling = POISON
         self._used = True
-        self.filling = POISON
         """Whether the outbox may hold an answer. It rarely does: outputs are read in place."""
 
     def admit(self, worker: Worker, timeout: float | Patience, trusted: bool) -> Player:
@@ -318,7 +320,16 @@ class Handshake(ABC):
     def poison(self) -> None:
         """Overwrites answers in the outbox; on a GPU this is only queued."""
         if self._used:
-            self.outbox.bytes.fill_(self.filling)
+            self.outbox.bytes.fill_(self._filling)
+
+    @contextmanager
+    def showing_unwritten(self) -> Iterator[None]:
+        """Inside, answers are overwritten with `FILLING`, as the memory of the candidate is."""
+        self._filling = FILLING
+        try:
+            yield
+        finally:
+            self._filling = POISON
 
     def flush(self) -> None:
         """Overwrites a GPU's L2; only queued."""

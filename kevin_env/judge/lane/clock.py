@@ -2,7 +2,7 @@
 
 import random
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kevin_env.judge.api import JudgeError, Pace
 from kevin_env.judge.handshake.handshake import Answer, Drawn, Handshake, Player
@@ -168,7 +168,8 @@ class Beside:
             compiled = options.baseline == "compile"
             construct(reference, trial.case, trial.secret, BASELINE_SECONDS, compiled=compiled)
             construct_null(null, on_gpu=False)
-            handshake = trial.open_handshake(max(each.image.end for each in stock), outputs)
+            inputs = max(each.image.end for each in stock)
+            handshake = trial.open_handshake(replace(trial.sizes, inputs=inputs, outputs=outputs))
             players = [
                 handshake.admit(worker, BASELINE_SECONDS, trusted=True)
                 for worker in (reference, null)

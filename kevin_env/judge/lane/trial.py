@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import torch
 
-from kevin_env.candidate.region import FILLING, Spec
+from kevin_env.candidate.region import Spec
 from kevin_env.judge.api import JudgeError, Limits, Options
 from kevin_env.judge.compare.check import check_answer, unwritten
 from kevin_env.judge.device import trim
@@ -136,12 +136,7 @@ class Trial:
     def sizes(self) -> Sizes:
         """Of the memory that the judge shares with it, for the largest case."""
         sides = zip(*((each.inputs, each.outputs, each.model) for each in self.cases), strict=True)
-        return Sizes(
-            *(
-                max(image_size([of_spec(spec) for spec in specs]) for specs in side)
-                for side in sides
-            )
-        )
+        return Sizes(*(max(map(_bytes, side)) for side in sides))
 
     def open(self) -> None:
         """Creates its context and maps memory that is large enough for every case. Needs no lane.
@@ -151,7 +146,7 @@ class Trial:
             torch.OutOfMemoryError: if it gets no memory.
         """
         self.create_context()
-        self.handshake = self.open_handshake(self.sizes.inputs, self.sizes.outputs)
+        self.handshake = self.open_handshake(self.sizes)
         self.limits = self._limits_of(self.cases[-1])
         with asked(self.worker, Place("construct")):
             admit = partial(self.handshake.admit, self.worker, trusted=False)
@@ -299,14 +294,14 @@ class Trial:
         name = f"{self.case.name}/{distribution}"
         return Drawn(drawn.skeleton, drawn.image, drawn.seed, name, self.case.traits.stochastic)
 
-    def open_handshake(self, inbox: int, outbox: int) -> Handshake:
-        """A handshake with room for these bytes of inputs and outputs; closed with the trial."""
+    def open_handshake(self, sizes: Sizes) -> Handshake:
+        """A handshake with room for inputs and outputs of these sizes; closed with the trial."""
         device, l2 = self.bench.device, self.bench.info.l2
         if self._on_gpu:
-            self._handshakes.append(Arena(device, self.sizes, l2))
+            self._handshakes.append(Arena(device, sizes, l2))
         else:
-            make = partial(CpuHandshake, device, l2=l2, answer_bytes=outbox)
-            self._handshakes.append(with_regions([inbox, outbox], device, make))
+            make = partial(CpuHandshake, device, l2=l2, answer_bytes=sizes.outputs)
+            self._handshakes.append(with_regions([sizes.inputs, sizes.outputs], device, make))
         return self._handshakes[-1]
 
     def trim(self) -> None:
@@ -374,8 +369,8 @@ class Trial:
         try:  # only after a wrong answer, as a submission could recognize this call
             with asked(self.worker, Place("call", drawn.input_set)):
                 self._limited(partial(self.worker.ask, "poison"), False)
-            self.handshake.filling = FILLING
-            second = self.call(drawn)
+            with self.handshake.showing_unwritten():
+                second = self.call(drawn)
         except Rejected as rejected:  # such as a kernel that reads an uninitialized index
             if rejected.outcome.kind == "protocol":
                 raise
