@@ -127,7 +127,7 @@ def take_error(runtime: Any | None = None) -> str:
     """What the CUDA runtime last reported in this thread, which is then forgotten; "" if nothing.
 
     A kernel whose launch is refused, such as for its number of threads, does not run, and nothing
-    else fails. torch tells only if one of its own kernels is launched next.
+    else fails. torch reports it only if one of its own kernels is launched next.
 
     Args:
         runtime: the runtime library; by default the one that torch has loaded. Extensions that

@@ -20,10 +20,10 @@ DONE = 128
 POISON = 0xFF
 """NaN in every floating-point type, of a kind that no GPU computes; -1 in signed integers."""
 FILLING = 0x7A
-"""What memory is filled with before a call that shows what is never written.
+"""What memory is filled with before the call that shows which elements are never written.
 
-Unlike `POISON`, so that memory that held that before is told from memory that is written with it;
-large in every floating-point type, and no end of a range.
+It differs from `POISON`, which memory held before. It is large in every floating-point type, and
+not the smallest or largest value of any type.
 """
 _PERTURB = -6
 """M_PERTURB of glibc: malloc fills memory with the complement of this option's lowest byte."""

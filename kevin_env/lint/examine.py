@@ -271,7 +271,7 @@ class Examination:
                 few = f"{target.other} of {target.reference.numel()} integers"
                 self._add(
                     "outputs",
-                    f"{where} depends on how floats are rounded: {few} are others in float64; set "
+                    f"{where} depends on how floats are rounded: {few} differ in float64; set "
                     'INTEGERS = "rounded" if they may be off by one, or "chosen" if by more',
                 )
             if not target.accepts(again[target.index]):

@@ -49,7 +49,7 @@ class Target:
         share: The share of it that each element has; None if all have all of it.
         integers: What its integers are (`outputs.INTEGERS`).
         tolerance: The problem's TOLERANCE.
-        other: How many of its integers are others in float64 arithmetic.
+        other: How many of its integers differ in float64 arithmetic.
     """
 
     index: int

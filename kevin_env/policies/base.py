@@ -10,7 +10,7 @@ from kevin_env.record import Message, Reply, StopReason
 OnText = Callable[[str], None]
 """Called with each piece of a reply's content as it arrives, without its reasoning.
 
-After a retry it is passed from its beginning again, of which a `Listener` is told.
+After a retry the content starts over; a `Listener` is notified of that.
 Reasoning with a closing but no opening mark is passed: it looks like the answer until it ends.
 """
 

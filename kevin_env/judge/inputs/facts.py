@@ -284,7 +284,7 @@ def _tolerance(case: Case, output: list[torch.Tensor]) -> str:
     integers = {
         "exact": "Integers and bools must be exact.",
         "rounded": f"Integers may be off by one in {share}.",
-        "chosen": f"Integers may be others in {share}.",
+        "chosen": f"Integers may differ in {share}.",
     }[case.integers]
     exact = [integers] if len(floating) < len(dtypes) else []
     return " ".join([*exact, *(_tolerance_of(case, dtype, len(dtypes) > 1) for dtype in floating)])
