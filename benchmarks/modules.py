@@ -16,7 +16,7 @@ from types import FrameType
 from resultfile import plain_row, write_result
 
 from kevin_env.judge import Options, Submission
-from kevin_env.judge.lane.judge import Judge
+from kevin_env.judge.judge import Judge
 from kevin_env.problem import load_problem
 
 JUDGE = "kevin_env.judge."

@@ -22,8 +22,8 @@ from kevin_env.pools.local import LocalPool
 from kevin_env.pools.remote import STEADY
 
 if TYPE_CHECKING:
-    from kevin_env.judge.lane.bench import Bench
-    from kevin_env.judge.lane.judge import Clock, Judge
+    from kevin_env.judge.bench import Bench
+    from kevin_env.judge.judge import Clock, Judge
 
 
 @pytest.fixture(scope="session")
@@ -91,7 +91,7 @@ def a_bench(servers: Callable[[LevelName], ForkServer]) -> "Iterator[Callable[[]
     import torch
 
     from kevin_env.judge.device import inform
-    from kevin_env.judge.lane.bench import Bench
+    from kevin_env.judge.bench import Bench
 
     with ExitStack() as started:
 
@@ -113,7 +113,7 @@ def bench(a_bench: "Callable[[], Bench]") -> "Bench":
 @pytest.fixture(scope="module")
 def a_judge(servers: Callable[[LevelName], ForkServer]) -> "Iterator[Callable[..., Judge]]":
     """Starts a quick judge of this CPU in this process; arguments as of `Judge`."""
-    from kevin_env.judge.lane.judge import Judge
+    from kevin_env.judge.judge import Judge
 
     with ExitStack() as started:
 

@@ -4,7 +4,7 @@ from concurrent.futures import Future
 from typing import TypeVar
 
 from kevin_env.judge.api import Facts, Judgement, OnStage, Options, Submission
-from kevin_env.judge.lane.judge import Judge
+from kevin_env.judge.judge import Judge
 from kevin_env.problem import Problem
 
 T = TypeVar("T")

@@ -11,7 +11,7 @@ from kevin_env.judge.workers.launcher import ForkServer
 from kevin_env.outcome import Correct
 
 if TYPE_CHECKING:  # these take torch
-    from kevin_env.judge.lane.trial import Trial
+    from kevin_env.judge.trial import Trial
     from kevin_env.judge.workers.worker import Worker
 
 SECRET = "the-judges-own-secret-b07d1c"

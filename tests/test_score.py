@@ -4,7 +4,7 @@ from itertools import pairwise
 import pytest
 from episodes import correct
 
-from kevin_env.judge.lane.clock import outcome_of
+from kevin_env.judge.timing.cpu_clock import outcome_of
 from kevin_env.judge.timing.estimates import (
     RESOLUTION,
     Pair,

@@ -10,7 +10,7 @@ import pytest
 
 from kevin_env.extract import guess_language
 from kevin_env.judge import Options, Submission
-from kevin_env.judge.lane.judge import Judge
+from kevin_env.judge.judge import Judge
 from kevin_env.lint.examine import screen
 from kevin_env.pools.local import LocalPool
 from kevin_env.problem import data_folder, load_problem, problem_paths

@@ -1,6 +1,5 @@
-"""How much of a machine a judge uses: submissions at once, places on the device, warm processes."""
+"""How much of a machine a judge uses: submissions at once, contexts, warm processes."""
 
-import math
 import os
 from contextlib import suppress
 from dataclasses import dataclass
@@ -9,14 +8,6 @@ from pathlib import Path
 GIB = 1 << 30
 CONTEXT = 3 * GIB // 4
 """Device memory of a process with a CUDA context and nothing else: 720 MB on an H200."""
-PARTNERS, MOST_PARTNERS = 3, 10
-"""Number of baseline processes (`kevin_env.judge.workers.baselines`), and on a GPU with much
-memory.
-"""
-ROOMY = 40
-"""A GPU with memory for this many contexts prepares baselines while another submission is timed."""
-DEVICE_SHARE = 0.4
-"""Share of a GPU's memory for contexts; the rest is for problems."""
 SUBMISSION = 2 * GIB
 """Host memory of one submission: its candidate, and a compiler that reads torch's headers."""
 HOST_SHARE = 0.5
@@ -24,18 +15,13 @@ HOST_SHARE = 0.5
 CORE_SHARE = {"cpu": 0.5, "cuda": 0.75}
 """Share of the cores for submissions, by device; the rest is for timed processes and the judge."""
 MOST = 24
-PLACES = 8
-"""Most submissions on a GPU at once. Each place has an equal share of its memory."""
-COPIES = 8
-"""Device memory of judging, as a multiple of the inputs and outputs of a call.
-
-It covers inputs in private and shared memory, outputs of both sides, both in float64, and answers
-that wait to be compared.
-"""
 WARM_SHARE, MOST_WARM = 2, 8
 """Concurrent submissions per warm candidate, and the most warm candidates."""
-WARM_CONTEXTS = 3
-"""Contexts that fit on a GPU per warm candidate."""
+READY = 4
+"""Most submissions that wait for a GPU with a context. The driver makes about ten a second.
+"""
+READY_SHARE = 0.1
+"""Share of a GPU's memory for their contexts."""
 _CGROUP = Path("/sys/fs/cgroup")
 
 
@@ -54,23 +40,13 @@ class Capacity:
 
     Attributes:
         slots: Concurrent submissions, including those that compile.
-        on_device: Places on the device. A large problem takes several.
         spares: Candidates that are kept warm.
-        sessions: Submissions that are timed or about to be, each with its baselines.
-        baselines: Baseline processes that are kept.
-        place: Bytes of device memory per place.
+        ready: Submissions that wait for the device with a context.
     """
 
     slots: int
-    on_device: int
     spares: int
-    sessions: int = 1
-    baselines: int = PARTNERS
-    place: float = math.inf
-
-    def places(self, needed: float) -> int:
-        """How many places a submission takes that needs these bytes of device memory."""
-        return max(1, min(self.on_device, math.ceil(needed / self.place)))
+    ready: int
 
 
 def capacity_of(machine: Machine) -> Capacity:
@@ -79,16 +55,12 @@ def capacity_of(machine: Machine) -> Capacity:
     slots = min(
         MOST, int(machine.cores * CORE_SHARE[device]), int(machine.memory * HOST_SHARE / SUBMISSION)
     )
+    slots = max(1, slots)
     if machine.device_memory is None:
-        return Capacity(max(slots, 1), max(slots, 1), 1)
-    contexts = int(machine.device_memory * DEVICE_SHARE / CONTEXT)
-    sessions, baselines = (4, MOST_PARTNERS) if contexts >= ROOMY else (1, PARTNERS)
-    contexts -= baselines
-    spares = max(1, min(MOST_WARM, slots // WARM_SHARE, contexts // WARM_CONTEXTS))
-    slots = max(1, min(slots, contexts - spares))
-    on_device = min(slots, PLACES)
-    place = (1 - DEVICE_SHARE) * machine.device_memory / on_device
-    return Capacity(slots, on_device, spares, sessions, baselines, place)
+        return Capacity(slots, spares=1, ready=slots)
+    contexts = int(machine.device_memory * READY_SHARE / CONTEXT)
+    spares = max(1, min(MOST_WARM, slots // WARM_SHARE))
+    return Capacity(slots, spares, max(1, min(READY, contexts)))
 
 
 def machine_of(judges: int, device_memory: int | None, memory: int | None = None) -> Machine:

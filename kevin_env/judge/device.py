@@ -9,7 +9,7 @@ import statistics
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -102,11 +102,6 @@ def trim(device: torch.device, most: float) -> None:
     """Frees what torch caches in this process beyond `most` bytes; others may need it."""
     if kept_memory(device) > most:
         torch.cuda.empty_cache()
-
-
-def share_of_free(shares: Mapping[str, float], device: torch.device) -> int:
-    """Bytes: a share, by kind of device, of the memory that is free for this process."""
-    return int(shares[device.type] * free_memory(device))
 
 
 def finish(device: torch.device) -> None:

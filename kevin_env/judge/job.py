@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from kevin_env.judge.api import (
     JudgeError,
@@ -40,16 +40,6 @@ class Stopwatch:
         finally:
             self._book()
             self._stack.pop()
-
-    @contextmanager
-    def waiting_for(self, places: threading.Semaphore) -> Iterator[None]:
-        """Holds one of some places; waiting for it counts as `queue`."""
-        with self("queue"):
-            places.acquire()
-        try:
-            yield
-        finally:
-            places.release()
 
     def seconds(self) -> Seconds:
         """What was measured so far."""
@@ -116,11 +106,6 @@ class Job:
     options: Options
     watch: Stopwatch
     cancellation: Cancellation
-
-    def on_other_inputs(self, seen: str) -> "Job":
-        """The same job on `other_inputs`."""
-        secret = other_inputs(seen)
-        return replace(self, options=self.options.model_copy(update={"secret": secret}))
 
     def require_protection_by(self, sandbox: Sandbox) -> None:
         """To be called before a worker gets the submission.

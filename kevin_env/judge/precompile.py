@@ -5,14 +5,12 @@ from typing import Any
 
 import torch
 
-from kevin_env.candidate import tree
 from kevin_env.frozen import Frozen
-from kevin_env.judge.handshake.memory import Image, image_size
+from kevin_env.judge.handshake.memory import Image
 from kevin_env.judge.inputs.cases import construction, model_tensors
 from kevin_env.judge.inputs.facts import FactStore
 from kevin_env.judge.inputs.reference import Case
-from kevin_env.judge.lane.lane import Lane
-from kevin_env.judge.lease import Lease
+from kevin_env.judge.lane import Lane
 from kevin_env.judge.workers.errors import TimedOut
 from kevin_env.judge.workers.worker import Worker
 from kevin_env.problem import Problem
@@ -37,11 +35,9 @@ class ShapeSpec(Frozen, allow_inf_nan=True):
     Attributes:
         orders: The fields of `construct` and `stage`, as JSON. Places in regions mean nothing, and
             no seed is secret.
-        call: Bytes of the inputs of a call, and of its outputs if their shapes need no data.
     """
 
     orders: dict[str, Any]
-    call: int
 
 
 class Shapes(Frozen):
@@ -49,25 +45,20 @@ class Shapes(Frozen):
 
     cases: tuple[ShapeSpec, ...]
 
-    @property
-    def largest_call(self) -> int:
-        """Bytes of inputs and outputs of the largest call; 0 if unknown."""
-        return max((case.call for case in self.cases), default=0)
-
 
 class ShapeStore:
     """The shapes of problems.
 
-    Finding them takes the lease, since it runs in the interpreter that times others.
+    Finding them takes the lane, since it runs in the interpreter that times others.
     """
 
-    def __init__(self, lease: Lease | Lane, facts: FactStore) -> None:
-        self._lease = lease
+    def __init__(self, lane: Lane, facts: FactStore) -> None:
+        self._lane = lane
         self._facts = facts
 
     def of(self, problem: Problem) -> Shapes:
-        """As `find_shapes`, once per problem. Call without holding the lease."""
-        find, held = partial(find_shapes, problem), self._lease.shared
+        """As `find_shapes`, once per problem. Call outside the lane."""
+        find, held = partial(find_shapes, problem), self._lane.entered
         return self._facts.kept("shapes", problem, Shapes, find, held)
 
 
@@ -112,12 +103,4 @@ def _shape_spec(problem: Problem, name: str) -> ShapeSpec | None:
         "construct": construction(case, weights.specs, seed=0),
         "stage": {"inputs": skeleton, "specs": inputs.specs},
     }
-    call = inputs.end + _answer_bytes(case, skeleton, inputs.tensors)
-    return ShapeSpec(orders=orders, call=call)
-
-
-def _answer_bytes(case: Case, skeleton: tree.Skeleton, inputs: list[torch.Tensor]) -> int:
-    try:
-        return image_size(tree.flatten(case.answer(skeleton, inputs, 0))[1])
-    except Exception:  # the shapes depend on values
-        return 0
+    return ShapeSpec(orders=orders)

@@ -27,13 +27,8 @@ from kevin_env.shortage import described
 
 if TYPE_CHECKING:
     from kevin_env.judge.job import Cancellation
-    from kevin_env.judge.judge import Judge as Crowd
-    from kevin_env.judge.lane.judge import Judge as OneLane
+    from kevin_env.judge.judge import Judge
 
-    Judge = OneLane | Crowd
-
-LANE = "KEVIN_ENV_LANE"
-"""If set, GPUs are judged in the lane, too: to compare both until the lane has been measured."""
 THREADS = 32
 DESCRIBERS = 4
 """Threads for requests for facts, so that a new episode's prompt does not wait for judgements."""
@@ -54,13 +49,9 @@ def start_judge(device: str, pace: Pace | None, memory: int | None, clock: Any =
     """
     server = ForkServer(device.partition(":")[0])
     try:
-        if device == "cpu" or os.environ.get(LANE):
-            from kevin_env.judge.lane.judge import Judge
+        from kevin_env.judge.judge import Judge
 
-            return Judge(device, server, pace, clock, memory)
-        from kevin_env.judge.judge import Judge as Crowd
-
-        return Crowd(device, server, pace, clock, memory)
+        return Judge(device, server, pace, clock, memory)
     except BaseException:
         server.close()
         raise

@@ -67,23 +67,6 @@ def hoarding(input_set: str | None) -> RuntimeFailure:
     return RuntimeFailure(kind="out_of_memory", message=text, input_set=input_set)
 
 
-def may_be_environmental(outcome: Outcome, shot: bool, beside: bool) -> bool:
-    """Whether a failure may have been caused by other processes; then it is judged again, alone.
-
-    The submission may lack memory that others hold, or be killed because the machine's memory is
-    exhausted. A timeout is its own: waiting for a processor does not count
-    (`kevin_env.judge.workers.worker`), and the limits are generous.
-
-    Args:
-        outcome: Its outcome so far.
-        shot: Whether its process was killed for an unknown reason.
-        beside: Whether others were being judged when it began or ended, or hold device memory.
-    """
-    if outcome.category not in ("compile", "runtime"):
-        return False
-    return shot or (beside and outcome.kind == "out_of_memory")
-
-
 _HANGS = ": slow code, an endless loop, a deadlock, or memory overwritten by an index out of bounds"
 _ABORTS = ": a failed assertion, or memory overwritten by an index out of bounds"
 _DOING = {

@@ -127,14 +127,14 @@ def examine(judge: "Judge", problem: Problem, options: Options, limits: Limits) 
     start = time.monotonic()
     OneAccumulator()  # torch imports decompositions for the first: 2 s that are not the problem's
     examination = Examination(judge, problem, options, limits)
-    with judge.bench.lease.shared():
+    with judge.bench.lane.entered():
         examination.take(examination.look_at_timed_case)
         if examination.cost is not None:
             examination.take(examination.look_at_influence)
         _give_back(judge.device)
     if examination.runs:
         examination.take(examination.judge_reference)
-        with judge.bench.lease.shared():
+        with judge.bench.lane.entered():
             _give_back(judge.device)
     return examination.report(time.monotonic() - start)
 

@@ -3,16 +3,12 @@
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TypeVar
 
 from kevin_env.judge.api import Judgement, Options
-from kevin_env.judge.bench import Bench as BenchOfGpu
+from kevin_env.judge.bench import Bench
 from kevin_env.judge.device import finish
-from kevin_env.judge.inputs.cases import timed_case
-from kevin_env.judge.lane.bench import Bench
-from kevin_env.judge.lane.trial import Trial
-from kevin_env.judge.submission_run import SubmissionRun
+from kevin_env.judge.trial import Trial
 from kevin_env.judge.verdict import flag
 from kevin_env.judge.workers.worker import Worker
 from kevin_env.outcome import Correct, KernelProfile, Outcome, Profile
@@ -39,7 +35,7 @@ LOW_COVERAGE = 0.05
 class Look:
     """Examines one submission in fresh candidates."""
 
-    bench: Bench | BenchOfGpu
+    bench: Bench
     problem: Problem
     code: str
     options: Options
@@ -72,39 +68,28 @@ class Look:
     def _inside(self) -> KernelProfile | None:
         """What the submission's process claims of a call."""
         bench, worker = self.bench, self.bench.candidates.take()
-        arguments = self.problem, self.options, secrets.token_hex(16), worker
-        # compiles what the profiled calls use, and nothing of other cases
-        if isinstance(bench, BenchOfGpu):
-            run = SubmissionRun(bench, *arguments)
-            load, enter = run.load, partial(run.enter, timed_case(self.problem, bench.device))
-        else:
-            run = Trial(bench, *arguments)
-            load, enter = run.build, lambda: run.enter(run.cases[-1])
+        trial = Trial(bench, self.problem, self.options, secrets.token_hex(16), worker)
         try:
-            load(self.code)
-            if isinstance(run, Trial):
-                run.open()
-            with bench.lease.shared():
-                enter()
-                claim = self._claim(run)
+            trial.build(self.code)
+            trial.open()
+            with bench.lane.entered():
+                trial.enter(trial.cases[-1])
+                claim = self._claim(trial)
             local = self._local_memory(worker) if bench.device.type == "cuda" else {}
         finally:
-            if isinstance(run, SubmissionRun):
-                run.end()
-            else:
-                run.close()
-                bench.candidates.retire(worker)
+            trial.close()
+            bench.candidates.retire(worker)
         profile = read_claim(claim, local)
         if profile is None:
             self.notes.append("the submission's process sent no readable profile")
         return profile
 
-    def _claim(self, run: SubmissionRun | Trial) -> dict[str, object]:
+    def _claim(self, trial: Trial) -> dict[str, object]:
         device = self.bench.device
-        drawn = run.draw("own")
-        drawn.image.write_to(run.handshake.inbox)
+        drawn = trial.draw("own")
+        drawn.image.write_to(trial.handshake.inbox)
         finish(device)
-        seconds, worker = run.limits.first, run.worker
+        seconds, worker = trial.limits.first, trial.worker
         worker.ask(
             "stage", seconds, inputs=drawn.skeleton, specs=drawn.image.specs, seed=drawn.seed
         )

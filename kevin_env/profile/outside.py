@@ -9,10 +9,9 @@ from dataclasses import dataclass
 import torch
 
 from kevin_env.judge.api import Options
-from kevin_env.judge.bench import Bench as BenchOfGpu
+from kevin_env.judge.bench import Bench
 from kevin_env.judge.inputs.cases import timed_case
 from kevin_env.judge.inputs.reference import Case, seed_from
-from kevin_env.judge.lane.bench import Bench
 from kevin_env.judge.workers.errors import CandidateError
 from kevin_env.judge.workers.worker import ended_on_error
 from kevin_env.outcome import NcuDigest, Outcome, SanitizerDigest
@@ -43,7 +42,7 @@ class Outside:
         notes: Receives sentences.
     """
 
-    bench: Bench | BenchOfGpu
+    bench: Bench
     problem: Problem
     code: str
     options: Options
@@ -62,7 +61,7 @@ class Outside:
             missing = self.bench.profiler.missing_metrics
             command = ncu.command(tool, report, target.command, missing)
             # counters of the memory count everyone's traffic
-            with self.bench.lease.exclusive(), ended_on_error(target.worker):
+            with self.bench.lane.entered(), ended_on_error(target.worker):
                 ran = target.run(command, NCU_SECONDS, {})
                 if ran.late:  # with whatever left the session that was killed
                     target.worker.close()
@@ -81,7 +80,7 @@ class Outside:
             code = self._rehearsed(target, "compare" if cause == "values" else "call")
             if cause == "values" and code != DIFFERENT:
                 return None  # always wrong in the same way: no race, and no uninitialised memory
-            with self.bench.lease.shared():
+            with self.bench.lane.entered():
                 tools = TOOLS["illegal_access" if cause == "illegal_access" else "changing"]
                 folder = str(target.worker.folder)
                 found = run_sanitizer(target, tool, tools, folder, target.command)
@@ -111,7 +110,7 @@ class Outside:
         report = str(target.worker.folder / "report")
         ours = [sys.executable, "-P", "-c", TRUSTED, str(self.bench.device)]
         try:
-            with self.bench.lease.shared():
+            with self.bench.lane.entered():
                 for _ in range(TRIES):
                     known = self.bench.profiler.missing_metrics
                     profile = ncu.command(tool, report, ours, known)
@@ -134,7 +133,7 @@ class Outside:
         target = Target(worker, self.options, self.bench.info.processors)
         try:
             target.write_code(self.code)
-            with self.bench.lease.shared():
+            with self.bench.lane.entered():
                 seed = seed_from(secrets.token_hex(16), case)
                 known = self.bench.problems.facts.of(self.problem).of(case)
                 admitted = known.admitted(self.options.inputs) if known else ()
@@ -147,9 +146,9 @@ class Outside:
             self.bench.candidates.retire(worker)
 
     def _rehearsed(self, target: Target, step: Step) -> int | None:
-        """The program's exit code without a tool. What compiles does so without a lease."""
+        """The program's exit code without a tool. It compiles outside the lane."""
         code = target.rehearse(self.options.build_timeout, "load")
         if code != 0:
             return code
-        with self.bench.lease.shared():
+        with self.bench.lane.entered():
             return target.rehearse(CALLS * self.options.limits().first, step)

@@ -26,8 +26,7 @@ from torch.utils.flop_counter import flop_registry
 from kevin_env.candidate import tree
 from kevin_env.judge.handshake.handshake import Drawn
 from kevin_env.judge.inputs.reference import Case
-from kevin_env.judge.lane.lane import Lane
-from kevin_env.judge.lease import Lease
+from kevin_env.judge.lane import Lane
 from kevin_env.outcome import Correct
 from kevin_env.problem import ProblemError
 from kevin_env.profile.ceilings import CeilingStore
@@ -225,12 +224,12 @@ class Rooflines:
     """The work of problems on one device, each counted once. Thread-safe.
 
     Args:
-        lease: Of the device; held while the reference is counted. Call without holding it.
+        lane: Of the device; held while the reference is counted. Call outside it.
         ceilings: Of the device.
     """
 
-    def __init__(self, lease: Lease | Lane, ceilings: CeilingStore) -> None:
-        self._lease = lease
+    def __init__(self, lane: Lane, ceilings: CeilingStore) -> None:
+        self._lane = lane
         self._ceilings = ceilings
         self._work: dict[tuple[str, str], Work | None] = {}
         self._lock = threading.Lock()
@@ -252,7 +251,7 @@ class Rooflines:
     ) -> Roofline | None:
         try:
             if (key, case.name) not in self._work:
-                with self._lease.shared():
+                with self._lane.entered():
                     self._work[key, case.name] = _count(case, draw())
             work = self._work[key, case.name]
             if work is None:

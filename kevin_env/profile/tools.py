@@ -4,7 +4,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, Protocol
@@ -31,6 +31,20 @@ class Ran:
     def late(self) -> bool:
         """Whether it was killed because its time was over."""
         return self.code is None
+
+
+@dataclass
+class ProfilerState:
+    """What is known of NVIDIA's tools on one device.
+
+    Attributes:
+        refusals: By tool that was tried on a trusted program: why it cannot inspect this device;
+            empty if it can.
+        missing_metrics: Metrics of Nsight Compute that this device does not have, by the same test.
+    """
+
+    refusals: dict[str, str] = field(default_factory=dict[str, str])
+    missing_metrics: set[str] = field(default_factory=set[str])
 
 
 class Runner(Protocol):

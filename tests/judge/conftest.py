@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from loaded import MEMORY, SECONDS, Ran, Submit
 
-from kevin_env.judge.lane.judge import Judge
+from kevin_env.judge.judge import Judge
 from kevin_env.judge.sandbox.attempts import PROTECTIONS
 from kevin_env.judge.sandbox.levels import LevelName
 from kevin_env.judge.workers.errors import CandidateError

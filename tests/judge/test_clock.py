@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from kevin_env.judge.api import Pace
-from kevin_env.judge.lane.clock import SIDES, time_beside
-from kevin_env.judge.lane.trial import Rejected
+from kevin_env.judge.timing.cpu_clock import SIDES, time_beside
+from kevin_env.judge.trial import Rejected
 from kevin_env.outcome import Correct, Incorrect
 
 OVERHEAD = 1e-3

@@ -3,7 +3,7 @@
 import pytest
 
 from kevin_env.judge import Judgement, Options, Submission
-from kevin_env.judge.lane.judge import Judge
+from kevin_env.judge.judge import Judge
 from kevin_env.outcome import Incorrect
 from kevin_env.problem import Problem, ProblemError
 

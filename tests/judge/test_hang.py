@@ -13,7 +13,7 @@ from kevin_env.judge import Judgement, Options, Submission
 from kevin_env.judge.api import Pace
 from kevin_env.judge.inputs.cases import plan
 from kevin_env.judge.job import Cancellation, Cancelled
-from kevin_env.judge.lane.judge import Judge
+from kevin_env.judge.judge import Judge
 from kevin_env.judge.workers.usage import Ran, starved
 from kevin_env.problem import Problem, load_problem
 

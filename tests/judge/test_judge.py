@@ -16,9 +16,9 @@ from kevin_env.judge.api import Pace
 from kevin_env.judge.handshake.handshake import Answer, CpuHandshake, Drawn, Player
 from kevin_env.judge.handshake.memory import Image
 from kevin_env.judge.job import Cancellation, Cancelled
-from kevin_env.judge.lane.judge import Judge
-from kevin_env.judge.lane.trial import Trial
-from kevin_env.judge.workers.baselines import OwnProcessKilled
+from kevin_env.judge.judge import Judge
+from kevin_env.judge.trial import Trial
+from kevin_env.judge.workers.errors import OwnProcessKilled
 from kevin_env.judge.workers.usage import descendants
 from kevin_env.judge.workers.worker import Worker
 from kevin_env.outcome import Correct
@@ -92,7 +92,7 @@ def test_others_find_a_submission_in_a_long_call_stopped_and_one_that_hung_gone(
 def test_a_submission_whose_calls_are_long_together_has_a_limit(
     judge: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kevin_env.judge.lane.trial.ALL_CALLS", 1)
+    monkeypatch.setattr("kevin_env.judge.trial.ALL_CALLS", 1)
     outcome = judged(judge, "compute(1.5)", call_timeout=2.0)[0].outcome
     assert (outcome.category, outcome.kind) == ("runtime", "timeout")
     assert outcome.message.startswith("all calls of ModelNew together took longer than 2 s")

@@ -9,18 +9,18 @@ from contextlib import ExitStack
 
 import pytest
 
-from kevin_env.judge.lane.lane import Lane, holder_of
+from kevin_env.judge.lane import Lane, holder_of
 
 HOLD = """
 import sys
-from kevin_env.judge.lane.lane import Lane
+from kevin_env.judge.lane import Lane
 with Lane(sys.argv[1]).entered():
     print("held", flush=True)
     sys.stdin.read()
 """
 BUSY = """
 import sys, threading
-from kevin_env.judge.lane.lane import Lane
+from kevin_env.judge.lane import Lane
 lane, stays = Lane(sys.argv[1]), 0
 def stay():
     global stays

@@ -23,7 +23,7 @@ from loaded import SECONDS, Submit
 
 from kevin_env.judge.api import JudgeError, Options, Submission
 from kevin_env.judge.handshake.memory import SharedRegion
-from kevin_env.judge.lane.judge import Judge
+from kevin_env.judge.judge import Judge
 from kevin_env.judge.sandbox import cgroups, levels, seccomp
 from kevin_env.judge.sandbox.attempts import PROTECTIONS
 from kevin_env.judge.sandbox.levels import LevelName

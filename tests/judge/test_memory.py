@@ -212,7 +212,7 @@ def test_outputs_are_seen_where_they_are_or_as_they_are_copied(
     """The reference is the submission itself; all that it gives has to be found, whichever way."""
     from kevin_env.judge import Options, Submission
     from kevin_env.judge.handshake.handshake import Answer
-    from kevin_env.judge.lane.trial import Trial
+    from kevin_env.judge.trial import Trial
     from kevin_env.problem import Problem
 
     if not readable:

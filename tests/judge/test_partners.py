@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from kevin_env.judge.api import JudgeError
-from kevin_env.judge.lane.arena import Arena, Sizes
-from kevin_env.judge.lane.partners import Partner
+from kevin_env.judge.handshake.arena import Arena, Sizes
+from kevin_env.judge.timing.partners import Partner
 from kevin_env.judge.workers.errors import Failed, Failure
 
 CPU = torch.device("cpu")

@@ -9,7 +9,7 @@ from kevin_env.candidate.region import FILLING
 from kevin_env.judge import Options, Submission
 from kevin_env.judge.compare import values
 from kevin_env.judge.compare.outputs import wrong
-from kevin_env.judge.lane.judge import Judge
+from kevin_env.judge.judge import Judge
 from kevin_env.outcome import Incorrect, Pattern, RuntimeFailure, Span
 from kevin_env.wording import describe_pattern
 

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from kevin_env.judge.lane.ready import Interrupted, Ready
+from kevin_env.judge.ready import Interrupted, Ready
 
 NO_PROCESS = 1 << 30
 

@@ -9,7 +9,7 @@ import pytest
 from corpus import FOLDER, read_entry
 
 from kevin_env.judge import Judgement, Options, Submission
-from kevin_env.judge.lane.judge import Judge
+from kevin_env.judge.judge import Judge
 from kevin_env.outcome import Incorrect, RulesViolation
 from kevin_env.problem import Problem
 from kevin_env.rules import Rules

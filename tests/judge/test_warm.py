@@ -15,8 +15,8 @@ from processes import descendants, outlived
 
 from kevin_env.judge import JudgeError
 from kevin_env.judge.device import inform
-from kevin_env.judge.lane.baselines import Baselines
-from kevin_env.judge.lane.warm import WarmPool
+from kevin_env.judge.timing.baselines import Baselines
+from kevin_env.judge.candidates import WarmPool
 from kevin_env.judge.workers import launcher
 from kevin_env.judge.workers.launcher import ForkServer
 from kevin_env.judge.workers.worker import Worker

@@ -16,7 +16,7 @@ from kevin_env.judge.api import Options
 from kevin_env.judge.compare.accumulator import OneAccumulator
 from kevin_env.judge.compare.values import PIECE
 from kevin_env.judge.inputs.facts import FactStore
-from kevin_env.judge.lane.judge import Judge
+from kevin_env.judge.judge import Judge
 from kevin_env.lint.examine import examine
 from kevin_env.lint.influence import _exchanged
 from kevin_env.lint.report import Limits, LintReport

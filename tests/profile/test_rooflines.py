@@ -12,7 +12,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from kevin_env.judge import Judgement, Options, Submission
 from kevin_env.judge.api import Pace
 from kevin_env.judge.inputs.reference import Case
-from kevin_env.judge.lane.judge import RETRIES, Judge
+from kevin_env.judge.judge import RETRIES, Judge
 from kevin_env.judge.verdict import flag_name
 from kevin_env.judge.workers.usage import descendants
 from kevin_env.judge.workers.worker import Worker

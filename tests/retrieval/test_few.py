@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kevin_env.judge import Options, Submission
-from kevin_env.judge.lane.judge import Judge
+from kevin_env.judge.judge import Judge
 from kevin_env.lint.examine import screen
 from kevin_env.pools.local import LocalPool
 from kevin_env.problem import data_folder, list_problems, parse_problem

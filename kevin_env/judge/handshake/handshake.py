@@ -57,19 +57,6 @@ class LaunchFlags:
         self._region = region
         self._device = region.bytes.device
 
-    @classmethod
-    def lent(cls, worker: Worker, device: torch.device, timeout: float) -> "LaunchFlags":
-        """Flags in a region of their own, which the worker maps."""
-        region = SharedRegion(FLAG_BYTES, device)
-        try:
-            region.bytes.zero_()
-            finish(device)
-            worker.share("words", region, timeout)
-        except BaseException:
-            region.close()
-            raise
-        return cls(region)
-
     def numbers(self, count: int) -> range:
         """The numbers of the next calls."""
         first, self._next = self._next, self._next + count
@@ -88,10 +75,6 @@ class LaunchFlags:
         with torch.cuda.stream(torch.cuda.Stream(self._device)):
             cuda.write_word(self._region.start + DONE, _LAST)
             cuda.write_word(self._region.start, self._next - 1)
-
-    def close(self) -> None:
-        """Frees the memory."""
-        self._region.close()
 
 
 LATE_SECONDS = 0.02
@@ -199,12 +182,6 @@ class Player:
         """The same before its first call in another case."""
         return replace(self, first=True, late=0, claim=None, staged=None)
 
-    def close(self) -> None:
-        """Unmaps its memory, and takes its flags back."""
-        self.mappings.close()
-        if self.flags is not None:
-            self.flags.close()
-
 
 @dataclass(frozen=True)
 class Drawn:
@@ -261,39 +238,20 @@ class Handshake(ABC):
         self._used = True
         """Whether the outbox may hold an answer. It rarely does: outputs are read in place."""
 
-    def admit(self, worker: Worker, timeout: float | Patience, trusted: bool) -> Player:
-        """Lends the regions to a worker until it is closed."""
-        assert isinstance(self.inbox, SharedRegion) and isinstance(self.outbox, SharedRegion)
-        worker.share("inbox", self.inbox, timeout)
-        worker.share("outbox", self.outbox, timeout)
-        seconds = timeout.seconds if isinstance(timeout, Patience) else timeout
-        lent = self.device.type == "cuda"
-        flags = LaunchFlags.lent(worker, self.device, seconds) if lent else None
-        return self.add(worker, trusted, flags)
-
-    def add(self, worker: Worker, trusted: bool, flags: LaunchFlags | None) -> Player:
+    def add(self, worker: Worker, trusted: bool, flags: LaunchFlags | None = None) -> Player:
         """A player for a worker that has mapped the regions."""
         mappings = Mappings(self.inbox, self.outbox, self.device, worker.memory)
         self._players.append(Player(worker, mappings, trusted, self, flags))
         return self._players[-1]
 
-    def has_room(self, inbox: int, outbox: int) -> bool:
-        """Whether it is large enough for these bytes of inputs and outputs."""
-        return inbox <= self.inbox.size and outbox <= self.outbox.size
-
     def begin_case(self, answer_bytes: int) -> None:
         """Begins a case whose right answers have `answer_bytes`."""
         self.answer_bytes = answer_bytes
 
-    @property
-    def mapped_bytes(self) -> int:
-        """Bytes of the submission's memory that the judge maps."""
-        return sum(each.mappings.size for each in self._players if not each.trusted)
-
     def close(self) -> None:
         """Unmaps and frees everything; the workers are left alone."""
         while self._players:
-            self._players.pop().close()
+            self._players.pop().mappings.close()
         self.inbox.close()
         self.outbox.close()
 
@@ -356,6 +314,10 @@ class Handshake(ABC):
         )
 
     @abstractmethod
+    def admit(self, worker: Worker, timeout: float | Patience, trusted: bool) -> Player:
+        """Lends the memory to a worker until it is closed."""
+
+    @abstractmethod
     def call(self, player: Player, drawn: Drawn, timeout: float | Patience) -> Answer:
         """Makes one timed call.
 
@@ -379,6 +341,13 @@ class Handshake(ABC):
 
 class CpuHandshake(Handshake):
     """The handshake on a CPU, where candidates run all the time."""
+
+    def admit(self, worker: Worker, timeout: float | Patience, trusted: bool) -> Player:
+        """See `Handshake.admit`."""
+        assert isinstance(self.inbox, SharedRegion) and isinstance(self.outbox, SharedRegion)
+        worker.share("inbox", self.inbox, timeout)
+        worker.share("outbox", self.outbox, timeout)
+        return self.add(worker, trusted)
 
     def call(self, player: Player, drawn: Drawn, timeout: float | Patience) -> Answer:
         """See `Handshake.call`."""

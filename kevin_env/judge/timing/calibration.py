@@ -13,7 +13,7 @@ import torch
 from kevin_env.candidate import null as model
 from kevin_env.candidate import tree
 from kevin_env.judge.handshake.handshake import FLUSH_FACTOR, HEAD_START
-from kevin_env.judge.workers.baselines import BASELINE_SECONDS
+from kevin_env.judge.workers.errors import BASELINE_SECONDS
 from kevin_env.judge.workers.worker import Worker
 
 BYTES = 64 << 20

@@ -66,8 +66,7 @@ from kevin_env.judge.handshake.handshake import (
     seeds_of,
 )
 from kevin_env.judge.timing.link import Link, flags_of
-from kevin_env.judge.workers.baselines import as_judge_error
-from kevin_env.judge.workers.errors import Broken
+from kevin_env.judge.workers.errors import Broken, as_judge_error
 from kevin_env.judge.workers.worker import Patience
 
 STILL = 0.25

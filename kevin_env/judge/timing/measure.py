@@ -7,12 +7,12 @@ from functools import partial
 
 from kevin_env.judge.api import JudgeError
 from kevin_env.judge.handshake.handshake import OFTEN, Answer, Drawn, Player
-from kevin_env.judge.lane.clock import outcome_of
 from kevin_env.judge.timing import estimates
 from kevin_env.judge.timing.chain import WARM_SECONDS, GpuHandshake
+from kevin_env.judge.timing.cpu_clock import outcome_of
 from kevin_env.judge.timing.estimates import Speedup
 from kevin_env.judge.timing.session import Crowded, TimingSession, WrongAnswer
-from kevin_env.judge.workers.baselines import as_judge_error
+from kevin_env.judge.workers.errors import as_judge_error
 from kevin_env.judge.workers.worker import Patience, awake
 from kevin_env.outcome import Correct, Incorrect
 
@@ -62,20 +62,6 @@ SLOW = 10
 def sets_needed() -> int:
     """The least number of input sets that a measurement needs."""
     return 1 + LINKS
-
-
-def measure(session: TimingSession) -> Correct:
-    """Times a screened submission. Hold the device alone.
-
-    The outcome is valid once `session.unverified` has been compared.
-
-    Raises:
-        WrongAnswer: if a timed call is wrong and is compared already.
-        CandidateError: if the submission fails.
-        JudgeError: if a baseline does.
-    """
-    with session.still():
-        return Chains(session).outcome()
 
 
 def enough(session: TimingSession, speedup: Speedup, pairs: int, began: float) -> bool:

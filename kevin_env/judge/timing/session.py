@@ -1,48 +1,31 @@
 """The submission, the reference and a null model, ready to be timed side by side in one case."""
 
-import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from random import SystemRandom
 
-from kevin_env.judge.device import finish, share_of_free
+from kevin_env.judge.device import finish, free_memory
 from kevin_env.judge.handshake.handshake import Answer, Drawn, Player
-from kevin_env.judge.inputs.source import source_of
-from kevin_env.judge.job import Stopwatch
-from kevin_env.judge.lane.trial import Trial
-from kevin_env.judge.lease import Lease
-from kevin_env.judge.submission_run import SubmissionRun
-from kevin_env.judge.timing.calibration import construct_null, null_code
-from kevin_env.judge.workers.baselines import BASELINE_SECONDS, Baseline, as_judge_error
+from kevin_env.judge.trial import Trial
+from kevin_env.judge.workers.errors import BASELINE_SECONDS, as_judge_error
 from kevin_env.judge.workers.worker import asleep
 from kevin_env.outcome import Incorrect
 
 TIMED = "own"
 """The distribution of timed inputs: the time of some kernels depends on the values."""
-AHEAD_SHARE = {"cuda": 0.1, "cpu": 0.05}
-"""Share of the free memory for input sets drawn ahead.
-
-Two sessions, and the screening of others, may share a GPU.
-"""
-WAITING_SHARE = {"cuda": 0.2, "cpu": 0.05}
-"""Share of the free memory for answers that wait to be compared.
-
-Further answers are compared at once, while the device is held alone.
+AHEAD_SHARE = 0.1
+"""Share of the free memory for input sets drawn ahead."""
+WAITING_SHARE = 0.2
+"""Share of the free memory for answers that wait to be compared; further ones are compared at once.
 """
 STOCK = 3
 """Input sets of the baselines, used in turn so that none is cached when it is used again."""
-STAY = 0.02
-"""Seconds of comparing before waiting threads may have the device first: as long as some calls.
-
-If it were released after each answer, dozens of others would be timed before the comparison ends.
-"""
 
 
 class InputSupply:
-    """Timed input sets of one session, drawn while the device is still shared.
+    """Timed input sets of one session.
 
     They lie in the judge's memory and are secret until they are written to the inbox. Each is used
     once, and follows from the secret and its number, whenever it is drawn.
@@ -52,10 +35,10 @@ class InputSupply:
         budget: Bytes that may be drawn ahead; by default a share of the free memory.
     """
 
-    def __init__(self, run: SubmissionRun | Trial, budget: int | None = None) -> None:
+    def __init__(self, run: Trial, budget: int | None = None) -> None:
         self._run = run
         device = run.bench.device
-        self._budget = share_of_free(AHEAD_SHARE, device) if budget is None else budget
+        self._budget = int(AHEAD_SHARE * free_memory(device)) if budget is None else budget
         self._ready: deque[Drawn] = deque()
         self._untimed: deque[Drawn] = deque()
         self._stock = [run.draw(TIMED)]
@@ -113,7 +96,7 @@ class Crowded(Exception):
 
 
 class UnverifiedAnswers:
-    """Timed answers of one submission, compared later, when the device is no longer held alone.
+    """Timed answers of one submission, compared once all have been timed.
 
     Inputs and outputs lie in the judge's memory, out of the submission's reach. They are compared
     in the order of the calls, and all of them before anything is reported.
@@ -123,9 +106,10 @@ class UnverifiedAnswers:
         budget: Bytes that may wait; by default a share of the free memory.
     """
 
-    def __init__(self, run: SubmissionRun | Trial, budget: int | None = None) -> None:
+    def __init__(self, run: Trial, budget: int | None = None) -> None:
         self._run = run
-        self._budget = share_of_free(WAITING_SHARE, run.bench.device) if budget is None else budget
+        share = int(WAITING_SHARE * free_memory(run.bench.device))
+        self._budget = share if budget is None else budget
         self._waiting: deque[tuple[Answer, Drawn]] = deque()
 
     def __len__(self) -> int:
@@ -161,35 +145,6 @@ class UnverifiedAnswers:
             if until():
                 return
 
-    def compare_beside_others(self, lease: Lease, watch: Stopwatch) -> None:
-        """Compares all under the shared lease, and gives way to those that want the device alone.
-
-        Raises:
-            WrongAnswer: as `compare`.
-        """
-        while self._waiting:
-            with ExitStack() as held:
-                with watch("queue"):
-                    held.enter_context(lease.shared())
-                with watch("verify"):
-                    end = time.monotonic() + STAY
-                    self.compare(until=partial(_gives_way, lease, end))
-
-
-def _gives_way(lease: Lease, end: float) -> bool:
-    return time.monotonic() >= end and lease.wanted()
-
-
-def borrow_baselines(run: SubmissionRun, until: ExitStack) -> tuple[Baseline, Baseline]:
-    """Processes for the reference and the null model, until a stack is closed.
-
-    Hold `bench.sessions` and no lease.
-    """
-    lend = run.bench.baselines.lent
-    key = f"{run.problem.sha256}/{run.case.name}/{run.options.baseline}"
-    reference = until.enter_context(lend(key))
-    return reference, until.enter_context(lend("null"))
-
 
 @dataclass
 class TimingSession:
@@ -206,7 +161,7 @@ class TimingSession:
         alone: Whether no other submission is ready beside this one.
     """
 
-    run: SubmissionRun | Trial
+    run: Trial
     reference: Player
     null: Player
     unverified: UnverifiedAnswers
@@ -214,26 +169,6 @@ class TimingSession:
     nothing: Drawn | None = None
     alone: bool = True
     draw: SystemRandom = field(default_factory=SystemRandom)
-
-    @classmethod
-    def prepare(
-        cls, run: SubmissionRun, baselines: tuple[Baseline, Baseline], unverified: UnverifiedAnswers
-    ) -> "TimingSession":
-        """Loads and constructs the baselines. Hold `bench.sessions` and the shared lease."""
-        reference, null = (each.worker for each in baselines)
-        compiled, on_gpu = run.options.baseline == "compile", run.bench.device.type == "cuda"
-        run.bench.baselines.rest_now()
-        baselines[0].load(source_of(run.problem, run.case.name), "Model")
-        baselines[1].load(null_code(), "ModelNew")
-        supply = InputSupply(run)
-        with as_judge_error():
-            run.construct(reference, BASELINE_SECONDS, compiled)
-            construct_null(null, on_gpu)
-            players = [
-                run.handshake.admit(worker, BASELINE_SECONDS, trusted=True)
-                for worker in (reference, null)
-            ]
-        return cls(run, players[0], players[1], unverified, supply)
 
     def warm(self, ahead: int) -> Iterator[None]:
         """Calls the baselines and draws `ahead` input sets; yields between the steps."""

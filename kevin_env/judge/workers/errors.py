@@ -5,6 +5,7 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
+from kevin_env.judge.api import JudgeError
 from kevin_env.outcome import Frozen
 
 
@@ -70,3 +71,35 @@ class TimedOut(CandidateError):
 
 class Broken(CandidateError):
     """An answer that no honest runtime gives."""
+
+
+BASELINE_SECONDS = 600.0
+"""Limit of an order to one of the judge's own processes, which run trusted code."""
+
+
+class BaselineOutOfMemory(JudgeError):
+    """A process of the judge lacked memory, which others may hold."""
+
+
+class OwnProcessKilled(JudgeError):
+    """A process of the judge was killed from outside; trying again helps."""
+
+
+class as_judge_error:
+    """Raises errors of a process that runs no submission as `JudgeError`.
+
+    Not a generator: since Python 3.12 one that raises another error leaves the first, and the
+    tensors in its frames, in a cycle until the next collection.
+    """
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, CandidateError):
+            lacked = isinstance(error, Failed) and error.failure.kind == "out_of_memory"
+            text = f"a process of the judge's own failed: {type(error).__name__}: {error}"
+            killed = isinstance(error, Ended) and error.killed_from_outside
+            raise (BaselineOutOfMemory if lacked else OwnProcessKilled if killed else JudgeError)(
+                text
+            ) from error

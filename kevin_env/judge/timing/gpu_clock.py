@@ -4,13 +4,12 @@ import torch
 
 from kevin_env.candidate import tree
 from kevin_env.judge.api import JudgeError
+from kevin_env.judge.bench import Bench
 from kevin_env.judge.handshake.handshake import Drawn
 from kevin_env.judge.handshake.memory import Image
-from kevin_env.judge.lane.bench import Bench
-from kevin_env.judge.lane.partners import Partners
-from kevin_env.judge.lane.rejected import Rejected, asked
-from kevin_env.judge.lane.trial import Trial
+from kevin_env.judge.rejected import Rejected, asked
 from kevin_env.judge.timing.measure import Chains, sets_needed
+from kevin_env.judge.timing.partners import Partners
 from kevin_env.judge.timing.session import (
     TIMED,
     InputSupply,
@@ -18,8 +17,9 @@ from kevin_env.judge.timing.session import (
     UnverifiedAnswers,
     WrongAnswer,
 )
+from kevin_env.judge.trial import Trial
 from kevin_env.judge.verdict import Place
-from kevin_env.judge.workers.baselines import as_judge_error
+from kevin_env.judge.workers.errors import as_judge_error
 from kevin_env.judge.workers.worker import Worker
 from kevin_env.outcome import Correct
 

@@ -95,9 +95,6 @@ class Lane:
         finally:
             self._enter()
 
-    shared = exclusive = entered
-    """What the lease of judges that share a GPU offers."""
-
     def _enter(self) -> None:
         self.line.take()
         try:

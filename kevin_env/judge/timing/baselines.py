@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 from kevin_env.judge.api import JudgeError
-from kevin_env.judge.workers.baselines import BASELINE_SECONDS, as_judge_error
+from kevin_env.judge.workers.errors import BASELINE_SECONDS, as_judge_error
 from kevin_env.judge.workers.worker import Worker
 
 

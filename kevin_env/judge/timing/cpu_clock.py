@@ -5,10 +5,9 @@ import time
 from dataclasses import dataclass, replace
 
 from kevin_env.judge.api import JudgeError, Pace
+from kevin_env.judge.construct import construct
 from kevin_env.judge.handshake.handshake import Answer, Drawn, Handshake, Player
 from kevin_env.judge.inputs.source import source_of
-from kevin_env.judge.lane.construct import construct
-from kevin_env.judge.lane.trial import Rejected, Trial
 from kevin_env.judge.timing.calibration import construct_null, null_code
 from kevin_env.judge.timing.estimates import (
     LEAST,
@@ -17,7 +16,8 @@ from kevin_env.judge.timing.estimates import (
     least_spread_of_calls,
     speedup_of_calls,
 )
-from kevin_env.judge.workers.baselines import BASELINE_SECONDS, as_judge_error
+from kevin_env.judge.trial import Rejected, Trial
+from kevin_env.judge.workers.errors import BASELINE_SECONDS, as_judge_error
 from kevin_env.judge.workers.usage import descendants, run_time
 from kevin_env.outcome import Correct, Threads
 

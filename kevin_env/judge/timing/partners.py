@@ -8,13 +8,13 @@ from collections.abc import Callable
 
 import torch
 
+from kevin_env.judge.construct import construct
+from kevin_env.judge.handshake.arena import Arena, Sizes
 from kevin_env.judge.handshake.handshake import Player
 from kevin_env.judge.inputs.source import source_of
-from kevin_env.judge.lane.arena import Arena, Sizes
-from kevin_env.judge.lane.construct import construct
-from kevin_env.judge.lane.trial import Trial
 from kevin_env.judge.timing.calibration import construct_null, null_code
-from kevin_env.judge.workers.baselines import BASELINE_SECONDS, as_judge_error
+from kevin_env.judge.trial import Trial
+from kevin_env.judge.workers.errors import BASELINE_SECONDS, as_judge_error
 from kevin_env.judge.workers.worker import Worker
 
 UNKNOWN = "code that may not have been loaded"

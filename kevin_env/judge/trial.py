@@ -11,20 +11,20 @@ import torch
 
 from kevin_env.candidate.region import Spec
 from kevin_env.judge.api import JudgeError, Limits, Options
+from kevin_env.judge.bench import Bench
 from kevin_env.judge.compare.check import check_answer, unwritten
+from kevin_env.judge.construct import construct
 from kevin_env.judge.device import trim
 from kevin_env.judge.drawing import draw_set
+from kevin_env.judge.handshake.arena import Arena, Sizes
 from kevin_env.judge.handshake.claims import read_paired
 from kevin_env.judge.handshake.handshake import Answer, CpuHandshake, Drawn, Handshake, Player
 from kevin_env.judge.handshake.memory import image_size, with_regions
 from kevin_env.judge.inputs.cases import plan
 from kevin_env.judge.inputs.facts import KnownCase, of_spec
 from kevin_env.judge.inputs.reference import Case, seed_from
-from kevin_env.judge.lane.arena import Arena, Sizes
-from kevin_env.judge.lane.bench import Bench
-from kevin_env.judge.lane.construct import construct
-from kevin_env.judge.lane.rejected import Rejected, asked
 from kevin_env.judge.precompile import precompile
+from kevin_env.judge.rejected import Rejected, asked
 from kevin_env.judge.verdict import Place
 from kevin_env.judge.workers.errors import Broken, CandidateError, TimedOut
 from kevin_env.judge.workers.usage import SLEEPING
