@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch._library import custom_ops
 from torch._subclasses import fake_tensor
 from torch.utils import cpp_extension
 
@@ -53,6 +54,7 @@ def imagine(properties: Any, compile_kernel: Callable[..., Any]) -> fake_tensor.
     _replace_tensors()
     _replace_triton(properties, compile_kernel)
     _replace(cpp_extension, _jit_compile=_unbuilt)
+    _run_custom_operators()
     return fake_tensor.FakeTensorMode(allow_non_fake_inputs=True)
 
 
@@ -116,6 +118,13 @@ def _driver(properties: Any) -> Any:
     driver.get_device_capability = partial(_constant, (properties.major, properties.minor))
     driver.set_current_device = partial(_constant, None)
     return driver
+
+
+def _run_custom_operators() -> None:
+    """Has custom operators run on tensors without bytes, unless they say what they return."""
+    for operator in list(custom_ops.OPDEFS.values()):
+        if operator._abstract_fn is None:
+            operator.register_fake(operator._init_fn)
 
 
 class _Utils:

@@ -28,6 +28,11 @@ from kevin_env.extension.build import NICENESS
 
 MOST_LOADED = 64
 """Most kernels that are loaded ahead; a tuned kernel may have hundreds of configurations."""
+TUNING = 5, 20
+"""Milliseconds for which Triton's autotuner warms up and measures each configuration.
+
+By default it takes 25 and 100, and all others wait for it.
+"""
 MOST_AT_ONCE = 16
 """Most kernels compiled concurrently, for any number of cores: each takes tens of MB."""
 LAUNCHER_OPTIMIZATION = "-O1"
@@ -62,11 +67,11 @@ def has_kernels() -> bool:
     return any(issubclass(type(value), jit.KernelInterface) for value in values)
 
 
-def load_compiled() -> None:
+def prepare_kernels() -> None:
     """Loads what was compiled onto the device of this process; its first calls then find it there.
 
     Loading waits for a lock of the driver, which processes that create or end contexts hold for
-    tenths of a second.
+    tenths of a second. Autotuners take less time from then on.
     """
     with suppress(Exception):  # the calls report it
         if "triton.runtime.jit" not in sys.modules:
@@ -86,6 +91,9 @@ def load_compiled() -> None:
             return loaded.get(given) or load(*given)
 
         utils.load_binary = load_once
+        from triton.testing import do_bench
+
+        do_bench.__defaults__ = (*TUNING, *do_bench.__defaults__[2:])
 
 
 def compile_in_forks(

@@ -57,7 +57,7 @@ class Runtime(LoadedModel, programs.Orders):
     def create_context(self, queues: int = 0, cached: int = 0) -> Message:
         """Creates the CUDA context, and loads the kernels that are compiled already."""
         super().create_context(queues, cached)
-        precompile.load_compiled()
+        precompile.prepare_kernels()
         return {}
 
     def region(self, name: str, size: int, handle: str | None = None) -> Message:

@@ -20,15 +20,12 @@ import math
 
 import torch
 
-from kevin_env.judge.compare.values import (
-    add_along,
-    mapped,
-    most_of,
-    places,
-)
+from kevin_env.judge.compare.values import add_along, mapped, most_of, one_pass, places
 
 APART = 16.0
 """Scales within this factor are one scale: no honest kernel is judged otherwise there."""
+MOST_SLICED = 3
+"""Most dimensions with slices apart that a GPU handles in one pass."""
 FEW = 16
 """Fewer elements have no scale of their own."""
 ROOTS = 3
@@ -51,6 +48,10 @@ def share_of(values: torch.Tensor, mean: float, spread: float) -> torch.Tensor |
     typical, ratios = _typical(values, centre)
     if not ratios and APART * typical >= spread:
         return None
+    if one_pass(values) and len(ratios) <= MOST_SLICED:
+        from kevin_env.judge.compare import kernels
+
+        return kernels.share(values, centre, spread, typical, LEAST, ratios)
     least = values.new_full((1,) * values.dim(), max(typical, LEAST), dtype=torch.float64)
     for dim, ratio in ratios.items():
         least = least * ratio.view(-1, *[1] * (values.dim() - 1 - dim))
@@ -68,11 +69,29 @@ def _typical(values: torch.Tensor, centre: float) -> tuple[float, dict[int, torc
     It is twice the power mean, which is about the deviation of normal numbers. Relative to it, a
     slice that is not apart has 1; a dimension that has no slice apart is left out.
     """
+    (total, counted), along = (_sums_on_gpu if one_pass(values) else _sums)(values, centre)
+    mean = total / counted.clamp(min=1)
+    ratios, some = dict[int, torch.Tensor](), list[torch.Tensor]()
+    for dim, (sums, counts) in along.items():
+        ratio = (sums / counts.clamp(min=1) / mean) ** 2**ROOTS
+        apart = (counts >= FEW) & ((ratio > APART) | (ratio < 1 / APART))
+        ratios[dim] = torch.where(apart, ratio, 1.0)
+        some.append(apart.any().double())
+    typical, *found = torch.stack((2 * mean**2**ROOTS, *some)).tolist()
+    return typical, {
+        dim: ratios[dim] for dim, any_apart in zip(ratios, found, strict=True) if any_apart
+    }
+
+
+Sums = tuple[torch.Tensor, dict[int, torch.Tensor]]
+"""The sum of all roots and their number, and the same by dimension for each of its slices."""
+
+
+def _sums(values: torch.Tensor, centre: float) -> Sums:
     total = values.new_zeros(2, dtype=torch.float64)
     along = {
-        dim: values.new_zeros((2, size), dtype=torch.float64)
-        for dim, size in enumerate(values.shape)
-        if size > 1 and values.numel() // size >= FEW
+        dim: values.new_zeros((2, values.shape[dim]), dtype=torch.float64)
+        for dim in _sliced(values)
     }
     for place in places(values.shape, most_of(values)):
         away = (values[place].double() - centre).abs()
@@ -84,11 +103,23 @@ def _typical(values: torch.Tensor, centre: float) -> tuple[float, dict[int, torc
         for dim, sums in along.items():
             add_along(sums[0], dim, place, roots)
             add_along(sums[1], dim, place, counted)
-    mean = total[0] / total[1].clamp(min=1)
-    ratios = dict[int, torch.Tensor]()
-    for dim, (sums, counts) in along.items():
-        ratio = (sums / counts.clamp(min=1) / mean) ** 2**ROOTS
-        apart = (counts >= FEW) & ((ratio > APART) | (ratio < 1 / APART))
-        if apart.any():
-            ratios[dim] = torch.where(apart, ratio, 1.0)
-    return 2 * float(mean) ** 2**ROOTS, ratios
+    return total, along
+
+
+def _sums_on_gpu(values: torch.Tensor, centre: float) -> Sums:
+    from kevin_env.judge.compare import kernels
+
+    roots = kernels.eighth_roots(values, centre, LEAST)
+
+    def summed(others: list[int]) -> torch.Tensor:
+        return torch.stack((roots.sum(others).double(), roots.count_nonzero(others).double()))
+
+    every = list(range(values.dim()))
+    along = {dim: summed([d for d in every if d != dim]) for dim in _sliced(values)}
+    return summed(every), along
+
+
+def _sliced(values: torch.Tensor) -> list[int]:
+    """The dimensions whose slices may have a scale of their own."""
+    sizes = enumerate(values.shape)
+    return [dim for dim, size in sizes if size > 1 and values.numel() // size >= FEW]

@@ -151,15 +151,41 @@ def size_of(values: Values, *tensors: torch.Tensor) -> Size:
     return Size(largest, norm / math.sqrt(tensors[0].numel()))
 
 
+_PASSED = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
+
+
+def one_pass(*tensors: torch.Tensor) -> bool:
+    """Whether `kevin_env.judge.compare.kernels` is used for these tensors."""
+    return all(
+        each.is_cuda and each.numel() and each.is_contiguous() and each.dtype in _PASSED
+        for each in tensors
+    )
+
+
 def spread_of(tensor: torch.Tensor) -> tuple[int, float, float]:
     """Number of finite elements, their mean and their standard deviation (n - 1).
 
     The deviation is exactly 0 if all are equal, and for fewer than two.
 
-    Means and sums of squared deviations of pieces are combined as in Chan, Golub and LeVeque,
+    Means and sums of squared deviations of parts are combined as in Chan, Golub and LeVeque,
     "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances" (1979), equation
-    2.1, for any number of parts. Means are relative to one element.
+    2.1, for any number of parts.
     """
+    counts, means, squares = _spread_rows(tensor).cpu().unbind(1)
+    count, one = int(counts.sum()), means[counts.argmax()]
+    means = torch.where(counts > 0, means - one, 0.0)
+    mean = (counts * means).sum() / max(1, count)
+    total = float((squares + counts * (means - mean).square()).sum())
+    spread = math.inf if math.isnan(total) else math.sqrt(total / max(1, count - 1))
+    return count, float(one + mean), spread if count > 1 else 0.0
+
+
+def _spread_rows(tensor: torch.Tensor) -> torch.Tensor:
+    """For each part: its finite elements, their mean, and the sum of squared deviations from it."""
+    if one_pass(tensor):
+        from kevin_env.judge.compare import kernels
+
+        return kernels.spread_rows(tensor)
     start = _a_finite_element(tensor)
 
     def row(piece: torch.Tensor) -> torch.Tensor:
@@ -167,14 +193,9 @@ def spread_of(tensor: torch.Tensor) -> tuple[int, float, float]:
         off = torch.where(finite, piece.double() - start, 0.0)
         mean = off.sum() / finite.sum().clamp(min=1)
         norm = torch.linalg.vector_norm(torch.where(finite, off.sub_(mean), 0.0))
-        return torch.stack((finite.sum(), mean, norm))
+        return torch.stack((finite.sum(), start + mean, norm.square()))
 
-    counts, means, norms = _rows(row, (3,), torch.float64, tensor).unbind(1)
-    count = int(counts.sum())
-    mean = (counts * means).sum() / max(1, count)
-    squares = float((norms.square() + counts * (means - mean).square()).sum())
-    spread = math.inf if math.isnan(squares) else math.sqrt(squares / max(1, count - 1))
-    return count, float(start + mean), spread if count > 1 else 0.0
+    return _rows(row, (3,), torch.float64, tensor)
 
 
 def _a_finite_element(tensor: torch.Tensor) -> torch.Tensor:

@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 
 import torch
 
-from kevin_env.judge.compare.values import mapped, widened
+from kevin_env.judge.compare.values import mapped, one_pass, widened
 from kevin_env.judge.inputs.structure import Structure
 
 DISTRIBUTIONS = {
@@ -78,11 +78,14 @@ def redraw(tensor: torch.Tensor, distribution: str, structure: Structure, key: i
         return tensor
     sparse = distribution == "signed" and structure.one_sided
     density = min(0.5, math.sqrt(TERMS / max((1, *tensor.shape)))) if sparse else 1.0
-    new = mapped(
-        lambda own: _redrawn(own.float(), distribution, structure, key, density),
-        tensor.dtype,
-        tensor,
-    )
+    if one_pass(tensor):
+        new = _redrawn_on_gpu(tensor, distribution, structure, key, density)
+    else:
+        new = mapped(
+            lambda own: _redrawn(own.float(), distribution, structure, key, density),
+            tensor.dtype,
+            tensor,
+        )
     for d in structure.summing:
         new = (new.float() / new.sum(d, keepdim=True, dtype=torch.float32)).to(new.dtype)
     if structure.descending is not None:
@@ -124,6 +127,25 @@ def _redrawn(
         drawn += 2 if bounded else 4
     dropped = (own == 0) | (hashed & 0xFFFF >= density * 0x10000)  # bits that are not used above
     return within(drawn, structure).masked_fill_(dropped, 0)
+
+
+def _redrawn_on_gpu(
+    tensor: torch.Tensor, distribution: str, structure: Structure, key: int, density: float
+) -> torch.Tensor:  # fmt: skip
+    """As `_redrawn`, of any floating-point dtype."""
+    from kevin_env.judge.compare import kernels
+
+    bounded = math.inf not in map(abs, structure.bounds)
+    clustered = distribution in ("wide", "negative")
+    drawn = torch.erfinv(kernels.uniform(tensor, key, density)).mul_(math.sqrt(2))
+    if clustered:
+        drawn.mul_(400 / APART if not bounded else 4)
+    below = distribution == "negative" and admits_negative(structure)
+    shift = (2.0 if bounded else 4.0) if distribution == "offset" else 0.0
+    clusters = (APART, WIDTH) if clustered and not bounded else None
+    return kernels.placed(
+        drawn, tensor.dtype, clusters, below and clusters is not None, shift, structure.bounds
+    )
 
 
 def _hashed(values: torch.Tensor, key: int) -> torch.Tensor:

@@ -28,11 +28,6 @@ NULL_LINKS = 5
 """Least number of links of the null model that are mixed with a chain of the reference."""
 CHAIN_SECONDS = 0.05
 """Longest total duration of the calls in one chain."""
-CROWDED = 0.5e-3
-"""A chain's links are disturbed by its own queue if they are longer than a single link by this.
-
-On an H100 a time slice is 2 ms.
-"""
 SHORT = 0.7e-3
 """Shorter links are not disturbed by their queue: even those of an empty call take some 0.29 ms."""
 WRITING = 100e-6
@@ -171,45 +166,40 @@ class Chains:
             side.call, single = self._single(side)
             if self._fitting(side) == 1:
                 return single
-        before, answers = len(self._constants), self._timed(side, self._fitting(side))
-        if side.single:
-            return answers
-        typical = estimates.lower_quartile([answer.seconds for answer in answers[1:] or answers])
-        mixed = self._constants[before:] if side is self._reference else [0.0]
-        if typical > SHORT and not side.call:
-            side.call, _ = self._single(side)
-        crowded = typical > max(SHORT, side.call + CROWDED)
-        if not crowded and estimates.lower_quartile(mixed) < DISTURBED:
-            return answers
-        side.single = True
-        del self._constants[before:]
-        return self._timed(side, self._fitting(side))
+        answers, null = self._timed(side, self._fitting(side))
+        if null and not side.single:
+            typical = estimates.lower_quartile([each.seconds for each in answers[1:] or answers])
+            longest, usual = max(null), estimates.lower_quartile(null)
+            if usual > DISTURBED or (longest > DISTURBED and typical > SHORT):
+                side.single = True
+                answers, null = self._timed(side, self._fitting(side))
+        if side is self._reference:
+            self._constants += null
+        return answers
 
     def _fitting(self, side: Side) -> int:
         """How many links a chain has: as many as time and memory admit, at least 1."""
         links = SINGLE_LINKS if side.single or side.player.host_driven else LINKS
-        if side is self._own and side.rough > SLOW * self._reference.rough:
+        if side is self._own and (side.call or side.rough) > SLOW * self._reference.rough:
             links = SLOW_LINKS
         fitting = min(links, self._session.supply.fitting)
         return max(1, min(fitting, int(CHAIN_SECONDS / (side.call or side.rough))))
 
     def _single(self, side: Side) -> tuple[float, list[Answer]]:
         """Seconds of a single link, and the last one."""
-        single = self._timed(side, 1)
+        single, _ = self._timed(side, 1)
         least = single[0].seconds
         if DISTURBED < least < CHAIN_SECONDS:  # perhaps by a time slice
-            single = self._timed(side, 1)
+            single, _ = self._timed(side, 1)
         return min(least, single[0].seconds), single
 
-    def _timed(self, side: Side, count: int) -> list[Answer]:
-        """`count` links, repeated if the null model's show that a context was created meanwhile."""
+    def _timed(self, side: Side, count: int) -> tuple[list[Answer], list[float]]:
+        """As `_chain`, repeated if the null model's links show that a context was created meanwhile."""
         for _ in range(TRIES):
             answers, null = self._chain(side, count)
             if not null or not self._is_shaken(estimates.lower_quartile(null)):
                 break
-        if side is self._reference:
-            self._constants += null
-        return answers
+        return answers, null
 
     def _is_shaken(self, constant: float) -> bool:
         least = self._session.run.bench.links.least_constant(constant)

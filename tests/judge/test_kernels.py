@@ -1,0 +1,113 @@
+"""The judge's own kernels on a GPU compute what its passes on a CPU do.
+
+Without a GPU, Triton interprets them.
+"""
+
+import math
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from kevin_env.judge.compare import kernels, values
+from kevin_env.judge.compare import share as shares
+from kevin_env.judge.inputs.distributions import redraw
+from kevin_env.judge.inputs.structure import look
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+INF, NAN = math.inf, math.nan
+
+
+INTERPRETED = bool(os.environ.get("TRITON_INTERPRET"))
+runs = pytest.mark.skipif(DEVICE == "cpu" and not INTERPRETED, reason="see the test below")
+
+
+@pytest.mark.skipif(DEVICE == "cuda" or INTERPRETED, reason="the kernels run themselves")
+def test_without_a_gpu_the_kernels_are_interpreted() -> None:
+    """In another process: Triton decides at its import."""
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", __file__]
+    environment = os.environ | {"TRITON_INTERPRET": "1"}
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout[-3000:]
+    assert "passed" in ran.stdout
+
+
+def drawn(*shape: int, seed: int = 0) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+@runs
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        drawn(37, 129), drawn(5000).half(), drawn(3000).bfloat16() * 100 + 1000,
+        torch.full((3000,), 3.3), torch.full((5,), NAN), torch.tensor([NAN, 1.0, 2.0, INF, -INF]),
+        drawn(100, 70).double() * 1e10 + 1e12, torch.ones(1),
+    ],
+    ids=["normal", "float16", "offset", "equal", "nan", "not finite", "float64", "one"],
+)  # fmt: skip
+def test_a_spread_is_that_of_a_cpu(tensor: torch.Tensor, monkeypatch: pytest.MonkeyPatch) -> None:
+    count, mean, spread = values.spread_of(tensor)
+    monkeypatch.setattr(values, "one_pass", lambda *_: True)
+    found = values.spread_of(tensor.to(DEVICE))
+    assert found[0] == count
+    assert found[1:] == pytest.approx((mean, spread), rel=1e-9, abs=1e-12 * abs(mean))
+    assert (found[2] == 0) == (spread == 0)
+
+
+@runs
+def test_a_difference_is_that_of_a_cpu() -> None:
+    got, share = drawn(37, 129), drawn(37, 129, seed=2).abs() + 0.1
+    wanted = got.double() + 1e-3 * drawn(37, 129, seed=1)
+    for wide in (torch.float32, torch.float64):
+        for part in (None, share):
+            there = None if part is None else part.to(DEVICE)
+            found = kernels.difference(got.to(DEVICE), wanted.to(DEVICE), there, wide)
+            off = (got.to(wide) - wanted.to(wide)).abs() / (1.0 if part is None else part)
+            assert found.largest == pytest.approx(float(off.max()), rel=1e-6)
+            assert found.rms == pytest.approx(float(off.double().square().mean().sqrt()), rel=1e-6)
+
+
+@runs
+@pytest.mark.parametrize("lost", [NAN, INF])
+def test_a_difference_that_is_not_finite_has_no_size(lost: float) -> None:
+    got = drawn(3000).to(DEVICE)
+    wanted = got.clone()
+    wanted[2999] = lost
+    size = kernels.difference(got, wanted, None, torch.float32)
+    assert math.isnan(size.largest) and math.isnan(size.rms)
+
+
+@runs
+@pytest.mark.parametrize("apart", [(), (0,), (0, 2)])
+def test_shares_are_those_of_a_cpu(apart: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    tensor = torch.exp(4 * drawn(40, 3, 50)) * (torch.exp(torch.arange(50.0)) if 2 in apart else 1)
+    if 0 in apart:
+        tensor[3] *= 1e4
+    _, mean, spread = values.spread_of(tensor)
+    wanted = shares.share_of(tensor, mean, spread)
+    monkeypatch.setattr(shares, "one_pass", lambda *_: True)
+    found = shares.share_of(tensor.to(DEVICE), mean, spread)
+    assert wanted is not None and found is not None
+    torch.testing.assert_close(found.cpu(), wanted, rtol=1e-4, atol=0)
+
+
+@runs
+@pytest.mark.parametrize("distribution", ["signed", "wide", "offset", "negative"])
+@pytest.mark.parametrize(
+    "own",
+    [drawn(60, 60), drawn(60, 60).bfloat16(), drawn(60, 60).sigmoid(), -drawn(60, 60).exp()],
+    ids=["normal", "bfloat16", "of a range", "one sign"],
+)
+def test_values_are_redrawn_as_on_a_cpu(
+    distribution: str, own: torch.Tensor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = own.masked_fill(torch.arange(60) % 7 == 0, 0)
+    structure = look(own)
+    wanted = redraw(own, distribution, structure, key=1234567)
+    monkeypatch.setattr("kevin_env.judge.inputs.distributions.one_pass", lambda *_: True)
+    found = redraw(own.to(DEVICE), distribution, structure, key=1234567)
+    assert ((found.cpu() == 0) == (wanted == 0)).all()
+    torch.testing.assert_close(found.cpu(), wanted)
