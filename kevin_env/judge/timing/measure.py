@@ -194,7 +194,7 @@ class Chains:
         return min(least, single[0].seconds), single
 
     def _timed(self, side: Side, count: int) -> tuple[list[Answer], list[float]]:
-        """As `_chain`, repeated if the null model's links show that a context was created meanwhile."""
+        """As `_chain`, repeated if the null model's links were longer, as beside a new context."""
         for _ in range(TRIES):
             answers, null = self._chain(side, count)
             if not null or not self._is_shaken(estimates.lower_quartile(null)):
