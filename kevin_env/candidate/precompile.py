@@ -1,4 +1,4 @@
-"""Compiles a submission's Triton kernels before it holds the device.
+"""Compiles and loads a submission's Triton kernels before it holds the device.
 
 Each input case runs in a fork of this process, on tensors with shapes and no bytes (`fake_cuda`):
 the model is constructed and called, and each kernel that would be launched is compiled into the
@@ -8,6 +8,7 @@ ignored: the real call compiles, and fails there.
 """
 
 import hashlib
+import json
 import os
 import subprocess
 import sys
@@ -25,6 +26,8 @@ from kevin_env.candidate import fake_cuda, programs
 from kevin_env.candidate.model import LoadedModel
 from kevin_env.extension.build import NICENESS
 
+MOST_LOADED = 64
+"""Most kernels that are loaded ahead; a tuned kernel may have hundreds of configurations."""
 MOST_AT_ONCE = 16
 """Most kernels compiled concurrently, for any number of cores: each takes tens of MB."""
 LAUNCHER_OPTIMIZATION = "-O1"
@@ -57,6 +60,32 @@ def has_kernels() -> bool:
         value for module in modules for value in list(getattr(module, "__dict__", {}).values())
     ]
     return any(issubclass(type(value), jit.KernelInterface) for value in values)
+
+
+def load_compiled() -> None:
+    """Loads what was compiled onto the device of this process; its first calls then find it there.
+
+    Loading waits for a lock of the driver, which processes that create or end contexts hold for
+    tenths of a second.
+    """
+    with suppress(Exception):  # the calls report it
+        if "triton.runtime.jit" not in sys.modules:
+            return
+        from triton.runtime import driver
+
+        active: Any = driver.active
+        utils, device = active.utils, active.get_current_device()
+        load, loaded = utils.load_binary, dict[tuple[str, bytes, int, int], Any]()
+        for binary in sorted(Path(os.environ["TRITON_CACHE_DIR"]).glob("*/*.cubin"))[:MOST_LOADED]:
+            with suppress(Exception):
+                about = json.loads(binary.with_suffix(".json").read_bytes())
+                given = about["name"], binary.read_bytes(), about["shared"], device
+                loaded[given] = load(*given)
+
+        def load_once(*given: Any) -> Any:
+            return loaded.get(given) or load(*given)
+
+        utils.load_binary = load_once
 
 
 def compile_in_forks(

@@ -54,6 +54,12 @@ class Runtime(LoadedModel, programs.Orders):
             programs.flush()
             self.channel.send(answer)
 
+    def create_context(self, queues: int = 0, cached: int = 0) -> Message:
+        """Creates the CUDA context, and loads the kernels that are compiled already."""
+        super().create_context(queues, cached)
+        precompile.load_compiled()
+        return {}
+
     def region(self, name: str, size: int, handle: str | None = None) -> Message:
         """Maps shared memory under a name; a region that had the name is unmapped."""
         if name in self.regions:

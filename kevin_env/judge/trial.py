@@ -50,7 +50,7 @@ CACHED_OUTPUTS, CACHED_SLACK, CACHED_SHARE = 3, 64 << 20, 1 / 16
 """Device memory that torch's allocator has before the first call: a multiple of the outputs and
 some more, at most a share of the device's.
 """
-KEPT = 1 / 16
+KEPT = 1 / 4
 """Share of a GPU that torch may cache in the judge: mapping it again takes milliseconds."""
 
 ALL_CALLS = 10
