@@ -4,8 +4,9 @@
         [--repeats 1] [--beside 0]
 
 A name is such as `hostile/early_done`, or `honest`; the default is all files for the device. Rows
-of other files are kept. With `--repeats`, a file has to end as expected every time; with
-`--beside N`, that many busy loops run meanwhile. Exits with 1 if a file does not end as expected.
+of other files are kept. `--at-once` files are judged at a time: on a GPU by one judge, on a CPU by
+as many judges. With `--repeats`, a file has to end as expected every time; with `--beside N`, that
+many busy loops run meanwhile. Exits with 1 if a file does not end as expected.
 """
 
 import argparse
@@ -14,6 +15,7 @@ import sys
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
+from itertools import cycle
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -90,9 +92,12 @@ def main() -> None:
     ]
     pools: SimpleQueue[LocalPool] = SimpleQueue()
     with ExitStack() as stack:
-        for _ in range(options.at_once):
-            pools.put(stack.enter_context(LocalPool()))
-        info = stack.enter_context(LocalPool()).device(options.device)
+        # a judge takes device memory, and judges as many files at a time itself
+        judges = 1 if options.device == "cuda" else options.at_once
+        started = [stack.enter_context(LocalPool()) for _ in range(judges)]
+        for pool, _ in zip(cycle(started), range(options.at_once), strict=False):
+            pools.put(pool)
+        info = started[0].device(options.device)
         rows = {
             name: row
             for name, row in known_rows(options.json, info.versions).items()

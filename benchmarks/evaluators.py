@@ -113,7 +113,7 @@ def evaluate(bench: Bench, entry: Entry, peer: Peer) -> Evaluation:
     worker = bench.candidates.take()
     start = time.perf_counter()
     try:
-        if "missing" in worker.sandbox.model_dump().values():
+        if "missing" in bench.candidates.sandbox(worker).model_dump().values():
             raise SystemExit(
                 "this machine's sandbox is not whole, and these files attack what they can reach"
             )

@@ -58,7 +58,7 @@ class LoggedPool(LocalPool):
     """Appends the ID of each request that it begins to a file."""
 
     def __init__(self, file: Path) -> None:
-        super().__init__(QUICK)
+        super().__init__(pace=QUICK)
         self._file = file
 
     def _send(self, request: Request, future: Future[Any], on_stage: OnStage | None) -> None:

@@ -90,8 +90,8 @@ def a_bench(servers: Callable[[LevelName], ForkServer]) -> "Iterator[Callable[[]
     """
     import torch
 
-    from kevin_env.judge.device import inform
     from kevin_env.judge.bench import Bench
+    from kevin_env.judge.device import inform
 
     with ExitStack() as started:
 
@@ -142,7 +142,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _have_a_temporary_folder(config: pytest.Config) -> None:
-    """Device leases lie there: tests that run at once, or beside a judge of this user's, do not
+    """Device locks lie there: tests that run at once, or beside a judge of this user's, do not
     wait for each other.
     """
     before = tempfile.gettempdir()

@@ -11,7 +11,6 @@ import torch
 from corpus import FOLDER, read_entry
 
 from kevin_env.judge import JudgeError, Judgement, Options, Submission
-from kevin_env.judge.judge import Judge
 from kevin_env.outcome import CompileError, Correct, Incorrect, Outcome
 from kevin_env.parsing import as_submission
 from kevin_env.pools.local import LocalPool
@@ -81,7 +80,7 @@ def test_a_tail_that_nobody_wrote_is_uninitialized_memory(pool: LocalPool) -> No
 
 def test_a_launch_that_cuda_refuses_is_named(pool: LocalPool) -> None:
     outcome = judged(pool, "hostile/launches_too_many_threads").outcome
-    assert isinstance(outcome, Incorrect) and "invalid configuration argument" in outcome.message
+    assert isinstance(outcome, Incorrect) and "CUDA refused a kernel launch" in outcome.message
 
 
 @pytest.mark.parametrize(
@@ -179,7 +178,7 @@ def test_a_hang_in_a_timed_call_ends_soon_and_the_next_judgement_is_right(pool: 
     code = COPY.format(also=f"self.calls == {TIMED_CALL} and torch.cuda._sleep(1 << 40)")
     judgement = pool.submit(SOFTMAX, Submission(code=code), CUDA).result(100)
     assert (judgement.outcome.category, judgement.outcome.kind) == ("runtime", "timeout")
-    assert 1.0 < judgement.seconds.time < 4.0
+    assert 0.4 < judgement.seconds.time < 4.0
     assert judged(pool, "honest/softmax_triton").outcome.category == "correct"
 
 
@@ -260,7 +259,7 @@ def test_a_hang_costs_little_more_than_its_limit(pool: LocalPool, when: str, mos
 
 @pytest.mark.timeout(120)
 def test_a_kernel_that_is_much_slower_gets_few_timed_calls(pool: LocalPool) -> None:
-    code = SLOW.format(when="True", cycles=2 * 10**9)
+    code = SLOW.format(when="True", cycles=4 * 10**8)
     judgement = pool.submit(SOFTMAX, Submission(code=code), CUDA).result(100)
     outcome = judgement.outcome
     assert isinstance(outcome, Correct) and outcome.speedup is not None and outcome.speedup < 0.05
@@ -290,20 +289,16 @@ def test_tf32_is_not_float32(pool: LocalPool) -> None:
 
 
 def test_memory_comes_back(pool: LocalPool) -> None:
-    before = used_memory(pool)
+    # what the judge shares with the reference is kept
+    judged(pool, "honest/softmax_triton", problem="L1_23_Softmax")
+    before = used_memory()
     for _ in range(3):
         judged(pool, "honest/softmax_triton", problem="L1_23_Softmax")
-    assert used_memory(pool) - before < GIB
+    assert used_memory() - before < GIB
 
 
-def used_memory(pool: LocalPool) -> int:
-    """Bytes in use on the device by whomever, once no candidate is being replaced: contexts are
-    made one by one.
-
-    Baselines let go of what they hold when others are lent. So a problem is judged before of which
-    they hold little.
-    """
-    judged(pool, "honest/matmul_preallocated")
+def used_memory() -> int:
+    """Bytes in use on the device by whomever, once all that ended are gone."""
     command = ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits", "--id=0"]
     seen = list[int]()
     while len(seen) < 6 or len(set(seen[-6:])) > 1:
@@ -342,21 +337,6 @@ def test_a_neighbour_that_fills_the_memory_is_nobodys_verdict() -> None:
             judged(pool, "honest/softmax_triton", problem="L1_23_Softmax").outcome.category
             == "correct"
         )
-
-
-def test_a_busy_judge_creates_a_context_for_what_was_built() -> None:
-    code = read_entry(FOLDER / "honest/softmax_triton.py").code
-    with contextlib.closing(Judge("cuda:0")) as judge:
-        candidates = judge.bench.candidates
-        taken = [candidates.take(False) for _ in range(judge.bench.capacity.on_device)]
-        while (worker := candidates.take(False)).has_context:  # first those that were kept ready
-            candidates.retire(worker)
-        candidates.retire(worker)
-        assert not any(each.has_context for each in candidates._spares)
-        judgement = judge.judge(SOFTMAX, Submission(code=code), CUDA, lambda stage: None)
-        assert (judgement.outcome.category, judgement.outcome.kind) == ("correct", "timed")
-        for worker in taken:
-            candidates.retire(worker)
 
 
 def test_several_devices_share_the_work(pool: LocalPool) -> None:

@@ -7,10 +7,9 @@ import pytest
 
 from kevin_env.judge.capacity import (
     CONTEXT,
-    COPIES,
-    DEVICE_SHARE,
     GIB,
     HOST_SHARE,
+    READY_SHARE,
     SUBMISSION,
     Capacity,
     Machine,
@@ -31,34 +30,19 @@ MACHINES = [
 @pytest.mark.parametrize("machine", MACHINES)
 def test_a_judge_always_works_and_stays_within_its_shares(machine: Machine) -> None:
     found = capacity_of(machine)
-    assert found.slots >= found.on_device >= 1 and found.spares >= 1
+    assert found.slots >= 1 and found.spares >= 1 and found.ready >= 1
     assert found.slots <= max(1, machine.cores)
     assert found.slots == 1 or found.slots * SUBMISSION <= HOST_SHARE * machine.memory
-    if machine.device_memory is not None and found.slots > 1:
-        assert (
-            found.baselines + found.slots + found.spares
-        ) * CONTEXT <= DEVICE_SHARE * machine.device_memory
+    if machine.device_memory is not None and found.ready > 1:
+        assert found.ready * CONTEXT <= READY_SHARE * machine.device_memory
 
 
 def test_what_is_scarce_decides() -> None:
-    place = 0.6 * 139 * GIB / 8
-    assert capacity_of(H200) == Capacity(
-        12, on_device=8, spares=6, sessions=4, baselines=10, place=place
-    )  # cores
-    place = 0.6 * 24 * GIB / 6
-    assert capacity_of(CONSUMER) == Capacity(
-        6, on_device=6, spares=3, sessions=1, baselines=3, place=place
-    )  # memories
-    assert capacity_of(LAPTOP) == Capacity(slots=2, on_device=2, spares=1)  # host memory
-    assert capacity_of(Machine(2, 20 * GIB)) == Capacity(slots=1, on_device=1, spares=1)
+    assert capacity_of(H200) == Capacity(slots=12, spares=6, ready=4)  # cores
+    assert capacity_of(CONSUMER) == Capacity(slots=7, spares=3, ready=3)  # both memories
+    assert capacity_of(LAPTOP) == Capacity(slots=2, spares=1, ready=2)  # host memory
+    assert capacity_of(Machine(2, 20 * GIB)) == Capacity(slots=1, spares=1, ready=1)
     assert capacity_of(Machine(8, 60 * GIB)).slots == 4
-
-
-def test_a_submission_takes_places_by_the_size_of_its_calls() -> None:
-    found = capacity_of(H200)
-    needed = [COPIES * call for call in (0, GIB // 2, GIB, 2 * GIB, 8 * GIB, 100 * GIB)]
-    assert list(map(found.places, needed)) == [1, 1, 1, 2, 7, 8]
-    assert capacity_of(LAPTOP).places(100 * GIB) == 1
 
 
 def test_a_container_has_what_it_is_given(tmp_path: Path) -> None:

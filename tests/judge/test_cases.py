@@ -10,7 +10,7 @@ import torch
 
 from kevin_env.candidate import tree
 from kevin_env.judge.api import PACES, DeviceInfo, Options
-from kevin_env.judge.handshake.memory import Image, image_size
+from kevin_env.judge.handshake.memory import Image
 from kevin_env.judge.inputs.cases import (
     CPU_BYTES,
     open_cases,
@@ -21,9 +21,9 @@ from kevin_env.judge.inputs.cases import (
 from kevin_env.judge.inputs.distributions import DISTRIBUTIONS
 from kevin_env.judge.inputs.facts import FactStore
 from kevin_env.judge.inputs.reference import Case
-from kevin_env.judge.lease import Lease
+from kevin_env.judge.lane import Lane
 from kevin_env.judge.precompile import ShapeStore, find_shapes
-from kevin_env.judge.submission_run import SubmissionRun
+from kevin_env.judge.trial import Trial
 from kevin_env.problem import Problem, ProblemError
 
 PACE = PACES["cpu"]
@@ -199,40 +199,24 @@ def test_a_case_that_needs_data_or_fails_is_left_out(inputs: str) -> None:
     assert find_shapes(shaped(inputs)).cases == ()
 
 
-def test_a_call_is_as_large_as_its_inputs_and_outputs() -> None:
-    of = shaped("torch.randn(3, N)")
-    case = Case(of, "main", CPU)
-    case.draw_weights(1)
-    skeleton, tensors = case.draw_inputs("own", 1)
-    outputs = tree.flatten(case.answer(skeleton, tensors, 1))[1]
-    assert find_shapes(of).cases[0].call == image_size(tensors) + image_size(outputs)
-    looks = Problem(
-        **{**of.model_dump(), "source": of.source.replace("x * self.scale", "x[x > 0]")}
-    )
-    assert find_shapes(looks).cases[0].call == image_size(tensors)
-
-
 def test_none_is_made_while_others_are_timed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    lease, told = Lease("spec"), []
-    shapes = ShapeStore(lease, FactStore(CPU, DeviceInfo(device="cpu", name="CPU")))
+    lane, facts, told = Lane("shapes"), FactStore(CPU, DeviceInfo(device="cpu", name="CPU")), []
     bench: Any = SimpleNamespace(
-        device=torch.device("cuda"), problems=SimpleNamespace(shapes=shapes)
+        device=torch.device("cuda"),
+        problems=SimpleNamespace(shapes=ShapeStore(lane, facts), facts=facts),
     )
     worker: Any = SimpleNamespace(
-        folder=tmp_path,
-        path=str(tmp_path / "submission.py"),
-        ask=lambda order, *_, **__: told.append(order),
+        path=str(tmp_path / "submission.py"), ask=lambda order, *_, **__: told.append(order)
     )
-    run = SubmissionRun(
-        bench, shaped("torch.randn(N, 3)"), Options(device="cuda"), "00" * 16, worker
-    )
-    building = threading.Thread(target=run.build, args=("",))
-    with lease.exclusive():
+    trial = Trial(bench, shaped("torch.randn(N, 3)"), Options(device="cuda"), "00" * 16, worker)
+    building = threading.Thread(target=trial.build, args=("",))
+    with lane.entered():
         building.start()
-        building.join(0.5)
-        assert told == ["load"]
+        while not len(lane.line):
+            assert building.is_alive()
+        assert not told
     building.join()
     assert told == ["load", "precompile"]

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,10 +13,11 @@ import torch
 from kevin_env.candidate.region import FILLING, POISON, spec_of
 from kevin_env.judge.api import JudgeError
 from kevin_env.judge.handshake import handshake
+from kevin_env.judge.handshake.arena import Arena, Sizes
 from kevin_env.judge.handshake.claims import Output, TensorClaim
 from kevin_env.judge.handshake.handshake import Answer, Player
 from kevin_env.judge.handshake.memory import Image, SharedRegion
-from kevin_env.judge.timing.chain import WARM_SECONDS, GpuHandshake
+from kevin_env.judge.timing.chain import WARM_SECONDS
 from kevin_env.judge.workers.errors import Broken, TimedOut
 from kevin_env.problem import load_problem
 
@@ -167,8 +169,8 @@ def test_the_judges_own_processes_in_a_chain_have_a_limit_and_failures_of_their_
         raise TimedOut(timeout)
 
     worker: Any = SimpleNamespace(ask=ask, freeze=lambda frozen: None)
-    home = GpuHandshake.__new__(GpuHandshake)
-    player = Player(worker, None, trusted, home)  # type: ignore[arg-type]
-    with pytest.raises(error):
-        home._finish(player, 2.0)
+    with closing(Arena(CPU, Sizes(inputs=1, outputs=1, weights=1), 1)) as home:
+        player = Player(worker, None, trusted, home)  # type: ignore[arg-type]
+        with pytest.raises(error):
+            home._finish(player, 2.0)
     assert asked == [seconds]

@@ -17,6 +17,7 @@ from kevin_env.judge.handshake.handshake import Answer, CpuHandshake, Drawn, Pla
 from kevin_env.judge.handshake.memory import Image
 from kevin_env.judge.job import Cancellation, Cancelled
 from kevin_env.judge.judge import Judge
+from kevin_env.judge.timing.session import Crowded
 from kevin_env.judge.trial import Trial
 from kevin_env.judge.workers.errors import OwnProcessKilled
 from kevin_env.judge.workers.usage import descendants
@@ -108,18 +109,19 @@ def test_a_submission_that_kills_itself_is_judged_again_on_other_inputs(judge: J
     assert firsts[0] != firsts[1] == firsts[2]
 
 
-def test_a_submission_beside_a_process_of_the_judge_that_is_killed_is_judged_again(
-    a_judge: Callable[..., Judge],
+@pytest.mark.parametrize("cause", [OwnProcessKilled, Crowded])
+def test_a_submission_that_others_disturbed_is_judged_again(
+    a_judge: Callable[..., Judge], cause: type[Exception]
 ) -> None:
-    timed, killed = Correct(kind="timed", message=""), [OwnProcessKilled("killed")]
+    timed, disturbed = Correct(kind="timed", message=""), [cause("others")]
 
     def clock(_: Trial) -> Correct:
-        if killed:
-            raise killed.pop()
+        if disturbed:
+            raise disturbed.pop()
         return timed
 
     judgement, stages = judged(a_judge(clock=clock))
-    assert judgement.outcome == timed and stages.count("build") == 2 and not killed
+    assert judgement.outcome == timed and stages.count("build") == 2 and not disturbed
 
 
 @pytest.mark.parametrize("wrong", ["x", "2 * x"])

@@ -28,7 +28,7 @@ from kevin_env.judge.timing.measure import (
     Chains,
     enough,
 )
-from kevin_env.judge.timing.session import TimingSession, WrongAnswer
+from kevin_env.judge.timing.session import Crowded, TimingSession, WrongAnswer
 
 US = 1e-6
 KNOWN, CONSTANT = 130 * US, 285 * US
@@ -77,6 +77,9 @@ class Links(GpuHandshake):
         self.chains: list[dict[str, int]] = []
         self.shown: list[Any] = []
         """Inputs of the submission, also of calls that were late."""
+
+    def admit(self, worker: Any, timeout: Any, trusted: bool) -> Player:
+        raise NotImplementedError
 
     def chain(self, calls: Any, timeout: Any) -> list[list[Answer]] | None:
         names = [player.worker.name for player, _ in calls]
@@ -319,6 +322,19 @@ def test_a_submission_that_slows_the_null_model_until_killed_ran_on(guilty: bool
         with pytest.raises(JudgeError, match="something else runs on this GPU"):
             Chains(session).outcome()
     assert {"null": 1} in handshake.chains[-2:]  # looked at again, beside the reference alone
+
+
+def test_a_submission_is_not_blamed_for_what_those_that_are_ready_may_have_done() -> None:
+    usual = links(500 * US, 1000 * US)
+
+    def seconds(name: str, count: int) -> float:
+        return usual(name, count) + (2 * DISTURBED if name == "null" else 0.0)
+
+    session = Scripted(PACE, Links(seconds))
+    session.alone = False
+    with pytest.raises(Crowded):
+        Chains(session).outcome()
+    assert not session.run.worker.closed  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from kevin_env.judge.api import Options
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.device import inform
 from kevin_env.judge.sandbox.levels import LevelName
-from kevin_env.judge.submission_run import SubmissionRun
+from kevin_env.judge.trial import Trial
 from kevin_env.judge.workers.errors import Ended
 from kevin_env.judge.workers.launcher import ForkServer
 from kevin_env.judge.workers.worker import Worker
@@ -186,12 +186,18 @@ def test_screening_on_a_gpu_compiles_nothing_more(name: str) -> None:
     torch.cuda.set_device(device)
     entry, bench = read_entry(FOLDER / "honest" / f"{name}.py"), Bench(device, inform(device))
     worker = bench.candidates.take()
-    run = SubmissionRun(bench, entry.task, Options(device="cuda"), "00" * 16, worker)
+    trial = Trial(bench, entry.task, Options(device="cuda"), "00" * 16, worker)
     try:
-        run.build(entry.code)
+        trial.build(entry.code)
         before = cubins(worker)
-        assert before > 0 and not any(run.screening()) and cubins(worker) == before
+        trial.open()
+        with bench.lane.entered():
+            for case in trial.cases:
+                trial.enter(case)
+                for distribution in trial.planned(timed=case is trial.cases[-1]):
+                    trial.screen(distribution)
+        assert before > 0 and cubins(worker) == before
     finally:
         worker.close()
-        run.close()
+        trial.close()
         bench.close()

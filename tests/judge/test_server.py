@@ -3,7 +3,7 @@
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -40,10 +40,7 @@ class Double:
 
     device = torch.device("cpu")
     info = SCRIPTED_CPU
-    bench = SimpleNamespace(
-        lease=SimpleNamespace(shared=nullcontext),
-        facts_of=FactStore(device, info).of,
-    )
+    bench = SimpleNamespace(facts_of=FactStore(device, info).of)
 
     def __init__(self) -> None:
         self.lost = False

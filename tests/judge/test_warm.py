@@ -14,9 +14,9 @@ from loaded import MEMORY
 from processes import descendants, outlived
 
 from kevin_env.judge import JudgeError
+from kevin_env.judge.candidates import WarmPool
 from kevin_env.judge.device import inform
 from kevin_env.judge.timing.baselines import Baselines
-from kevin_env.judge.candidates import WarmPool
 from kevin_env.judge.workers import launcher
 from kevin_env.judge.workers.launcher import ForkServer
 from kevin_env.judge.workers.worker import Worker

@@ -16,15 +16,15 @@ from plain_judge import PROGRAM, SILENT
 from processes import descendants, named
 
 from kevin_env.judge import JudgeError, Options, Submission, waiting
-from kevin_env.judge.lease import Lease
+from kevin_env.judge.lane import Lane
 from kevin_env.pools.local import LocalPool
 from kevin_env.pools.remote import Remote
 from kevin_env.problem import Problem
 
 HOLD = """
 import sys
-from kevin_env.judge.lease import Lease
-with getattr(Lease(sys.argv[1]), sys.argv[2])():
+from kevin_env.judge.lane import Lane
+with Lane(sys.argv[1]).entered():
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -54,11 +54,11 @@ def name() -> str:
     return uuid.uuid4().hex
 
 
-@pytest.fixture(params=["shared", "exclusive"])
-def holder(name: str, request: pytest.FixtureRequest) -> Iterator["subprocess.Popen[str]"]:
-    """A process that holds the lease and is stopped."""
+@pytest.fixture
+def holder(name: str) -> Iterator["subprocess.Popen[str]"]:
+    """A process that holds the lane and is stopped."""
     with subprocess.Popen(
-        [sys.executable, "-c", HOLD, name, request.param],
+        [sys.executable, "-c", HOLD, name],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     ) as process:  # fmt: skip
         assert process.stdout is not None and process.stdout.readline() == "held\n"
@@ -71,17 +71,17 @@ def test_who_holds_the_device_is_said_once(
     told: Told, name: str, holder: "subprocess.Popen[str]"
 ) -> None:
     def wait() -> None:
-        with Lease(name).exclusive():
+        with Lane(name).entered():
             pass
 
     threads = [threading.Thread(target=wait) for _ in range(3)]
     for thread in threads:
         thread.start()
-    assert told(f"{name}.lease")
+    assert told(f"{name}.lane")
     holder.kill()
     for thread in threads:
         thread.join(30)
-    (line,) = told(f"{name}.lease")
+    (line,) = told(f"{name}.lane")
     assert f"held by process {holder.pid} (stopped): {sys.executable} -c" in line
 
 

@@ -79,7 +79,7 @@ class Side:
     """The reference or the submission, timed on a GPU.
 
     Attributes:
-        rough: Seconds of the shortest call so far, while others shared the device.
+        rough: Seconds of the shortest call so far.
         call: Seconds of a single link; 0 until it is needed.
         single: Whether its links are queued one by one. Its work on several streams then waits for
             the next link, and the device does not switch to the judge before its time slice ends.
@@ -107,7 +107,14 @@ class Chains:
         """The constant of a link, by the null model's that are mixed with the reference's."""
 
     def outcome(self) -> Correct:
-        """Times both sides. Errors as `measure`."""
+        """Times both sides. The outcome is valid once `session.unverified` has been compared.
+
+        Raises:
+            WrongAnswer: if a timed call is wrong and is compared already.
+            Crowded: if others on the device may have disturbed it.
+            CandidateError: if the submission fails.
+            JudgeError: if a baseline does.
+        """
         session, began = self._session, time.monotonic()
         reference, own = list[list[Answer]](), list[list[Answer]]()
         while True:

@@ -148,10 +148,10 @@ class UnverifiedAnswers:
 
 @dataclass
 class TimingSession:
-    """Three players in the case of one submission run.
+    """Three players in the case of one submission.
 
     Attributes:
-        run: A run that has been screened; its player is the submission.
+        run: A trial that has been screened; its player is the submission.
         reference, null: The baselines, which run trusted code and need no fresh inputs.
         unverified: Collects the submission's answers, which are compared before anything is
             reported.

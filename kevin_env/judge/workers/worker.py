@@ -389,7 +389,7 @@ def asleep(worker: Worker, wait: bool = True) -> Iterator[None]:
 
 @contextmanager
 def ended_on_error(worker: Worker) -> Iterator[None]:
-    """Ends a candidate that fails inside. Inside a lease, it ends before others get the device.
+    """Ends a candidate that fails inside. In the lane, it ends before others get the device.
 
     Stopping its process would not do: a kernel that hangs ends only with its process.
     """
