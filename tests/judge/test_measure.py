@@ -20,7 +20,6 @@ from kevin_env.judge.timing.measure import (
     CHAIN_SECONDS,
     DISTURBED,
     LINKS,
-    SHORT,
     SINGLE_LINKS,
     SLOW_LINKS,
     TRIES,
@@ -66,13 +65,15 @@ class Links(GpuHandshake):
         chains: The players of each and how many links each of them had.
         late: How often calls of a player are not queued in time, by its name.
         fitting: How many links of it are always queued in time, by its name.
+        crowding: Seconds by which all links are longer beside several of its links, by its name.
     """
 
     def __init__(
         self, seconds: Seconds, late: dict[str, int] | None = None, writing: float = 0.0,
-        fitting: dict[str, int] | None = None,
+        fitting: dict[str, int] | None = None, crowding: dict[str, float] | None = None,
     ) -> None:  # fmt: skip
         self.seconds, self.late, self.fitting = seconds, late or {}, fitting or {}
+        self.crowding = crowding or {}
         self.writing = {"submission": writing}
         self.chains: list[dict[str, int]] = []
         self.shown: list[Any] = []
@@ -93,8 +94,13 @@ class Links(GpuHandshake):
         if any(player.late for player, _ in calls):
             return None
         self.chains.append({name: len(sets) for (_, sets), name in zip(calls, names, strict=True)})
+        several = [name for (_, sets), name in zip(calls, names, strict=True) if len(sets) > 1]
+        more = max((self.crowding.get(name, 0.0) for name in several), default=0.0)
         return [
-            [answer(self.seconds(name, len(sets)), self.writing.get(name, 0.0)) for _ in sets]
+            [
+                answer(self.seconds(name, len(sets)) + more, self.writing.get(name, 0.0))
+                for _ in sets
+            ]
             for (_, sets), name in zip(calls, names, strict=True)
         ]
 
@@ -144,18 +150,15 @@ class Scripted(TimingSession):
         return answer(self._seconds(self.calls[-1], 1))
 
 
-def links(submission: float, reference: float, noise: float = 0.0, crowded: float = 1.0) -> Seconds:
-    """Of calls of such lengths; `crowded`: how much longer the submission's are where several are
-    queued. The null model's have no noise, for which chains would be repeated.
-    """
+def links(submission: float, reference: float, noise: float = 0.0) -> Seconds:
+    """Of calls of such lengths. The null model's have no noise, for which chains would be repeated."""
     draw, calls = (
         random.Random(4),
         {"submission": submission, "reference": reference, "null": KNOWN},
     )
 
     def seconds(name: str, count: int) -> float:
-        more = crowded if name == "submission" and count > 1 else 1.0
-        return more * (CONSTANT + calls[name]) + (draw.gauss(0, noise) if name != "null" else 0.0)
+        return CONSTANT + calls[name] + (draw.gauss(0, noise) if name != "null" else 0.0)
 
     return seconds
 
@@ -175,17 +178,15 @@ def test_a_call_is_a_link_less_the_constant(reference: float) -> None:
     assert outcome.submission_seconds == pytest.approx(500 * US)
     assert outcome.reference_seconds == pytest.approx(reference)
     assert outcome.speedup_interval == (pytest.approx(outcome.speedup, rel=0.02),) * 2
-    expected = [{"submission": 1}, {"submission": 1}, {"submission": 1 + LINKS, "null": 1 + LINKS}]
-    expected += [{"reference": 1}, {"null": 1}] * (2 if CONSTANT + reference > SHORT else 0)
-    expected += [{"reference": LINKS, "null": LINKS}]
+    expected = [{"submission": 1 + LINKS, "null": 1 + LINKS}, {"reference": LINKS, "null": LINKS}]
     assert sorted(handshake.chains, key=str) == sorted(expected, key=str)
 
 
 def test_every_answer_of_the_submission_is_compared_and_its_inputs_are_fresh() -> None:
     session = Scripted(PACE, Links(links(500 * US, 1000 * US)))
     Chains(session).outcome()
-    assert [each for each in session.verified if each != OTHER] == list(range(1 + LINKS))
-    assert session.verified.count(OTHER) == 2  # in each chain
+    assert [each for each in session.verified if each != OTHER] == list(range(LINKS))
+    assert session.verified.count(OTHER) == 1
 
 
 def test_what_is_on_other_inputs_does_not_count() -> None:
@@ -225,7 +226,7 @@ def test_what_an_input_takes_longer_to_write_than_usual_is_a_part_of_the_call() 
 
 @pytest.mark.parametrize(
     ("call", "fitting", "count"),
-    [(20e-3, 99, 2), (8e-3, 99, SLOW_LINKS), (2.0, 99, 1), (1e-4, 3, 3), (1e-4, 99, LINKS)],
+    [(20e-3, 99, 2), (12e-3, 99, SLOW_LINKS), (2.0, 99, 1), (1e-4, 3, 3), (1e-4, 99, LINKS)],
 )
 def test_a_chain_is_as_long_as_its_calls_and_the_memory_admit(
     call: float, fitting: int, count: int
@@ -239,28 +240,17 @@ def test_a_chain_is_as_long_as_its_calls_and_the_memory_admit(
     assert count > 1 or len(queued) == 2  # a single link is a chain
 
 
-def test_links_that_their_own_queue_disturbs_are_queued_one_by_one() -> None:
-    session = Scripted(PACE, handshake := Links(links(500 * US, 1000 * US, crowded=2.0)))
+@pytest.mark.parametrize("name", ["submission", "reference"])
+def test_links_that_a_queue_disturbs_are_queued_one_by_one(name: str) -> None:
+    """The null model's among them show it."""
+    handshake = Links(links(500 * US, 1000 * US), crowding={name: 2 * DISTURBED})
+    session = Scripted(PACE, handshake)
     outcome = Chains(session).outcome()
-    assert outcome.speedup == pytest.approx(2.0) and outcome.queued
-    assert handshake.chains.count({"submission": 1}) == 2 + 1 + SINGLE_LINKS
-    assert len(session.verified) == 1 + LINKS + 2 + 1 + SINGLE_LINKS
-
-
-@pytest.mark.parametrize(("reference", "fitting"), [(3e-3, 99), (1e-3, 6)])
-def test_a_reference_whose_queue_disturbs_the_null_model_is_queued_one_by_one(
-    reference: float, fitting: int
-) -> None:
-    """Its own links are hardly longer: it is no submission's doing."""
-    usual = links(500 * US, reference)
-
-    def seconds(name: str, count: int) -> float:
-        return usual(name, count) + (2 * DISTURBED if name == "null" and count > 1 else 0.0)
-
-    handshake = Links(seconds)
-    session = Scripted(PACE, handshake, fitting=fitting, rough=(1e-3, reference))
-    assert Chains(session).outcome().speedup == pytest.approx(reference / (500 * US), rel=0.01)
-    assert handshake.chains.count({"reference": 1}) >= 2 + SINGLE_LINKS
+    assert outcome.speedup == pytest.approx(2.0, rel=0.01) and outcome.queued
+    assert handshake.chains.count({name: 1}) >= SINGLE_LINKS
+    if name == "submission":  # every call is compared
+        hidden = 1
+        assert len(session.verified) == (LINKS + hidden) + (SINGLE_LINKS + hidden)
 
 
 @pytest.mark.parametrize(("late", "queued"), [(OFTEN - 1, True), (OFTEN, False)])
@@ -396,24 +386,11 @@ def calls(submission: float, reference: float, null: float = 1e-3) -> Seconds:
 
 def test_a_chain_in_which_others_make_a_context_is_taken_again() -> None:
     """All links are longer then, the null model's among them."""
-    usual, shaken = links(500 * US, 600 * US), 4  # the second chain in which some are mixed
+    usual, shaken = links(500 * US, 600 * US), 1  # the second chain
 
     def seconds(name: str, count: int) -> float:
         return usual(name, count) + (150 * US if len(handshake.chains) == shaken else 0.0)
 
     outcome = Chains(Scripted(PACE, handshake := Links(seconds), least=CONSTANT)).outcome()
     assert outcome.speedup == pytest.approx(1.2, rel=1e-3)
-    assert [len(each) for each in handshake.chains] == [2, 1, 1, 2, 2, 1, 1]
-
-
-def test_a_time_slice_in_the_first_link_does_not_hide_that_a_queue_disturbs_itself() -> None:
-    """The longer links of the chain that follows would look usual beside it."""
-    usual, alone = links(500 * US, 1000 * US, crowded=4.0), list[str]()
-
-    def seconds(name: str, count: int) -> float:
-        alone.extend([name] * (count == 1))
-        first = name == "submission" and count == 1 and alone.count(name) <= 2
-        return usual(name, count) + (4 * DISTURBED if first else 0.0)
-
-    outcome = Chains(Scripted(PACE, Links(seconds))).outcome()
-    assert outcome.speedup == pytest.approx(2.0, rel=0.01)
+    assert [len(each) for each in handshake.chains] == [2, 2, 2]

@@ -170,7 +170,8 @@ class Chains:
     def _links(self, side: Side) -> list[Answer]:
         """The answers of one chain with as many links as fit."""
         if side.rough * LINKS > CHAIN_SECONDS and not side.call:
-            side.call, single = self._single(side)
+            single, _ = self._timed(side, 1)
+            side.call = single[0].seconds
             if self._fitting(side) == 1:
                 return single
         answers, null = self._timed(side, self._fitting(side))
@@ -191,14 +192,6 @@ class Chains:
             links = SLOW_LINKS
         fitting = min(links, self._session.supply.fitting)
         return max(1, min(fitting, int(CHAIN_SECONDS / (side.call or side.rough))))
-
-    def _single(self, side: Side) -> tuple[float, list[Answer]]:
-        """Seconds of a single link, and the last one."""
-        single, _ = self._timed(side, 1)
-        least = single[0].seconds
-        if DISTURBED < least < CHAIN_SECONDS:  # perhaps by a time slice
-            single, _ = self._timed(side, 1)
-        return min(least, single[0].seconds), single
 
     def _timed(self, side: Side, count: int) -> tuple[list[Answer], list[float]]:
         """As `_chain`, repeated if the null model's links were longer, as beside a new context."""

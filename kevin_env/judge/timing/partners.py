@@ -77,7 +77,6 @@ class Partner:
         if self._player is None:
             with as_judge_error():
                 self._player = self._arena.admit(self._worker, BASELINE_SECONDS, trusted=True)
-        self._player = self._player.in_next_case()
         return self._arena, self._player
 
     def close(self) -> None:
@@ -114,10 +113,10 @@ class Partners:
                     worker, trial.case, trial.secret, BASELINE_SECONDS, arena.weights,
                     compiled=compiled,
                 )  # fmt: skip
-        return player
+        return player.in_next_case()
 
     def null(self) -> Player:
-        """The null model, constructed. Errors as `Partner.seated`."""
+        """The null model, constructed and perhaps called before. Errors as `Partner.seated`."""
         worker, fresh = self._null.load("null", null_code(), "ModelNew")
         _, player = self._null.seated(NOTHING)
         if fresh:

@@ -172,7 +172,8 @@ class TimingSession:
 
     def warm(self, ahead: int) -> Iterator[None]:
         """Calls the baselines and draws `ahead` input sets; yields between the steps."""
-        for player in (self.reference, self.null) * self.run.bench.pace.warm_ups:
+        new = (self.reference, self.null) if self.null.first else (self.reference,)
+        for player in new * self.run.bench.pace.warm_ups:
             sets = self.sets_of(player, 1)
             self.run.trim()
             with as_judge_error(), asleep(self.run.worker):
