@@ -59,7 +59,7 @@ MIX = {
         ALTERED.format(instead="raise RuntimeError('failed')"),
         "runtime/exception",
     ),
-    "wrong values": (0.25, ALTERED.format(instead=WRONG), "not correct"),
+    "wrong values": (0.25, ALTERED.format(instead=WRONG), "correctness/values"),
     "slower than a tenth of the reference": (0.05, ALTERED.format(instead=SLOW), "correct"),
     "hang": (0.01, ALTERED.format(instead=HANG), "runtime/timeout"),
 }

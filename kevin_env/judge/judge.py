@@ -88,10 +88,12 @@ class Judge:
             with watch("queue"):
                 self.bench.slots.take()
             slot.callback(self.bench.slots.give_back)
+            judgement, early = None, False
             try:
                 judgement = self._judged(job, secret)
             except AGAIN as error:
                 early = isinstance(error, NoContext)
+            if judgement is None:  # not before the error is gone: its frames hold tensors
                 judgement = self._judged(job, other_inputs(secret), last=True, early=early)
             job.cancellation.require_wanted()
             if options.profile != "none" or options.sanitize:

@@ -59,7 +59,7 @@ SLOW = 10
 """A submission is much slower if its calls take this multiple of the reference's time."""
 LEAST_SETS, LEAST_EACH = 5, 2
 """Input sets over all cases, and of each case, that a much slower submission is called on."""
-SCREENING_SECONDS = 2.0
+SCREENING_SECONDS = 0.25
 """Seconds of calls in a case after which a much slower submission is called on fewer sets."""
 VALUES = ("values", "not_finite")
 """Kinds of wrong answers that differ in the values of tensors."""

@@ -170,10 +170,11 @@ class Chains:
     def _links(self, side: Side) -> list[Answer]:
         """The answers of one chain with as many links as fit."""
         if side.rough * LINKS > CHAIN_SECONDS and not side.call:
-            single, _ = self._timed(side, 1)
-            side.call = single[0].seconds
+            answers, null = self._timed(side, 1)
+            side.call = answers[0].seconds
             if self._fitting(side) == 1:
-                return single
+                self._constants += null if side is self._reference else []
+                return answers
         answers, null = self._timed(side, self._fitting(side))
         if null and not side.single:
             typical = estimates.lower_quartile([each.seconds for each in answers[1:] or answers])
