@@ -120,16 +120,4 @@ def _paid(outcome: dict[str, Any]) -> float | None:
 
 def row_of(episode: Trajectory, place: Place = NOWHERE) -> Row:
     """The row of a complete episode."""
-    return Row(
-        place=place,
-        episode_id=episode.episode_id,
-        problem=episode.problem.id,
-        level=episode.problem.level,
-        model=episode.model,
-        device=episode.hardware.name if episode.hardware else "",
-        created=episode.created,
-        stop_reason=episode.stop_reason,
-        marks="".join(mark_of(turn) for turn in episode.turns),
-        speedups=tuple(turn.paid_speedup for turn in episode.turns),
-        value=episode.returns[0] if episode.returns else None,
-    )
+    return read_row(episode.model_dump_json().encode(), place)
