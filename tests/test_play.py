@@ -62,9 +62,9 @@ def test_an_episode_is_played_shown_and_recorded(tmp_path: Path) -> None:
         "(build 0.5 s  load 0.1 s  verify 0.2 s  time 0.1 s)",
         "correctness/values",
         "512 of 1024 elements differ.",
-        "2.00x [1.80, 2.20]  score 2.30  best: 2.00x (turn 2)",
-        "1.50x [1.35, 1.65]  score 1.80  best: 2.00x (turn 2)",
-        "all turns played; best: 2.00x (turn 2)",
+        "2.00x [1.80, 2.20]  score 2.30  best 2.00x (turn 2)",
+        "1.50x [1.35, 1.65]  score 1.80  best 2.00x (turn 2)",
+        "all turns played; best 2.00x (turn 2)",
     ):
         assert piece in shown
 

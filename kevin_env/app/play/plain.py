@@ -11,7 +11,15 @@ from kevin_env.app.panel import look_of, panel_lines, show_panel
 from kevin_env.app.play.live import Live, Phase, StageBegan, happened, stages_text
 from kevin_env.app.replay.panes import pane_lines
 from kevin_env.app.replay.pieces import Look, join, paragraph
-from kevin_env.app.screen import PIPE_WIDTH, show, show_lines, turns_table, verdict_line, waiting
+from kevin_env.app.screen import (
+    PIPE_WIDTH,
+    best_text,
+    show,
+    show_lines,
+    turns_table,
+    verdict_line,
+    waiting,
+)
 from kevin_env.episode import Episode
 from kevin_env.extract import Extracted, extract
 from kevin_env.judge.api import JudgeError, OnStage, Stage
@@ -92,7 +100,7 @@ class Narrator:
             show_panel(self.console, title, lines, seconds, turn.category)
             return
         show_lines(self.console, (join("  ", line) for line in lines))
-        line = f"{title.plain}  {best_text(episode.turns)}  ({seconds})"
+        line = f"{title.plain}  {best_of(episode.turns)}  ({seconds})"
         self.console.print(line, soft_wrap=True)
         for line in _details(turn):
             show(self.console, f"    {line}")
@@ -108,7 +116,7 @@ class Narrator:
         if trajectory.turns:
             self.console.print(turns_table(trajectory.turns, trajectory.returns, trajectory.model))
         ended = ended_text(trajectory.stop_reason or "interrupted")
-        show(self.console, f"{ended}; {best_text(trajectory.turns)}")
+        show(self.console, f"{ended}; {best_of(trajectory.turns)}")
 
     def _kernel(self, episode: Episode) -> list[Text]:
         """The turn's kernel or its diff; nothing if it has been printed already."""
@@ -172,14 +180,13 @@ def take_turns(episode: Episode, policy: Policy, narrator: Narrator) -> Trajecto
     return episode.finish(reason)
 
 
-def best_text(turns: Sequence[Turn]) -> str:
+def best_of(turns: Sequence[Turn]) -> str:
     """The fastest correct turn so far."""
     best = best_turn(turns)
     if best is None:
         right = any(turn.category == "correct" for turn in turns)
-        return "best: not timed" if right else "best: none correct yet"
-    noisy = ", noisy" * (best.kind == "too_noisy")
-    return f"best: {best.paid_speedup:.2f}x (turn {best.turn}{noisy})"
+        return "best not timed" if right else "none correct yet"
+    return best_text(best)
 
 
 def ended_text(reason: str) -> str:
