@@ -1,5 +1,6 @@
 """The rows of a list of episodes, read without building whole trajectories."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,12 @@ class Row:
     def key(self) -> tuple[Path, str]:
         """Identifies the episode while it runs and after it ended."""
         return self.place.path, self.episode_id
+
+
+def natural(words: str) -> list[object]:
+    """A sort key that puts `L1_3` before `L1_23`: texts and numbers in turn, numbers by length."""
+    parts = enumerate(re.split(r"([0-9]+)", words.lower()))
+    return [(len(part), part) if at % 2 else part for at, part in parts]
 
 
 def read_row(line: bytes, place: Place) -> Row:
