@@ -21,6 +21,7 @@ from kevin_env.app.replay.describe import (
     Bars,
     Block,
     Code,
+    Diff,
     Facts,
     Log,
     Prose,
@@ -138,6 +139,8 @@ def _block(block: Block) -> list[Any]:
             return ["facts", [[name, clean(value)] for name, value in pairs]]
         case Code(_, wrong, note):
             return ["code", list(wrong), clean(note)]
+        case Diff():
+            raise ValueError("a page compares kernels itself")
         case Log(name, words):
             return ["log", name, clean(words)]
         case Bars(seconds, total):

@@ -236,6 +236,7 @@ def _changed(
     parts = _row(body, look, head, " " * head.cell_len)
     if look.wrap or tint:
         parts = [fit(part, max(part.cell_len, look.width)) for part in parts]
-    for part in parts if tint else ():
-        part.stylize_before(Style(bgcolor=tint[0]))
+    if tint:
+        for part in parts:
+            part.stylize_before(Style(bgcolor=tint[0]))
     return parts
