@@ -24,6 +24,8 @@ class Place:
     step: Step = "build"
     input_set: str | None = None
     passed: tuple[str, ...] = ()
+    case: str | None = None
+    """The case that a model is constructed for, if there are several."""
 
 
 def verdict(
@@ -93,6 +95,7 @@ def _failed(failure: Failure, place: Place, folder: str) -> CompileError | Runti
     if place.step == "build":
         return CompileError(kind="import", message=message, details=trace, line=line)
     kind = failure.kind if failure.kind in _RUNTIME_KINDS else "exception"
+    message = f"in case `{place.case}`: {message}" if place.case else message
     return RuntimeFailure.model_validate(
         {"kind": kind, "message": message, "details": trace, "line": line, **_sets(place)}
     )

@@ -1,4 +1,4 @@
-"""Accesses out of a tensor's bounds on a CPU, by submissions that are otherwise right."""
+"""What submissions that are otherwise right do to memory on a CPU that is not theirs to change."""
 
 from pathlib import Path
 
@@ -57,6 +57,15 @@ def test_a_write_before_the_next_page_is_found_after_the_call(judge: Judge) -> N
     outcome = outcome_of(judge, "write(torch.empty(65), 260)")
     assert (outcome.category, outcome.kind) == ("runtime", "exception")
     assert outcome.message == "IndexError: out of bounds: wrote byte 260 of a tensor of 260 bytes"
+
+
+@pytest.mark.parametrize(
+    ("before", "what"),
+    [("x[0, 0] += 1", "input 0 (`x`)"), ("write(x, x.nbytes + 64)", "memory next to its inputs")],
+)
+def test_what_a_call_changed_is_named(judge: Judge, before: str, what: str) -> None:
+    outcome = outcome_of(judge, before)
+    assert (outcome.kind, outcome.message) == ("inputs_changed", f"the call modified {what}")
 
 
 def test_memory_of_later_calls_and_that_of_right_ones_is_as_usual(judge: Judge) -> None:
