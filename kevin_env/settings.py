@@ -154,7 +154,7 @@ class Settings(Frozen):
     stop_on: Literal["correct"] | Annotated[float, Field(gt=0)] | None = Field(
         default=None, examples=["correct", "SPEEDUP"]
     )
-    """End the episode at the first correct kernel, or at the first with this speedup."""
+    """End the episode at the first correct kernel, or at the first with this paid speedup."""
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Self:

@@ -18,6 +18,7 @@ from kevin_env.judge.api import JudgeError, OnStage, Stage
 from kevin_env.outcome import visible
 from kevin_env.policies.base import Policy, PolicyError
 from kevin_env.record import Reply, StopReason, Trajectory, Turn, best_turn
+from kevin_env.render import speedup_text
 
 MOST_LINES = 12
 """Lines of message and diagnostics printed for a turn; the record has all."""
@@ -179,8 +180,7 @@ def best_text(turns: Sequence[Turn]) -> str:
     if best is None:
         right = any(turn.category == "correct" for turn in turns)
         return "best: not timed" if right else "best: none correct yet"
-    noisy = ", noisy" * (best.kind == "too_noisy")
-    return f"best: {best.paid_speedup:.2f}x (turn {best.turn}{noisy})"
+    return f"best: {speedup_text(best.speedup)} (turn {best.turn})"
 
 
 def ended_text(reason: str) -> str:
