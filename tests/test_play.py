@@ -144,8 +144,8 @@ def unfinished(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--turns", "9"], "max_turns=3, not 9"),
-        (["--turns", "4"], "max_turns=3, not 4"),
+        (["--max-turns", "9"], "max_turns=3, not 9"),
+        (["--max-turns", "4"], "max_turns=3, not 4"),
         (["--hints"], "hints=False, not True"),
         (["-o", "settings.gamma=0.8"], "gamma=0.4, not 0.8"),
         (["--device", "cuda"], "device=auto, not cuda"),
@@ -166,7 +166,7 @@ def test_settings_that_contradict_the_record_are_refused(
 def test_resuming_says_which_lines_are_left_out(unfinished: Path) -> None:
     running = partial_path(unfinished)
     running.write_text("torn\n")
-    resume = f"play --model m --base-url http://127.0.0.1:9/v1 --resume {unfinished} --turns 9"
+    resume = f"play --model m --base-url http://127.0.0.1:9/v1 --resume {unfinished} --max-turns 9"
     result = CliRunner().invoke(app, resume.split())
     left_out, refused = result.stderr.splitlines()
     assert left_out.startswith(f"left out: {running} line 1: ")
@@ -186,7 +186,7 @@ def test_an_episode_is_resumed_on_the_device_of_its_record(
         raise BadInput("no such device here")
 
     monkeypatch.setattr(arguments, "open_pool", open_pool)
-    same = ["--turns", "3", "--rules", "kernel", "--device", "auto"]
+    same = ["--max-turns", "3", "--rules", "kernel", "--device", "auto"]
     with serve() as stub:
         words = ["--resume", str(unfinished), "--model", "m", "--base-url", stub.url, *same]
         assert "no such device" in CliRunner().invoke(app, ["play", *words]).stderr

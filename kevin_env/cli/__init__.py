@@ -140,7 +140,7 @@ COMMANDS: dict[str, dict[str, tuple[Callable[..., None], str]]] = {
         "doctor": (doctor, "doctor"),
     },
     "Play and evaluate": {
-        "play": (play.play, f"play {PROBLEM} --model gpt-5 --turns 8 --out run.jsonl"),
+        "play": (play.play, f"play {PROBLEM} --model gpt-5 --max-turns 8 --out run.jsonl"),
         "eval": (evaluate.evaluate, "eval --problems L1 --model gpt-5 --samples 4 --out run"),
         "judge": (judge.judge, f"judge kernel.py {PROBLEM} --timeout 20"),
         "serve": (serve.serve, "serve --problem L1 --port 8000"),
