@@ -18,6 +18,7 @@ from kevin_env.judge.api import JudgeError, OnStage, Stage
 from kevin_env.outcome import visible
 from kevin_env.policies.base import Policy, PolicyError
 from kevin_env.record import Reply, StopReason, Trajectory, Turn, best_turn
+from kevin_env.render import speedup_text
 
 MOST_LINES = 12
 """Lines of message and diagnostics printed for a turn; the record has all."""
@@ -93,8 +94,7 @@ class Narrator:
             return
         for line in lines:
             self.console.print(Text(f"  {line.plain}".rstrip()), soft_wrap=True)
-        line = f"{title.plain}  {best_text(episode.turns)}  ({seconds})"
-        self.console.print(line, soft_wrap=True)
+        self.console.print(f"{title.plain}  ({seconds})", soft_wrap=True)
         for line in _details(turn):
             show(self.console, f"    {line}")
 
@@ -179,8 +179,7 @@ def best_text(turns: Sequence[Turn]) -> str:
     if best is None:
         right = any(turn.category == "correct" for turn in turns)
         return "best: not timed" if right else "best: none correct yet"
-    noisy = ", noisy" * (best.kind == "too_noisy")
-    return f"best: {best.paid_speedup:.2f}x (turn {best.turn}{noisy})"
+    return f"best: {speedup_text(best.speedup)} (turn {best.turn})"
 
 
 def ended_text(reason: str) -> str:
@@ -189,7 +188,9 @@ def ended_text(reason: str) -> str:
 
 
 def _details(turn: Turn) -> list[str]:
-    """The message and the diagnostics of a turn, cut to `MOST_LINES`."""
+    """The message and the diagnostics of a turn, cut to `MOST_LINES`; not what its title says."""
+    if turn.speedup is not None:
+        return []
     details = getattr(turn.outcome, "details", "").strip("\n").splitlines()
     message = turn.outcome.message
     lines = details if message in details else [*message.splitlines(), *details]

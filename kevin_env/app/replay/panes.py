@@ -98,7 +98,7 @@ def facts(episode: Trajectory, more: Sequence[str] = ()) -> tuple[Text, Text]:
     if best is None:
         return left, text("no speedup yet " if not episode.stop_reason else "no speedup ", DIM)
     where = f" (turn {best.turn}{', noisy' * (best.kind == 'too_noisy')}) "
-    return left, join(("best ", DIM), (speedup_text(best.paid_speedup), "bold green"), (where, DIM))
+    return left, join(("best ", DIM), (speedup_text(best.speedup), "bold green"), (where, DIM))
 
 
 def about_lines(episode: Trajectory, at: int, width: int) -> list[Text]:
