@@ -159,7 +159,7 @@ class Turn(Frozen):
     @computed_field
     @property
     def speedup(self) -> float | None:
-        """The measured speedup, None for an outcome that has none."""
+        """The median of the measured speedups, None for an outcome that has none."""
         return speedup_of(self.outcome)
 
     @computed_field
@@ -180,15 +180,15 @@ class Turn(Frozen):
 
 
 def best_turn(turns: Sequence[Turn]) -> Turn | None:
-    """The turn with the largest paid speedup, the first of equals; None if none was timed."""
-    timed = [turn for turn in turns if turn.paid_speedup is not None]
-    return max(timed, key=lambda turn: turn.paid_speedup or 0.0, default=None)
+    """The turn with the largest speedup, the first of equals; None if none was timed."""
+    timed = [turn for turn in turns if turn.speedup is not None]
+    return max(timed, key=lambda turn: turn.speedup or 0.0, default=None)
 
 
 def best_speedup(turns: Sequence[Turn]) -> float:
-    """The largest paid speedup; 0 if none was timed."""
+    """The largest speedup; 0 if none was timed."""
     best = best_turn(turns)
-    return best.paid_speedup or 0.0 if best else 0.0
+    return best.speedup or 0.0 if best else 0.0
 
 
 class ProblemRef(Frozen):

@@ -105,7 +105,7 @@ def best_at(turns: Sequence[Turn]) -> int:
 def best_text(best: Turn, sample: str = "") -> str:
     """The fastest turn, such as `best 2.00x (turn 2, noisy)`, with its sample before the turn."""
     noisy = ", noisy" * (best.kind == "too_noisy")
-    return f"best {speedup_text(best.paid_speedup)} ({sample}turn {best.turn}{noisy})"
+    return f"best {speedup_text(best.speedup)} ({sample}turn {best.turn}{noisy})"
 
 
 def turns_table(turns: Sequence[Turn], returns: Sequence[float], model: str = "") -> Table:

@@ -46,8 +46,6 @@ PANELS = {
 EPISODE = tuple(name for names in PANELS.values() for name in names)
 JUDGE = (*PANELS["Judge"], "noisy")
 
-_SHORTER = {"max_turns": ("--turns",)}
-"""Other names of options."""
 _WIDEST = 30
 """Characters of values that the help lists in a column of their own."""
 
@@ -114,7 +112,6 @@ def _option(name: str) -> inspect.Parameter:
     wide = len("|".join(values)) > _WIDEST
     option = typer.Option(
         f"--{name.replace('_', '-')}",
-        *_SHORTER.get(name, ()),
         autocompletion=_completing(values),
         help=f"{text.removesuffix('.')}: {', '.join(values)}." if wide else text,
         metavar="NAME" if wide else "|".join(values) or None,

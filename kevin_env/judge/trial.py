@@ -183,7 +183,8 @@ class Trial:
         self._record, self._called, self.seconds, self._checked = None, False, math.inf, 0
         recorded = recording(self.options.rules) if self.options.rules != "open" else None
         weights = self.handshake.weights if isinstance(self.handshake, Arena) else None
-        with asked(self.worker, Place("construct", passed=self._passed_but())):
+        several = name if len(self.cases) > 1 else None
+        with asked(self.worker, Place("construct", passed=self._passed_but(), case=several)):
             order = partial(
                 construct, self.worker, self.case, self.secret, weights=weights, record=recorded
             )

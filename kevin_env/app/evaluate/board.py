@@ -59,14 +59,14 @@ class Lane:
 
     @property
     def speedup(self) -> float:
-        """The one of the fastest kernel that the score pays; 0 without one."""
-        return self.best[1].paid_speedup or 0.0 if self.best else 0.0
+        """That of the fastest kernel; 0 without one."""
+        return self.best[1].speedup or 0.0 if self.best else 0.0
 
     def see(self, sample: int, turns: Sequence[Turn]) -> None:
         """Updates `correct` and `best` from judged turns."""
         self.correct |= any(turn.category == "correct" for turn in turns)
         found = best_turn(turns)
-        if found is not None and (found.paid_speedup or 0.0) > self.speedup:
+        if found is not None and (found.speedup or 0.0) > self.speedup:
             self.best = sample, found
 
 
@@ -276,7 +276,7 @@ def _lane_cells(board: Board, lane: Lane) -> dict[str, Text]:
     return {
         "problem": text(lane.id, "red" if lane.failed else "bold" if waiting else ""),
         "ended": text(f"{len(lane.over)}/{len(lane.turns)}", DIM),
-        "best": text(speedup_text(best.paid_speedup) if best else known, "green"),
+        "best": text(speedup_text(best.speedup) if best else known, "green"),
         "found in": text(f"sample {sample}, turn {best.turn}" if best else "", DIM),
         "turns": text(turns, "cyan"),
         "waiting for": text(_waiting(waiting), DIM),

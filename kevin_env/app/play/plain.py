@@ -100,8 +100,7 @@ class Narrator:
             show_panel(self.console, title, lines, seconds, turn.category)
             return
         show_lines(self.console, (join("  ", line) for line in lines))
-        line = f"{title.plain}  {best_of(episode.turns)}  ({seconds})"
-        self.console.print(line, soft_wrap=True)
+        self.console.print(f"{title.plain}  ({seconds})", soft_wrap=True)
         for line in _details(turn):
             show(self.console, f"    {line}")
 
@@ -195,7 +194,9 @@ def ended_text(reason: str) -> str:
 
 
 def _details(turn: Turn) -> list[str]:
-    """The message and the diagnostics of a turn, cut to `MOST_LINES`."""
+    """The message and the diagnostics of a turn, cut to `MOST_LINES`; not what its title says."""
+    if turn.speedup is not None:
+        return []
     details = getattr(turn.outcome, "details", "").strip("\n").splitlines()
     message = turn.outcome.message
     lines = details if message in details else [*message.splitlines(), *details]

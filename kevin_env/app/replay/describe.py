@@ -280,7 +280,7 @@ def score_sum(turn: Turn, episode: Trajectory) -> str:
         return f"{turn.score:.3f}  (score {name})"
     if paid is None:
         return f"{CORRECT_SHARE} correct = {turn.score:.3f}  (it has no speedup)"
-    what = "speedup" if paid == outcome.speedup else f"of its speedup of {outcome.speedup:.3f}"
+    what = "speedup" if paid == outcome.speedup else "paid speedup"
     return f"{CORRECT_SHARE} correct + {paid:.3f} {what} = {turn.score:.3f}"
 
 

@@ -94,7 +94,8 @@ def _differences(
 ) -> tuple[Difference, ...]:
     got, expected = tensors[0], tensors[:3][-1]
     return tuple(
-        Difference(index=at, expected=_number(expected[at]), got=_number(got[at])) for at in places
+        Difference(index=at, expected=_number(expected[at].to(got.dtype)), got=_number(got[at]))
+        for at in places
     )
 
 
