@@ -10,8 +10,8 @@ from rich.text import Text
 from kevin_env.app.panel import look_of, panel_lines, show_panel
 from kevin_env.app.play.live import Live, Phase, StageBegan, happened, stages_text
 from kevin_env.app.replay.panes import pane_lines
-from kevin_env.app.replay.pieces import Look, paragraph
-from kevin_env.app.screen import PIPE_WIDTH, show, turns_table, verdict_line, waiting
+from kevin_env.app.replay.pieces import Look, join, paragraph
+from kevin_env.app.screen import PIPE_WIDTH, show, show_lines, turns_table, verdict_line, waiting
 from kevin_env.episode import Episode
 from kevin_env.extract import Extracted, extract
 from kevin_env.judge.api import JudgeError, OnStage, Stage
@@ -92,8 +92,7 @@ class Narrator:
                 lines += panel_lines(line, look_of(self.console).width)
             show_panel(self.console, title, lines, seconds, turn.category)
             return
-        for line in lines:
-            self.console.print(Text(f"  {line.plain}".rstrip()), soft_wrap=True)
+        show_lines(self.console, (join("  ", line) for line in lines))
         self.console.print(f"{title.plain}  ({seconds})", soft_wrap=True)
         for line in _details(turn):
             show(self.console, f"    {line}")
