@@ -20,13 +20,18 @@ def main() -> int:
         return fail("usage: ./check kernel.py")
     try:
         code = Path(sys.argv[1]).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        return fail(f"cannot read {sys.argv[1]}: {error}")
+    try:
         settings = json.loads(Path(__file__).with_name(".mcp.json").read_text(encoding="utf-8"))
         server = settings["mcpServers"]["kevin-env"]
         answer = submit(server["url"], server["headers"], code)
     except urllib.error.HTTPError as error:
         return fail(f"the server refuses: {error.code} {error.reason}")
-    except (OSError, ValueError, KeyError) as error:
-        return fail(f"no verdict: {error!r}; if the server is gone, the episode has ended")
+    except OSError as error:
+        return fail(f"the server is gone, so the episode has ended: {error}")
+    except (ValueError, KeyError) as error:
+        return fail(f"no verdict: {error}")
     print("\n".join(each.get("text", "") for each in answer["content"]))  # noqa: T201
     if answer.get("isError"):
         return 2
