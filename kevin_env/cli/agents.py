@@ -169,7 +169,7 @@ def _settings(given: Given, override: Sequence[str] | None) -> "Settings":
 
     load_env_file()
     chosen = read_settings(override, **given)
-    require_available(chosen)
     if chosen.templates != "default":
         raise BadInput(f"--templates {chosen.templates} is for chats; leave it out")
+    require_available(chosen)
     return chosen

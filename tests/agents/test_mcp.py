@@ -16,6 +16,7 @@ from typing import Any
 
 import httpx
 import pytest
+from cpp_kernels import FASTER_KERNEL, RIGHT_KERNEL, WRONG_KERNEL
 from episodes import WRONG, another, correct, problem_file, recorded
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
@@ -33,34 +34,6 @@ from kevin_env.pools.scripted import ScriptedPool
 from kevin_env.problem import Problem
 from kevin_env.recorder import Recorder
 from kevin_env.settings import Settings
-
-CPP = '''"""{name}."""
-import ctypes
-import subprocess
-from pathlib import Path
-
-import torch
-
-Path("k.cpp").write_text(r"""
-extern "C" void run(const float* x, float* y, long n) {{
-    for (int again = 0; again < {times}; ++again)
-        for (long i = 0; i < n; ++i) reinterpret_cast<volatile float*>(y)[i] = x[i] * {factor};
-}}
-""")
-subprocess.run(["g++", "-O2", "-shared", "-fPIC", "k.cpp", "-o", "k.so"], check=True)
-lib = ctypes.CDLL("./k.so")
-lib.run.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_long]
-
-
-class ModelNew(torch.nn.Module):
-    def forward(self, x):
-        y = torch.empty_like(x)
-        lib.run(x.data_ptr(), y.data_ptr(), x.numel())
-        return y
-'''
-WRONG_KERNEL = CPP.format(name="Wrong", times=1, factor="3.0f")
-RIGHT_KERNEL = CPP.format(name="Right", times=40, factor="2.0f")
-FASTER_KERNEL = CPP.format(name="Faster", times=1, factor="2.0f")
 
 
 async def call(client: ClientSession, tool: str, **arguments: Any) -> dict[str, Any]:
@@ -163,7 +136,7 @@ class Slow(ScriptedPool):
         return with_answer.submit(problem, submission, Settings().options()).result()
 
 
-@pytest.mark.parametrize("transport", ["stdio", "http"])
+@pytest.mark.parametrize("transport", ["stdio", pytest.param("http", marks=pytest.mark.full)])
 def test_a_client_plays_three_turns_on_a_cpu(
     transport: str, tmp_path: Path, problem: Problem, pool: LocalPool
 ) -> None:
@@ -188,7 +161,7 @@ def test_a_client_plays_three_turns_on_a_cpu(
         profile = await client.call_tool("profile_kernel", {})
         assert "Profile of turn 2" in said(profile) and not profile.isError
         faster = await call(client, "submit_kernel", code=FASTER_KERNEL)
-        assert faster["speedup"] > 5 * right["speedup"] and faster["done"]
+        assert faster["speedup"] > right["speedup"] and faster["done"]
         best = await call(client, "best_so_far")
         assert best["code"] == FASTER_KERNEL and best["best_turn"] == 3
         assert "episode has ended" in await refused(client, "submit_kernel", code=RIGHT_KERNEL)
