@@ -28,7 +28,7 @@ from serving import served
 from kevin_env.agents import server as agents
 from kevin_env.agents.session import AgentSession
 from kevin_env.integrations.judge_server import listen
-from kevin_env.judge.api import JudgeError, Judgement
+from kevin_env.judge.api import JudgeError, Judgement, OnStage, Options, Submission
 from kevin_env.pools.local import LocalPool
 from kevin_env.pools.scripted import ScriptedPool
 from kevin_env.problem import Problem
@@ -124,7 +124,15 @@ class Slow(ScriptedPool):
         self.judging: list[Future[Judgement]] = []
         self.asked = threading.Event()
 
-    def submit(self, *_: Any, **__: Any) -> Future[Judgement]:
+    def submit(
+        self,
+        problem: Problem,
+        submission: Submission,
+        options: Options,
+        on_stage: OnStage | None = None,
+    ) -> Future[Judgement]:
+        if on_stage:
+            on_stage("time")
         self.judging.append(Future())
         self.asked.set()
         return self.judging[-1]
@@ -248,9 +256,19 @@ def test_a_request_that_breaks_off_loses_nothing(tmp_path: Path, problem: Proble
         await asyncio.to_thread(pool.asked.wait, 30)
         asking.cancel()
         assert "still being judged" in await refused(client, "submit_kernel", code=another(2))
-        again = asyncio.ensure_future(call(client, "submit_kernel", code=another(1)))
+        heard = asyncio.Event()
+
+        async def hear(progress: float, total: float | None, message: str | None) -> None:
+            assert message == "judging"  # `time` would tell that the values are right
+            heard.set()
+
+        again = asyncio.ensure_future(
+            client.call_tool("submit_kernel", {"code": another(1)}, progress_callback=hear)
+        )
+        await heard.wait()
         pool.judging[0].set_result(pool.verdict(problem))
-        verdict = await again
+        verdict = (await again).structuredContent
+        assert verdict is not None
         assert (verdict["turn"], verdict["turns_left"], verdict["speedup"]) == (1, 2, 2.0)
         assert await call(client, "submit_kernel", code=another(1)) | {"seconds_left": 0} == (
             verdict | {"seconds_left": 0}

@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 import time
@@ -17,6 +19,7 @@ from serving import served
 from kevin_env.pools.local import LocalPool
 from kevin_env.pools.scripted import ScriptedPool
 
+ROOT = Path(__file__).parent.parent.parent
 AGENT = """
 set -e
 test -s TASK.md && test -s reference.py && python3 -m json.tool .mcp.json > /dev/null
@@ -48,12 +51,20 @@ def workspace(
     environment = {**os.environ, "KEVIN_ENV_POOL": url}
     environment["PATH"] = f"{Path(sys.executable).parent}:{environment['PATH']}"
     command = [sys.executable, "-m", "kevin_env", "workspace", *words]
+    with running(command, folder, environment) as process:
+        yield process, environment
+
+
+@contextmanager
+def running(
+    command: list[str], folder: Path, environment: dict[str, str]
+) -> Iterator[subprocess.Popen[str]]:
     with subprocess.Popen(
         command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True
     ) as process:
         try:
             until(folder / "work" / "check", process)
-            yield process, environment
+            yield process
         finally:
             process.terminate()
 
@@ -161,3 +172,28 @@ def test_a_workspace_that_cannot_be_is_one_line(
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     *_, last = done.stderr.splitlines()
     assert done.returncode == 2 and told in last
+
+
+@pytest.mark.full
+def test_the_three_commands_of_the_page(tmp_path: Path, pool: LocalPool) -> None:
+    page = (ROOT / "docs" / "agents.md").read_text()
+    lines = re.findall(r"^    (.*?)(?:  +#.*)?$", page, re.MULTILINE)[:3]
+    install, write, judge = map(str.strip, lines)
+    site = tmp_path / "site"
+    environment = {
+        **os.environ,
+        "PATH": f"{site / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PYTHONPATH": str(site),
+        # What it depends on is here already.
+        **{"PIP_NO_DEPS": "1", "PIP_NO_BUILD_ISOLATION": "0", "PIP_TARGET": str(site)},
+    }
+    done = subprocess.run(["sh", "-c", install], cwd=ROOT, env=environment, capture_output=True)
+    assert done.returncode == 0 and (site / "kevin_env").is_dir(), done.stderr.decode()
+    with served(pool) as (judges, _):
+        environment["KEVIN_ENV_POOL"] = judges.url
+        with running(shlex.split(write), tmp_path, environment):
+            judged = subprocess.run(
+                ["sh", "-c", judge], cwd=tmp_path, env=environment, capture_output=True, text=True
+            )
+    assert judged.returncode == 1 and "Turn 1: rules/torch_compute" in judged.stdout
+    assert "19 turns and 60 minutes left" in judged.stdout
