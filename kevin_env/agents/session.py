@@ -5,7 +5,8 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future, wait
-from typing import Any, ClassVar, TypeVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import ConfigDict
 
@@ -100,6 +101,23 @@ class Profiled(Standing):
     profile: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked(Generic[T]):
+    """What the judge was asked for."""
+
+    code: str
+    future: Future[T]
+    stages: list[Stage]
+    """Those that it has reached."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether it ended without a result."""
+        return self.future.done() and (
+            self.future.cancelled() or self.future.exception() is not None
+        )
+
+
 class AgentSession:
     """An `Episode` with a limit of time, for one agent whose requests may break off.
 
@@ -133,9 +151,8 @@ class AgentSession:
         self._opening: asyncio.Future[Episode] | None = None
         self._episode: Episode | None = None
         self._end = 0.0
-        self._last: tuple[str, Future[Turn]] | None = None
-        self._profiles: dict[tuple[int, ProfileKind], Future[Judgement]] = {}
-        self._stage: Stage = "queue"
+        self._last: _Asked[Turn] | None = None
+        self._profiles: dict[tuple[int, ProfileKind], _Asked[Judgement]] = {}
 
     async def start(self, problem_id: str | None = None, agent: str = "agent") -> Task:
         """The task. The first call starts the episode and its time.
@@ -178,11 +195,10 @@ class AgentSession:
             JudgeError: if the judge fails; no turn is taken.
         """
         episode = self._require_episode()
-        known = self._last and self._last[0] == code and not _failed(self._last[1])
-        if not known:
-            await asyncio.to_thread(self._begin, episode, code)
-        assert self._last is not None
-        turn = await self._wait(self._last[1], report)
+        asked = self._last
+        if asked is None or asked.code != code or asked.failed:
+            asked = await asyncio.to_thread(self._begin, episode, code)
+        turn = await _result(asked, report)
         return Verdict(
             **_short(turn),
             speedup_interval=turn.speedup_interval,
@@ -204,12 +220,13 @@ class AgentSession:
         if turn is None or turn.submission is None or turn.category != "correct":
             which = "no turn" if number is None else f"turn {number}"
             raise EpisodeError(f"{which} has a correct kernel; only these are profiled")
-        future = self._profiles.get((turn.turn, kind))
-        if future is None or _failed(future):
-            settings = self._settings.model_copy(update={"profile": kind})
-            future = self._pool.submit(episode.problem, turn.submission, settings.options())
-            self._profiles[turn.turn, kind] = future
-        profile = (await self._wait(future, report)).profile
+        asked = self._profiles.get((turn.turn, kind))
+        if asked is None or asked.failed:
+            options = self._settings.model_copy(update={"profile": kind}).options()
+            stages, code = list[Stage](), turn.submission
+            future = self._pool.submit(episode.problem, code, options, stages.append)
+            asked = self._profiles[turn.turn, kind] = _Asked(code.code, future, stages)
+        profile = (await _result(asked, report)).profile
         found = "\n\n".join(render_profile(profile)) if profile else ""
         return Profiled(
             turn=turn.turn, profile=found or "Nothing was found.", **self._standing(episode)
@@ -234,20 +251,20 @@ class AgentSession:
         """Whether nothing can be submitted any more, and nothing is being judged."""
         if self._episode is None or self._seconds_left():
             return self._episode is not None and self._episode.done
-        return self._last is None or self._last[1].done()
+        return self._last is None or self._last.future.done()
 
     async def until_time_is_up(self) -> None:
         """Waits for the end of the episode's time, and for a kernel that was submitted in time."""
         await asyncio.sleep(self._seconds_left())
         if self._last is not None:
-            await asyncio.wait([asyncio.wrap_future(self._last[1])])
+            await asyncio.wait([asyncio.wrap_future(self._last.future)])
 
     def close(self) -> Trajectory | None:
         """Ends the episode, without the kernel that is being judged; None if it never started."""
-        for future in self._profiles.values():
-            future.cancel()
-        if self._last is not None and not self._last[1].cancel():
-            wait([self._last[1]])  # it has been judged, and is being recorded
+        for asked in self._profiles.values():
+            asked.future.cancel()
+        if self._last is not None and not self._last.future.cancel():
+            wait([self._last.future])  # it has been judged, and is being recorded
         if self._episode is None:
             return None
         return self._episode.finish("interrupted" if self._seconds_left() else "time_limit")
@@ -262,27 +279,13 @@ class AgentSession:
         self._episode = episode
         return episode
 
-    def _begin(self, episode: Episode, code: str) -> None:
+    def _begin(self, episode: Episode, code: str) -> _Asked[Turn]:
         """Submits a file, in a thread: parsing it takes time."""
         self._require_open(episode)
-
-        def on_stage(stage: Stage) -> None:
-            self._stage = stage
-
-        self._stage = "queue"
-        self._last = (code, episode.submit_later(as_reply(code), on_stage))
-
-    async def _wait(self, future: Future[T], report: Report) -> T:
-        """The result. If this is cancelled, as with the request, the future goes on."""
-        waiting, started = asyncio.wrap_future(future), time.monotonic()
-        done = False
-        while not done:
-            # No stage is named: a client that breaks off at `time` would learn that the values are
-            # right.
-            doing = "waiting for the judge" if self._stage == "queue" else "judging"
-            await report(time.monotonic() - started, doing)
-            done, _ = await asyncio.wait([waiting], timeout=REPORT_SECONDS)
-        return waiting.result()
+        stages = list[Stage]()
+        future = episode.submit_later(as_reply(code), stages.append)
+        self._last = _Asked(code, future, stages)
+        return self._last
 
     def _draw(self) -> Problem:
         return random.choice(self._problems)
@@ -334,6 +337,14 @@ def _short(turn: Turn) -> dict[str, Any]:
     return {name: getattr(turn, name) for name in PastTurn.model_fields}
 
 
-def _failed(future: Future[Any]) -> bool:
-    """Whether it ended without a result."""
-    return future.done() and (future.cancelled() or future.exception() is not None)
+async def _result(asked: _Asked[T], report: Report) -> T:
+    """The result. If this is cancelled, as with the request, the judge goes on."""
+    waiting, started = asyncio.wrap_future(asked.future), time.monotonic()
+    done = False
+    while not done:
+        # No stage is named: a client that breaks off at `time` would learn that the values are
+        # right.
+        doing = "judging" if {*asked.stages} - {"queue"} else "waiting for the judge"
+        await report(time.monotonic() - started, doing)
+        done, _ = await asyncio.wait([waiting], timeout=REPORT_SECONDS)
+    return waiting.result()
