@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future, wait
@@ -148,6 +149,7 @@ class AgentSession:
             raise ValueError(f"templates={settings.templates!r} is for chats; leave it out")
         self._problems, self._pool, self._settings = problems, pool, settings
         self._seconds, self._recorder = seconds, recorder
+        self._submitting = threading.Lock()
         self._opening: asyncio.Future[Episode] | None = None
         self._episode: Episode | None = None
         self._end = 0.0
@@ -168,7 +170,8 @@ class AgentSession:
         """
         opening = self._opening
         if opening is None or (opening.done() and opening.exception()):
-            problem = named(self._problems, problem_id) if problem_id else self._draw()
+            known = self._problems
+            problem = named(known, problem_id) if problem_id else random.choice(known)
             begun = asyncio.to_thread(self._open, problem, agent)
             opening = self._opening = asyncio.ensure_future(begun)
         episode = await asyncio.shield(opening)
@@ -263,11 +266,12 @@ class AgentSession:
         """Ends the episode, without the kernel that is being judged; None if it never started."""
         for asked in self._profiles.values():
             asked.future.cancel()
-        if self._last is not None and not self._last.future.cancel():
-            wait([self._last.future])  # it has been judged, and is being recorded
-        if self._episode is None:
-            return None
-        return self._episode.finish("interrupted" if self._seconds_left() else "time_limit")
+        with self._submitting:
+            if self._last is not None and not self._last.future.cancel():
+                wait([self._last.future])  # it has been judged, and is being recorded
+            if self._episode is None:
+                return None
+            return self._episode.finish("interrupted" if self._seconds_left() else "time_limit")
 
     def _open(self, problem: Problem, agent: str) -> Episode:
         episode = Episode(
@@ -281,14 +285,12 @@ class AgentSession:
 
     def _begin(self, episode: Episode, code: str) -> _Asked[Turn]:
         """Submits a file, in a thread: parsing it takes time."""
-        self._require_open(episode)
         stages = list[Stage]()
-        future = episode.submit_later(as_reply(code), stages.append)
-        self._last = _Asked(code, future, stages)
-        return self._last
-
-    def _draw(self) -> Problem:
-        return random.choice(self._problems)
+        with self._submitting:
+            self._require_open(episode)
+            future = episode.submit_later(as_reply(code), stages.append)
+            self._last = _Asked(code, future, stages)
+            return self._last
 
     def _seconds_left(self) -> float:
         return max(0.0, self._end - time.monotonic())

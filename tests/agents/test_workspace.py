@@ -91,7 +91,7 @@ def test_a_shell_script_plays_a_workspace(tmp_path: Path, pool: LocalPool) -> No
             text=True,
         )  # fmt: skip
         assert agent.returncode == 0, agent.stdout + agent.stderr
-        assert "turn 4" in process.communicate(timeout=60)[0]
+        assert "best turn: 4" in process.communicate(timeout=60)[0]
     [episode] = recorded(tmp_path / "t.jsonl")
     categories = [turn.category for turn in episode.turns]
     assert categories == ["rules", "correctness", "correct", "correct"]
