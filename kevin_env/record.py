@@ -20,6 +20,7 @@ Role = Literal["system", "user", "assistant"]
 StopReason = Literal[
     "max_turns",
     "stop_on",
+    "time_limit",
     "interrupted",
     "context_length",
     "refused",
@@ -27,7 +28,9 @@ StopReason = Literal[
     "judge_error",
     "pruned",
 ]
-"""Why an episode ended. `pruned`: a search continued from another sample."""
+"""Why an episode ended. `time_limit`: the time of an agent. `pruned`: a search continued from
+another sample.
+"""
 
 
 def _encodable(text: str) -> str:

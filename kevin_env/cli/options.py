@@ -4,6 +4,7 @@ import functools
 import inspect
 import json
 import math
+import socket
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -98,6 +99,21 @@ def positive(value: float | None) -> float | None:
     if value is not None and not value > 0:
         raise typer.BadParameter(f"{value:g} is not greater than 0")
     return finite(value)
+
+
+def open_socket(host: str, port: int) -> socket.socket:
+    """A listening socket.
+
+    Raises:
+        BadInput: if the address cannot be used.
+    """
+    from kevin_env.app.errors import BadInput
+    from kevin_env.integrations.judge_server import listen
+
+    try:
+        return listen(host, port)
+    except OSError as error:
+        raise BadInput(f"cannot listen on {host} port {port}: {error.strerror or error}") from error
 
 
 def print_json(value: Any) -> None:
