@@ -20,6 +20,7 @@ from kevin_env.outcome import (
     held_roofline,
     speedup_of,
 )
+from kevin_env.parsing import flags_of
 from kevin_env.problem import Problem, data_folder, shown_source, shown_statement
 from kevin_env.retrieval.operations import Pair
 from kevin_env.score import CORRECT_SHARE, Bound, Score, WeightedSum, at_bound, resolve_score
@@ -48,6 +49,8 @@ MOST_PAIRS = 4
 """Limit of pairs of a weight of the reference and one of the submission."""
 LINE_LIMIT = 160
 """Limit in characters of a line of the submission."""
+FAST_MATH = ("--use_fast_math", "-use_fast_math", "-ffast-math", "-Ofast")
+"""Flags that allow a compiler coarser functions."""
 NOTES_LIMIT = 200
 """Limit in characters of the reasons why something could not be measured."""
 
@@ -184,7 +187,8 @@ def render_feedback(
         bound: what the score pays of the speedup.
         profile: the profile; the feedback then takes at most `PROFILE_TOKENS`.
         on_gpu: whether the code ran on a GPU; hints differ.
-        code: the submission; the line that the outcome points at is quoted.
+        code: the submission; the line that the outcome points at is quoted, and a flag that can
+            make values wrong is named.
         scores: the scores by themselves of the turns up to this one, for the line with score and
             best.
         paid: what of the last one is paid; None: all.
@@ -200,7 +204,7 @@ def render_feedback(
             baseline,
             bound,
             BLOCK_LIMIT - len(printed),
-            _line_of(code, outcome.line),
+            code,
             templates,
         )
     ]
@@ -245,7 +249,7 @@ def _render_outcome(
     baseline: str,
     bound: Bound,
     room: int,
-    source_line: str,
+    code: str,
     templates: Templates,
 ) -> str:
     name = (
@@ -257,7 +261,7 @@ def _render_outcome(
         "kind": outcome.kind,
         "message": sentence(inline(outcome.message)),
         "line": outcome.line,
-        "source_line": source_line,
+        "source_line": _line_of(code, outcome.line),
         "input_set": getattr(outcome, "input_set", None),
         "passed": passed,
     }
@@ -270,7 +274,9 @@ def _render_outcome(
             shown |= {"details": details, "room": room - len(passed)}
         case Incorrect():
             pairs = outcome.paired[:MOST_PAIRS]
+            flags = flags_of(code) if outcome.kind in ("values", "not_finite") else ()
             shown |= {
+                "fast_math": next((flag for flag in FAST_MATH if flag in flags), None),
                 "output": inline(outcome.output, OUTPUT_LIMIT),
                 "worst_error": outcome.worst_error,
                 "tolerance": outcome.tolerance,

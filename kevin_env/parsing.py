@@ -94,6 +94,13 @@ def texts_of(tree: ast.Module) -> list[str]:
     return [node.value for node in nodes_of(tree, ast.Constant) if isinstance(node.value, str)]
 
 
+def flags_of(code: str) -> set[str]:
+    """Options that its strings hold, alone or among others: `-O3`, `--use_fast_math`."""
+    tree = parsed(code)
+    texts = [text.split() for text in texts_of(tree)] if tree is not None else []
+    return {word for words in texts if all(each[0] == "-" for each in words) for word in words}
+
+
 def walk(node: ast.AST) -> list[ast.AST]:
     """As `ast.walk`, in the same order and quicker: every turn walks its code."""
     return _read(node)[0]

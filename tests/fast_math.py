@@ -1,8 +1,8 @@
 """The errors that CUDA documents for `--use_fast_math`, emulated on a reference.
 
 Bounds are those of the CUDA programming guide ("Mathematical Functions", "Intrinsic Functions") for
-`__expf`, `__logf`, approximate division, square root and reciprocal square root, and of the PTX
-manual for `tanh.approx`. Every call of one of these functions in a reference, also inside softmax,
+`__expf`, `__logf`, `__sinf`, `__cosf`, approximate division, square root and reciprocal square root,
+and of the PTX manual for `tanh.approx`. Every call of one of these functions in a reference, also inside softmax,
 norms and activations, gets an error within its bound.
 """
 
@@ -42,13 +42,14 @@ class FastMath(TorchDispatchMode):
 
     Args:
         errors: How large the errors are within their bounds.
-        tanh: Whether `tanh` becomes `tanh.approx`, which is too coarse.
+        coarse: Whether `tanh`, `sin` and `cos` become `tanh.approx`, `sin.approx` and `cos.approx`,
+            which are too coarse.
     """
 
-    def __init__(self, errors: Errors = uniform, tanh: bool = False) -> None:
+    def __init__(self, errors: Errors = uniform, coarse: bool = False) -> None:
         super().__init__()
         self._errors = errors
-        self._tanh = tanh
+        self._coarse = coarse
         self._parts: dict[Any, Callable[..., Any]] = get_decompositions(COMPOUND)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -83,8 +84,11 @@ class FastMath(TorchDispatchMode):
             return torch.where(torch.isfinite(ulp), 3 * ulp, 0.0)
         if packet is aten.pow and not isinstance(args[0], torch.Tensor | int | float):
             return None
-        if packet is aten.tanh and self._tanh:
+        if packet is aten.tanh and self._coarse:
             return result.abs() * 2.0**-11
+        if packet in (aten.sin, aten.cos) and self._coarse:
+            # documented within pi; beyond, the angle is scaled in float32 and loses its last bits
+            return (args[0].abs() * EPS / 2).clamp(min=2**-21.41)
         return None
 
     @staticmethod

@@ -143,6 +143,23 @@ def test_of_many_pairs_of_weights_four_are_named() -> None:
     assert "weight0" in text and "weight3" in text and "weight4" not in text
 
 
+@pytest.mark.parametrize(
+    ("flags", "named", "what"),
+    [
+        ('["-O3", "--use_fast_math"]', "`--use_fast_math`", "makes `tanhf`, `sinf`, `cosf`"),
+        ('"-O3 -ffast-math".split()', "`-ffast-math`", "reorders sums and assumes that"),
+    ],
+)
+def test_wrong_values_of_a_build_with_fast_math_name_the_flag(flags, named, what):
+    code, values = f"load_inline(extra_cuda_cflags={flags})", TOLD["correctness"]
+    text = render_feedback(values, code=code)
+    assert f"You build with {named}, which can be the cause: it {what}" in text
+    shape = values.model_copy(update={"kind": "shape"})
+    said = '"""Without --use_fast_math."""  # -ffast-math'
+    for told in (render_feedback(shape, code=code), render_feedback(values, code=said)):
+        assert "You build with" not in told
+
+
 @pytest.mark.parametrize("name", TOLD)
 def test_feedback_is_that_of_its_golden_file(name):
     """To take over words that were changed on purpose, remove the file and run this once."""

@@ -24,10 +24,12 @@ class Place:
     step: Step = "build"
     input_set: str | None = None
     passed: tuple[str, ...] = ()
+    case: str | None = None
+    """The case that a model is constructed for, if there are several."""
 
 
 def verdict(
-    error: CandidateError, place: Place, folder: str, line: int | None = None
+    error: CandidateError, place: Place, folder: str, line: int | None = None, access: str = ""
 ) -> CompileError | RuntimeFailure:
     """The outcome of a candidate that did not answer as it should.
 
@@ -36,6 +38,7 @@ def verdict(
         place: Its last order.
         folder: The candidate's folder, which is removed from messages.
         line: The submission's line at which its process claims to have crashed or hung.
+        access: What it claims to have accessed out of a tensor's bounds, in bytes.
     """
     match error:
         case Failed():
@@ -50,6 +53,7 @@ def verdict(
         case Ended(code=int(code)) if code < 0:
             called = "" if line is None else f" in native code called from line {line}"
             causes = _ABORTS if -code == signal.SIGABRT else ""
+            causes = f": index out of bounds, {access} bytes of a tensor" if access else causes
             return _ended(place, "signal", _signal(-code) + called + causes, line)
         case Ended(code=None):
             return _ended(place, "killed", "the process disappeared")
@@ -91,6 +95,7 @@ def _failed(failure: Failure, place: Place, folder: str) -> CompileError | Runti
     if place.step == "build":
         return CompileError(kind="import", message=message, details=trace, line=line)
     kind = failure.kind if failure.kind in _RUNTIME_KINDS else "exception"
+    message = f"in case `{place.case}`: {message}" if place.case else message
     return RuntimeFailure.model_validate(
         {"kind": kind, "message": message, "details": trace, "line": line, **_sets(place)}
     )

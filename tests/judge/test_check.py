@@ -303,6 +303,13 @@ def test_a_call_may_be_wrong_whatever_its_output_is(change: Any, kind: str) -> N
     assert checked(call(X, **change), Expected(X, lambda: None)) == (kind, "")
 
 
+def test_expected_values_are_shown_in_the_outputs_dtype() -> None:
+    tiny = torch.tensor([1.5e-300, 1 + 2**-20], dtype=torch.float64)
+    found = wrong(tiny.float(), tiny.float() + 1, oracle=lambda: tiny)
+    assert found is not None
+    assert [each.expected for each in found.differences] == ["0", "1.000001"]
+
+
 def test_unwritten_memory_of_a_call_is_reported_for_its_output() -> None:
     filled = torch.full((4, 24), FILLING, dtype=torch.uint8).view(torch.float32)
     calls = call([Y, torch.zeros_like(X)]), call([Y, filled])

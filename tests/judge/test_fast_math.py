@@ -3,7 +3,7 @@
 import pytest
 import torch
 from fast_math import FastMath, uniform, upward
-from rounding import bf16, tf32
+from rounding import ROUNDINGS
 
 from kevin_env.judge.compare.outputs import wrong
 from kevin_env.judge.compare.values import Mismatch
@@ -76,13 +76,13 @@ def test_the_documented_errors_of_fast_math_pass(name: str) -> None:
 
 COARSE = {
     "tanh.approx": ("torch.tanh(self.linear(x))", None),
+    "sin.approx": ("torch.sin(x)", None),
+    "cos.approx": ("torch.cos(x)", None),
     "GELU by tanh": ("F.gelu(x)", "F.gelu(x, approximate='tanh')"),
-    "TF32": ("self.linear(x)", "F.linear(round(x), round(self.linear.weight), self.linear.bias)"),
-    "bfloat16": (
-        "self.linear(x)",
-        "F.linear(round(x), round(self.linear.weight), self.linear.bias)",
-    ),
-}
+    **dict.fromkeys(ROUNDINGS, (
+        "self.linear(x)", "F.linear(round(x), round(self.linear.weight), self.linear.bias)"
+    )),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", COARSE)
@@ -91,12 +91,12 @@ def test_what_is_coarser_is_refused_on_some_distribution(name: str) -> None:
     case, found = opened(body), []
     if other is not None:
         cheat = opened(other)
-        vars(cheat.module)["round"] = {"TF32": tf32, "bfloat16": bf16}.get(name)
+        vars(cheat.module)["round"] = ROUNDINGS.get(name)
     for distribution in usable_distributions(case, 1):
         drawn = case.draw_inputs(distribution, 2)
         expected = case.expect(*drawn, 0)
         if other is None:
-            with FastMath(tanh=True):
+            with FastMath(coarse=True):
                 got = case.answer(*drawn, 0)
         else:
             got = cheat.answer(*drawn, 0)

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from rounding import bf16, fp16, tf32
 from test_check import second_call
 from test_hang import SOFTMAX
 
@@ -58,6 +59,26 @@ def test_the_region_of_wrong_elements_is_named(
     got, expected, where = CASES[name]
     monkeypatch.setitem(values.PIECE, "cpu", piece)
     assert told(got, expected) == (f"All wrong elements are in `output{where}`." if where else "")
+
+
+EXACT = torch.rand(64, 64, generator=torch.Generator().manual_seed(2)).double() + 1
+ROUNDED = {
+    "float32": (EXACT.float().double(), EXACT, "float32"),
+    "bfloat16": (bf16(EXACT.float()), EXACT.float(), "bfloat16"),
+    "float16": (fp16(EXACT.float()), EXACT.float(), "float16 or TF32"),
+    "TF32": (tf32(1e6 * EXACT.float()), 1e6 * EXACT.float(), "TF32"),
+    "bfloat16 of float16": (EXACT.bfloat16().half(), EXACT.half(), "bfloat16"),
+    "a constant": (torch.ones(64, 64), EXACT.float(), ""),
+    "of its own type": (EXACT.float() + 1e-3, EXACT.float(), ""),
+}
+
+
+@pytest.mark.parametrize("name", ROUNDED)
+def test_a_type_that_a_wrong_output_was_rounded_to_is_named(name: str) -> None:
+    got, expected, narrow = ROUNDED[name]
+    found = wrong(expected, got)
+    assert found is not None
+    assert found.message.partition("all values are exact in ")[2] == narrow
 
 
 @pytest.mark.gpu

@@ -94,6 +94,12 @@ def test_a_failed_call_names_its_input_set() -> None:
         )
 
 
+def test_a_failed_construction_names_its_case_if_there_are_several() -> None:
+    for case, message in ((None, "ValueError: bad"), ("odd", "in case `odd`: ValueError: bad")):
+        outcome = verdict(failed("exception"), Place("construct", case=case), "/f")
+        assert outcome.message == message
+
+
 def test_an_exception_has_its_line_and_frames() -> None:
     outcome = verdict(failed("exception"), Place("call", "main/own"), "/f")
     assert outcome.line == 7 and outcome.message == "ValueError: bad"

@@ -30,7 +30,7 @@ def check_answer(
     answer: Answer, expected: Expected, case: Case, input_set: str, allowed: Allowed
 ) -> Incorrect | None:  # fmt: skip
     """What is wrong with a call, or None. `allowed` is read and updated."""
-    found = _wrong_call(answer)
+    found = _wrong_call(answer, case)
     if found is None:
         oracle, plain = (lambda: expected.oracle), (lambda: expected.plain)
         device = case.device.type
@@ -42,10 +42,14 @@ def check_answer(
     return None if found is None else _incorrect(found, input_set, answer)
 
 
-def _wrong_call(answer: Answer) -> Mismatch | None:
+def _wrong_call(answer: Answer, case: Case) -> Mismatch | None:
     """What is wrong whatever the output is."""
     if not answer.unchanged:
-        return Mismatch("inputs_changed", "the call modified its inputs, or memory next to them")
+        numbers, what = answer.changed, "its inputs, or memory next to them"
+        if numbers is not None:
+            names = [f"input {number} (`{case.argument_name(number)}`)" for number in numbers]
+            what = ", ".join(names) or "memory next to its inputs"
+        return Mismatch("inputs_changed", f"the call modified {what}")
     if answer.early:
         text = "the call was reported finished while its output was still being written"
         return Mismatch("early_done", text)

@@ -11,10 +11,11 @@ from typing import Any
 import torch
 
 from kevin_env.candidate import tree
-from kevin_env.judge.compare.pattern import pattern_of
+from kevin_env.judge.compare.pattern import narrower, pattern_of
 from kevin_env.judge.compare.tolerance import (
     Tolerance,
     compare_within,
+    finite_part,
     mask_of,
     near,
     parts,
@@ -30,6 +31,7 @@ from kevin_env.judge.compare.values import (
     of_elements,
     of_form,
     real,
+    size_of,
 )
 
 Allowed = dict[tuple[str, int], Tolerance]
@@ -196,6 +198,10 @@ def _wrong_tensor(
     if found.wrong:
         mask = mask_of(found, tolerance, tensor.dtype)
         found = replace(found, pattern=pattern_of(mask, *parts(tensor, reference, oracle, share)))
+    if found.kind == "values" and reference.is_floating_point() and reference.numel():
+        largest = size_of(finite_part, reference).largest
+        if name := narrower(tensor, found.worst_error, largest):
+            found = replace(found, message=f"{found.message}; all values are exact in {name}")
     return found, None
 
 

@@ -1,4 +1,4 @@
-"""The region of an output that contains all wrong elements.
+"""What wrong elements have in common: the region that contains all of them, or a narrower type.
 
 A region cannot be chance; most errors have none. It leaks no secret: each judgement draws its
 inputs from a new one, and feedback shows expected values of wrong elements anyway.
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import torch
 
-from kevin_env.judge.compare.values import Values, add_along, most_of, places
+from kevin_env.judge.compare.values import Values, add_along, counts_of, most_of, places
 from kevin_env.outcome import Pattern, Span
 
 FEWEST = 4
@@ -22,6 +22,41 @@ SURE = 16.0
 """Least number of elements outside a region that would be wrong at the density inside."""
 INDICES = 1 << 22
 """Longer dimensions are only examined as parts of the flattened output."""
+
+
+_NARROWER = {
+    torch.float64: {"float32": torch.float32},
+    torch.float32: {"bfloat16": torch.bfloat16, "float16 or TF32": torch.float16, "TF32": None},
+    torch.float16: {"bfloat16": torch.bfloat16},
+}
+"""Types that an output of a type may have been rounded to; the first that fits is told."""
+COARSEST = 2.0**-7
+"""The error of an output through rounding to the coarsest of them, relative to its largest value.
+
+One that is further off is wrong for another reason, such as a constant.
+"""
+
+
+def narrower(output: torch.Tensor, error: float | None, largest: float) -> str:
+    """The narrower type in which all elements of a wrong output are exact; empty if there is none.
+
+    Args:
+        output: The output.
+        error: Its largest error.
+        largest: The largest magnitude of what was expected.
+    """
+    if error is None or not error <= COARSEST * largest:
+        return ""
+
+    def inexact(piece: torch.Tensor, dtype: torch.dtype | None) -> torch.Tensor:
+        if dtype is None:
+            return piece.contiguous().view(torch.int32) & 0x1FFF != 0
+        return piece.to(dtype).to(piece.dtype) != piece
+
+    for name, dtype in _NARROWER.get(output.dtype, {}).items():
+        if not any(counts_of(lambda piece, dtype=dtype: inexact(piece, dtype), output)):
+            return name
+    return ""
 
 
 @dataclass(frozen=True)

@@ -128,7 +128,7 @@ def scale_of(exact: torch.Tensor) -> tuple[float, Share, int]:
     """The scale of a real output, the shares of its elements, and how many are finite."""
     count, mean, spread = spread_of(exact)
     if not spread or count < FEW:
-        return size_of(_finite_part, exact).largest, None, count
+        return size_of(finite_part, exact).largest, None, count
     return spread, share_of(exact, mean, spread), count
 
 
@@ -212,7 +212,7 @@ def _off(wanted: torch.Tensor, exact: torch.Tensor, share: _Share = 1.0) -> torc
 
 
 def _finite_off(wanted: torch.Tensor, exact: torch.Tensor, share: _Share = 1.0) -> torch.Tensor:
-    return _finite_part(_off(wanted, exact, share))
+    return finite_part(_off(wanted, exact, share))
 
 
 def _off_where_finite(
@@ -227,7 +227,8 @@ def _exact_where_finite(
     return torch.where(is_finite(wanted), exact.double() / share, 0.0)
 
 
-def _finite_part(values: torch.Tensor) -> torch.Tensor:
+def finite_part(values: torch.Tensor) -> torch.Tensor:
+    """The values in float64, with zeros in place of infinities and NaN."""
     return values.double().nan_to_num(0.0, 0.0, 0.0)
 
 

@@ -92,6 +92,7 @@ class Answer:
         unchanged: Whether the inputs are unchanged.
         early: Whether an output changed after it had been looked at.
         writing: On a GPU, the seconds before that to write the input and flush the L2.
+        changed: The numbers of the arguments that were changed; None on a GPU.
     """
 
     claim: CallClaim
@@ -101,6 +102,7 @@ class Answer:
     unchanged: bool = True
     early: bool = False
     writing: float = 0.0
+    changed: tuple[int, ...] | None = None
 
     @property
     def bytes(self) -> int:
@@ -206,6 +208,15 @@ class Drawn:
     def form(self) -> tuple[Any, Any]:
         """What is sent ahead of the bytes: the structure, and where each tensor lies."""
         return self.skeleton, self.image.specs
+
+    def changed_in(self, region: Region) -> tuple[int, ...]:
+        """The numbers of the arguments whose bytes in the region are other ones."""
+        tensors, (arguments,) = self.image.changed_in(region), self.skeleton.values()
+        return tuple(
+            number
+            for number, argument in enumerate(arguments)
+            if any(leaf.get("t") in tensors for _, leaf in tree.leaves(argument))
+        )
 
 
 class Handshake(ABC):
@@ -361,8 +372,9 @@ class CpuHandshake(Handshake):
         (claim,), (placed,) = self.claims(player, answer, 1)
         require_skeletons([claim])
         unchanged = player.trusted or drawn.image.unchanged_in(self.inbox)
+        changed = None if unchanged else drawn.changed_in(self.inbox)
         taken = placed if player.trusted else [output.taken() for output in self.takeable(placed)]
-        return Answer(claim, taken, placed, seconds, unchanged)
+        return Answer(claim, taken, placed, seconds, unchanged, changed=changed)
 
 
 def seeds_of(sets: list[Drawn]) -> list[int | None]:

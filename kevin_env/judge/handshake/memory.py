@@ -136,6 +136,16 @@ class Image:
             self._in(region), self.bytes.view(torch.int64)
         )  # an eighth of the elements
 
+    def changed_in(self, region: Region) -> list[int]:
+        """The numbers of the tensors whose bytes in the region are other ones."""
+        ends = [spec["offset"] + t.nbytes for spec, t in zip(self.specs, self.tensors, strict=True)]
+        places = [slice(spec["offset"], end) for spec, end in zip(self.specs, ends, strict=True)]
+        return [
+            number
+            for number, place in enumerate(places)
+            if not torch.equal(region.bytes[place], self.bytes[place])
+        ]
+
     def differs_from(self, region: Region) -> torch.Tensor:
         """Whether the region differs, as a tensor; on a GPU this is only queued."""
         return (self._in(region) != self.bytes.view(torch.int64)).any()
