@@ -1,8 +1,12 @@
-# Every target creates .venv if it is missing, and updates it if pyproject.toml or constraints.txt changed.
+# Every target creates .venv if it is missing, and updates it if pyproject.toml or constraints.txt changed:
+# `demo` installs what the program needs, the others also what developers need.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+CORE := $(VENV)/.core
 STAMP := $(VENV)/.installed
+PIP := $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt
+TIMED := .ci/timed
 # Benchmarks that need nothing but this machine; DEVICE=cuda on a GPU.
 FIGURES := turn_latency throughput timing_fidelity feedback_cost
 DEVICE ?= cpu
@@ -11,30 +15,37 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test tests test-all check fmt bench attacks docs clean integrations
 
-$(STAMP): pyproject.toml constraints.txt
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
-	touch $@
+$(CORE): pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(TIMED) "installing kevin-env, PyTorch and Triton into $(VENV): about 2 GB and 2 minutes" $(PIP) -e .
+	@touch $@
 
-demo: $(STAMP)
-	$(BIN)/kevin-env demo
+$(STAMP): pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(TIMED) "installing kevin-env and its developers' packages into $(VENV): about 4 GB and 4 minutes" \
+		$(PIP) -e '.[dev]'
+	@touch $(CORE) $@
+
+demo: $(CORE)
+	@$(BIN)/kevin-env demo
 
 check: $(STAMP)
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/pyright -p .
-	$(BIN)/lint-imports
-	$(BIN)/python .ci/budgets.py
+	@$(TIMED) "linter" $(BIN)/ruff check --quiet .
+	@$(TIMED) "formatter" $(BIN)/ruff format --quiet --check .
+	@$(TIMED) "imports" $(BIN)/lint-imports
+	@$(TIMED) "lines per package" $(BIN)/python .ci/budgets.py
+	@$(TIMED) "types: about 90 s" $(BIN)/pyright -p .
 
 # Tests that share resources are grouped in one process.
 PYTEST := $(BIN)/pytest --numprocesses 2 --dist loadgroup --durations 10
 
 # Tests mostly wait for other processes: the checks run beside them.
 test: $(STAMP)
-	$(MAKE) --no-print-directory --jobs 2 check tests
+	@echo "checks, and tests beside them: about 6 minutes on two cores"
+	@$(MAKE) --no-print-directory --jobs 2 check tests
 
 tests: $(STAMP)
-	$(PYTEST) -m "not full" --ignore tests/integrations
+	@$(PYTEST) -m "not full" --ignore tests/integrations
 
 # The tests that `test` leaves out: whole corpus, all problems, trainers, servers, headers, browser, wheel.
 test-all: $(STAMP)

@@ -42,7 +42,7 @@ def play(device: str, problems: list[str], out: Path) -> None:
         ",".join(problems),
         "--samples",
         "1",
-        "--turns",
+        "--max-turns",
         "2",
         "--device",
         device,

@@ -19,16 +19,19 @@ from resultfile import Row
 
 FOLDER = Path(__file__).resolve().parent
 ROOT = FOLDER.parent
-EARLIER_CLOCK = {
+EARLIER = {
     "eval_solutions.h200": "2026-11-22",
     "feedback_cost.cpu": "2026-11-22",
     "feedback_cost.h200": "2026-11-22",
+    "hang_throughput.h200": "2026-11-26",
     "throughput.cpu": "2026-11-23",
+    "throughput.h200": "2026-11-26",
     "throughput.h200x2": "2026-11-22",
     "trl_tiny.h200": "2026-11-22",
     "turn_latency.cpu": "2026-11-23",
+    "turn_latency.h200": "2026-11-26",
 }
-"""Times taken before the present clocks, and when. A later measurement is not superseded."""
+"""Times by an earlier judge, and when they were taken. Later measurements are not superseded."""
 SCRIPTS = {"trl_tiny": "examples/train_trl_tiny.py", "tests": "make test test-all"}
 """How to repeat a measurement that is not a benchmark."""
 
@@ -42,14 +45,14 @@ class Result:
         self.rows: dict[str, Row] = {row["name"]: row for row in read["rows"]}
         device, _, count = read["device"].upper().partition("X")
         self.device = f"{count} {device}" if count else device
-        self.superseded = EARLIER_CLOCK.get(self.name) == self.date
+        self.superseded = EARLIER.get(self.name) == self.date
 
     @property
     def source(self) -> str:
         """File, device and date, and the script to repeat it with."""
         stem = self.name.split(".")[0]
         script = SCRIPTS.get(stem, f"benchmarks/{stem}.py")
-        note = " **Superseded**: measured with an earlier clock." if self.superseded else ""
+        note = " **Superseded**: measured with an earlier judge." if self.superseded else ""
         file = f"[`{self.name}.json`](../benchmarks/results/{self.name}.json)"
         return f"{file}, {self.device}, {self.date}; `{script}`.{note}"
 

@@ -1,7 +1,7 @@
 """A model behind an OpenAI-compatible endpoint refines a kernel, turn by turn.
 
-OPENAI_API_KEY=... python examples/api_model.py MODEL [--base-url URL] [--problem ID] [--turns T]
-[--out FILE]
+OPENAI_API_KEY=... python examples/api_model.py MODEL [--base-url URL] [--problem ID]
+[--max-turns T] [--out FILE]
 
 Replies are printed as they come, and the episode is recorded for `kevin-env replay`. A server of
 your own (vLLM, SGLang, llama.cpp, Ollama) needs no key.
@@ -25,10 +25,10 @@ def main() -> None:
     parser.add_argument("model")
     parser.add_argument("--base-url")
     parser.add_argument("--problem", default="L1_36_RMSNorm_")
-    parser.add_argument("--turns", type=int, default=4)
+    parser.add_argument("--max-turns", type=int, default=4)
     parser.add_argument("--out", type=Path, default=Path("trajectories.jsonl"))
     args = parser.parse_args()
-    problem, settings = load_problem(args.problem), Settings(max_turns=args.turns)
+    problem, settings = load_problem(args.problem), Settings(max_turns=args.max_turns)
     try:
         policy = OpenAIPolicy(args.model, args.base_url)
         with LocalPool() as pool:

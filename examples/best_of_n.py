@@ -1,7 +1,7 @@
 """In every turn, N replies are judged concurrently, and the episode continues with the best.
 
-OPENAI_API_KEY=... python examples/best_of_n.py MODEL [--base-url URL] [--problem ID] [--turns T]
-[--n N]
+OPENAI_API_KEY=... python examples/best_of_n.py MODEL [--base-url URL] [--problem ID]
+[--max-turns T] [--n N]
 
 `Episode.fork` copies the conversation for each reply. The pool judges them at the same time, but
 measures one by one.
@@ -22,13 +22,13 @@ def main() -> None:
     parser.add_argument("model")
     parser.add_argument("--base-url")
     parser.add_argument("--problem", default="L1_36_RMSNorm_")
-    parser.add_argument("--turns", type=int, default=4)
+    parser.add_argument("--max-turns", type=int, default=4)
     parser.add_argument("--n", type=int, default=4)
     args = parser.parse_args()
     policy = OpenAIPolicy(args.model, args.base_url)
     with LocalPool() as pool:
         episode = Episode(
-            load_problem(args.problem), pool, Settings(max_turns=args.turns), model=policy.name
+            load_problem(args.problem), pool, Settings(max_turns=args.max_turns), model=policy.name
         )
         episode.start()
         while not episode.done:

@@ -6,7 +6,7 @@ episodes.jsonl]
 
 FILE is one of examples/configs, as `kevin-env eval` takes it: its settings, its samples (the
 episodes in a group), and how it samples replies, hold for training, too. With single_turn.toml and
-retrieved.toml give --turns 1.
+retrieved.toml give --max-turns 1.
 
 On several GPUs: accelerate launch --num_processes 4 examples/train_trl.py ... The kernels are
 judged on `--judge`; give them a separate GPU that the trainer does not see
@@ -54,7 +54,7 @@ def read(arguments: argparse.Namespace) -> EvalConfig:
     """Settings of the file, with the problems, turns and device of the command line."""
     flags = {
         "problems": arguments.problems,
-        "settings.max_turns": arguments.turns,
+        "settings.max_turns": arguments.max_turns,
         "settings.device": arguments.judge,
         "settings.context_tokens": PROMPT_TOKENS,
         "policy.model": arguments.model,
@@ -111,7 +111,7 @@ def parse() -> argparse.Namespace:
         "-o", dest="override", action="append", default=[], help="such as settings.language=triton"
     )
     parser.add_argument("--problems", default="train")
-    parser.add_argument("--turns", type=int, default=TURNS, help="of an episode")
+    parser.add_argument("--max-turns", type=int, default=TURNS, help="of an episode")
     parser.add_argument("--judge", default="auto", help="where kernels are judged, such as cuda:0")
     parser.add_argument("--steps", type=int, default=40, help="batches; each is two gradient steps")
     parser.add_argument("--groups", type=int, default=8, help="problems in a batch")

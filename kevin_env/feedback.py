@@ -86,6 +86,7 @@ def render_task(
     *,
     example: bool = False,
     pairs: Sequence[Pair] = (),
+    for_agent: bool = False,
 ) -> str:
     """The task: reference, device, what is checked, what is allowed, how to answer.
 
@@ -95,11 +96,12 @@ def render_task(
         settings: those of the episode.
         example: whether to show a worked example in the requested language.
         pairs: further references to show with their kernels.
+        for_agent: whether it is for a coding agent, which submits files instead of replies.
     """
     language = resolve_language(settings.language, facts.device)
     on_gpu = facts.device.device.startswith("cuda")
     return render(
-        _template("task.j2", settings.templates),
+        "agents/task.j2" if for_agent else _template("task.j2", settings.templates),
         statement=shown_statement(problem),
         source=shown_source(problem),
         architecture=shown_source(problem, to_model=True).strip(),
@@ -209,7 +211,7 @@ def render_feedback(
         )
     ]
     parts += _payment(scores, paid, same_as, measured_again)
-    parts += _render_profile(profile) if profile else []
+    parts += render_profile(profile) if profile else []
     if printed:
         parts.append(printed)
     if hints:
@@ -294,7 +296,7 @@ def _render_outcome(
     return render(name, **shown)
 
 
-def _render_profile(profile: Profile) -> list[str]:
+def render_profile(profile: Profile) -> list[str]:
     """The findings of the profile, and what could not be measured."""
     sections = (
         [inline(" ".join(map(sentence, profile.notes)), NOTES_LIMIT)] if profile.notes else []

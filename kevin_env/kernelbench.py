@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kevin_env.hub import cache_if_offline
 from kevin_env.parsing import text_of
 
 PREFIX = "kernelbench:"
@@ -120,8 +121,9 @@ def _rows(level: int) -> list[dict[str, Any]]:
             f"no KernelBench here: {remedy}, or `pip install datasets` to load {DATASET}"
         ) from error
     try:
-        rows: Any = datasets.load_dataset(DATASET, split=f"level_{level}")
-        return list(rows)
+        with cache_if_offline():
+            rows: Any = datasets.load_dataset(DATASET, split=f"level_{level}")
+            return list(rows)
     except Exception as error:  # another package, the network and a cache may raise anything
         raise KernelBenchError(
             f"{DATASET} could not be loaded ({type(error).__name__}: {error}); {remedy}"

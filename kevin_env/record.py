@@ -20,6 +20,7 @@ Role = Literal["system", "user", "assistant"]
 StopReason = Literal[
     "max_turns",
     "stop_on",
+    "time_limit",
     "interrupted",
     "context_length",
     "refused",
@@ -27,7 +28,9 @@ StopReason = Literal[
     "judge_error",
     "pruned",
 ]
-"""Why an episode ended. `pruned`: a search continued from another sample."""
+"""Why an episode ended. `time_limit`: the time of an agent. `pruned`: a search continued from
+another sample.
+"""
 
 
 def _encodable(text: str) -> str:
@@ -159,7 +162,7 @@ class Turn(Frozen):
     @computed_field
     @property
     def speedup(self) -> float | None:
-        """The measured speedup, None for an outcome that has none."""
+        """The median of the measured speedups, None for an outcome that has none."""
         return speedup_of(self.outcome)
 
     @computed_field
@@ -180,15 +183,15 @@ class Turn(Frozen):
 
 
 def best_turn(turns: Sequence[Turn]) -> Turn | None:
-    """The turn with the largest paid speedup, the first of equals; None if none was timed."""
-    timed = [turn for turn in turns if turn.paid_speedup is not None]
-    return max(timed, key=lambda turn: turn.paid_speedup or 0.0, default=None)
+    """The turn with the largest speedup, the first of equals; None if none was timed."""
+    timed = [turn for turn in turns if turn.speedup is not None]
+    return max(timed, key=lambda turn: turn.speedup or 0.0, default=None)
 
 
 def best_speedup(turns: Sequence[Turn]) -> float:
-    """The largest paid speedup; 0 if none was timed."""
+    """The largest speedup; 0 if none was timed."""
     best = best_turn(turns)
-    return best.paid_speedup or 0.0 if best else 0.0
+    return best.speedup or 0.0 if best else 0.0
 
 
 class ProblemRef(Frozen):

@@ -1,5 +1,6 @@
 """Selection of problems by ID, level, side of the split, or path."""
 
+import difflib
 import functools
 import hashlib
 import re
@@ -218,6 +219,21 @@ def our_problems(
         return tuple(list_problems(level))
     sides = our_sides(seed)
     return tuple(each for each in list_problems(level) if sides[each.id] == side)
+
+
+def named(problems: Iterable[Problem], id: str) -> Problem:
+    """The problem with this id, or the only one whose id contains it. No file is read.
+
+    Raises:
+        ProblemError: if there is none.
+    """
+    known = {problem.id: problem for problem in problems}
+    matches = [id] if id in known else [each for each in known if id in each]
+    if len(matches) == 1:
+        return known[matches[0]]
+    near = matches[:3] or difflib.get_close_matches(id[:100], known, n=3, cutoff=0.4)
+    hint = f"did you mean {', '.join(near)}?" if near else "it is not one of those served"
+    raise ProblemError(f"unknown problem {id[:100]!r}; {hint}")
 
 
 def _distinct(problems: tuple[Problem, ...]) -> tuple[Problem, ...]:

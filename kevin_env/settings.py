@@ -1,5 +1,6 @@
 """The settings of an episode, the single source of their names, defaults and help."""
 
+import difflib
 import re
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal, Self
@@ -34,6 +35,13 @@ Language = Literal["auto", "cuda", "triton", "cpp"]
 Templates = Literal["default", "kevin-paper"]
 
 _EXAMPLES = re.compile(r"zero|one|few|retrieved(:[1-9]\d?)?")
+
+
+def nearest_name(name: str, known: Iterable[str]) -> str | None:
+    """The known name that someone meant: `max_turns` for `turns`; None if none is like it."""
+    names = list(known)
+    whole = [each for each in names if name in each.split("_")]
+    return next(iter(whole or difflib.get_close_matches(name, names, n=1)), None)
 
 
 def wrong_value(errors: Iterable[Any]) -> str:
@@ -154,7 +162,7 @@ class Settings(Frozen):
     stop_on: Literal["correct"] | Annotated[float, Field(gt=0)] | None = Field(
         default=None, examples=["correct", "SPEEDUP"]
     )
-    """End the episode at the first correct kernel, or at the first with this speedup."""
+    """End the episode at the first correct kernel, or at the first with this paid speedup."""
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Self:
@@ -171,9 +179,11 @@ class Settings(Frozen):
                 raise ValueError(wrong_value(errors[:1])) from error
             name = str(errors[0]["loc"][0])
             if errors[0]["type"] == "extra_forbidden":
-                raise ValueError(
-                    f"unknown setting {name!r}; there are {', '.join(cls.model_fields)}"
-                ) from error
+                near = nearest_name(name, cls.model_fields)
+                there = (
+                    f"did you mean {near}?" if near else f"there are {', '.join(cls.model_fields)}"
+                )
+                raise ValueError(f"unknown setting {name!r}; {there}") from error
             wrong = wrong_value(each for each in errors if each["loc"][0] == name)
             raise ValueError(f"setting {name}={values.get(name)!r}: {wrong}") from error
 

@@ -37,6 +37,14 @@ NAMES = (
 """All templates that have to exist."""
 PAPER = tuple(f"kevin-paper/{name}.j2" for name in ("task", "history", "feedback"))
 """Those of `templates="kevin-paper"` in place of task, history and the feedback on an outcome."""
+AGENTS = tuple(
+    f"agents/{name}.j2"
+    for name in (
+        *("task", "guide", "standing"),
+        *("get_problem", "submit_kernel", "profile_kernel", "best_so_far"),
+    )
+)
+"""What coding agents read: the task, the guide of a workspace, and the answer of each tool."""
 _RAISED = (jinja2.TemplateError, OSError, TypeError, ValueError, LookupError, ArithmeticError)
 """Errors of loading, compiling and rendering a template."""
 
@@ -53,7 +61,8 @@ def render(name: str, **fields: Any) -> str:
             is missing or does not compile.
     """
     folder = data_folder("prompts")
-    environment = _environment(folder, PAPER if name in PAPER else NAMES)
+    group = next((group for group in (PAPER, AGENTS) if name in group), NAMES)
+    environment = _environment(folder, group)
     try:
         return environment.get_template(name).render(fields)
     except _RAISED as error:

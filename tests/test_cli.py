@@ -24,7 +24,7 @@ from kevin_env.app.catalogue import choose_problems, print_problems
 from kevin_env.app.doctor import checks, show_check, works
 from kevin_env.app.errors import BadInput
 from kevin_env.app.judging import exit_code as judge_code
-from kevin_env.app.judging import judge, print_result, read_requests
+from kevin_env.app.judging import judge, print_result, read_requests, watch
 from kevin_env.app.linting import exit_code, lint, show_lint
 from kevin_env.cli import app
 from kevin_env.episode import Episode
@@ -572,6 +572,32 @@ def test_on_a_terminal_a_judgement_shows_progress_and_ends_in_a_panel(tmp_path: 
     assert line.endswith("x… │") and mark.index("^") == line.index("x")
 
 
+def test_watched_files_are_judged_again_when_they_or_the_problem_are_saved(tmp_path: Path) -> None:
+    a, b = submissions(tmp_path, a=KERNEL, b=KERNEL)
+    problem = tmp_path / "7_Double.py"
+    problem.write_text(SOURCE)
+    seen = list[str]()
+
+    class Errors(io.StringIO):
+        def write(self, words: str) -> int:
+            if "invalid syntax" in words:
+                problem.write_text(SOURCE)
+            return super().write(words)
+
+    def report(result: Any) -> None:
+        seen.append(result.request.file)
+        if len(seen) == 2:
+            b.write_text(KERNEL + "\n# saved")
+        if len(seen) == 3:
+            problem.write_text("this is no Python")
+        if len(seen) == 5:
+            raise KeyboardInterrupt
+
+    with closing(ScriptedPool(lambda *_: correct(2.0))) as pool, pytest.raises(KeyboardInterrupt):
+        watch([a, b], str(problem), Settings(), pool, report, Console(file=Errors(), width=300))
+    assert seen == [str(each) for each in (a, b, b, a, b)]
+
+
 def test_a_verdict_names_its_baseline_and_shows_what_was_printed(tmp_path: Path) -> None:
     page = io.StringIO()
     enforced = Sandbox(
@@ -664,7 +690,7 @@ def test_a_model_plays_for_real(tmp_path: Path) -> None:
     problem.write_text(SOURCE)
     reply = f"```python\n{ARITHMETIC}```\nDoubled."
     with serve(Answer([delta(content=reply), delta(finish="stop")])) as stub:
-        options = "--model m --turns 2 --device cpu --plain"
+        options = "--model m --max-turns 2 --device cpu --plain"
         files = ["--problem", str(problem), "--out", str(out)]
         code, said, err = run("play", *options.split(), *files, "--base-url", stub.url)
     assert code == 0, err

@@ -150,7 +150,7 @@ def failure(words: list[str]) -> str:
 
 def test_only_the_parameters_that_were_given_are_sent(tmp_path: Path) -> None:
     problem_file(tmp_path)
-    words = "play --problem 7_Double.py --model m --turns 1 -o settings.gamma=0.8"
+    words = "play --problem 7_Double.py --model m --max-turns 1 -o settings.gamma=0.8"
     with serve(Answer([delta(content=another(1)), delta("stop")])) as stub:
         more = ["--base-url", stub.url, "--top-p", "0.95", "--out", "out.jsonl"]
         result = CliRunner().invoke(app, [*words.split(), *more])

@@ -64,7 +64,13 @@ def test_a_model_at_an_endpoint_refines_a_kernel(
 ) -> None:
     with serve(*replies(2)) as stub:
         run(
-            "api_model", "m", "--base-url", stub.url, "--turns", "2", outcomes=[WRONG, correct(2.0)]
+            "api_model",
+            "m",
+            "--base-url",
+            stub.url,
+            "--max-turns",
+            "2",
+            outcomes=[WRONG, correct(2.0)],
         )
     shown = capsys.readouterr().out
     assert "class ModelNew" in shown
@@ -90,7 +96,17 @@ def test_the_best_of_n_is_gone_on_with(run: Run, capsys: pytest.CaptureFixture[s
         correct(2.0), WRONG,
     ]  # fmt: skip
     with serve(*replies(6)) as stub:
-        run("best_of_n", "m", "--base-url", stub.url, "--turns", "2", "--n", "3", outcomes=outcomes)
+        run(
+            "best_of_n",
+            "m",
+            "--base-url",
+            stub.url,
+            "--max-turns",
+            "2",
+            "--n",
+            "3",
+            outcomes=outcomes,
+        )
     lines = capsys.readouterr().out.splitlines()
     assert sorted(lines[0].removeprefix("turn 1: ").split(", ")) == [
         "correct/timed 1.30", "correct/timed 3.30", "correctness/values 0.00",
@@ -155,7 +171,7 @@ def test_a_config_file_with_retrieval_needs_its_index(
     [
         ([], 16 * 4, {"max_turns": 4, "language": "cuda", "gamma": 0.4, "examples": "one"}),
         (
-            ["--config", "retrieved.toml", "--turns", "1"],
+            ["--config", "retrieved.toml", "--max-turns", "1"],
             16,
             {"max_turns": 1, "examples": "retrieved"},
         ),

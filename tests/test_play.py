@@ -7,10 +7,11 @@ from episodes import REPLY, WRONG, another, correct, problem_file, recorded
 from rich.console import Console
 from rich.text import Text
 from stub_server import Answer, delta, serve
+from trajectories import trajectory
 from typer.testing import CliRunner
 
 from kevin_env.app import arguments
-from kevin_env.app.demo import PROBLEM, demo, demo_replies, show_result
+from kevin_env.app.demo import MODEL, PROBLEM, clear, demo, demo_replies, show_result
 from kevin_env.app.errors import BadInput
 from kevin_env.app.play.opening import last_episodes, open_episode
 from kevin_env.app.play.plain import Narrator, play
@@ -62,8 +63,8 @@ def test_an_episode_is_played_shown_and_recorded(tmp_path: Path) -> None:
         "(build 0.5 s  load 0.1 s  verify 0.2 s  time 0.1 s)",
         "correctness/values",
         "512 of 1024 elements differ.",
-        "2.00x [1.80, 2.20]  score 2.30  best: 2.00x (turn 2)",
-        "1.50x [1.35, 1.65]  score 1.80  best: 2.00x (turn 2)",
+        "2.00x [1.80, 2.20]  score 2.30  (",
+        "1.50x [1.35, 1.65]  score 1.80  (",
         "all turns played; best: 2.00x (turn 2)",
     ):
         assert piece in shown
@@ -143,8 +144,8 @@ def unfinished(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--turns", "9"], "max_turns=3, not 9"),
-        (["--turns", "4"], "max_turns=3, not 4"),
+        (["--max-turns", "9"], "max_turns=3, not 9"),
+        (["--max-turns", "4"], "max_turns=3, not 4"),
         (["--hints"], "hints=False, not True"),
         (["-o", "settings.gamma=0.8"], "gamma=0.4, not 0.8"),
         (["--device", "cuda"], "device=auto, not cuda"),
@@ -165,7 +166,7 @@ def test_settings_that_contradict_the_record_are_refused(
 def test_resuming_says_which_lines_are_left_out(unfinished: Path) -> None:
     running = partial_path(unfinished)
     running.write_text("torn\n")
-    resume = f"play --model m --base-url http://127.0.0.1:9/v1 --resume {unfinished} --turns 9"
+    resume = f"play --model m --base-url http://127.0.0.1:9/v1 --resume {unfinished} --max-turns 9"
     result = CliRunner().invoke(app, resume.split())
     left_out, refused = result.stderr.splitlines()
     assert left_out.startswith(f"left out: {running} line 1: ")
@@ -185,7 +186,7 @@ def test_an_episode_is_resumed_on_the_device_of_its_record(
         raise BadInput("no such device here")
 
     monkeypatch.setattr(arguments, "open_pool", open_pool)
-    same = ["--turns", "3", "--rules", "kernel", "--device", "auto"]
+    same = ["--max-turns", "3", "--rules", "kernel", "--device", "auto"]
     with serve() as stub:
         words = ["--resume", str(unfinished), "--model", "m", "--base-url", stub.url, *same]
         assert "no such device" in CliRunner().invoke(app, ["play", *words]).stderr
@@ -255,41 +256,62 @@ DEMO = (
     WRONG,
     correct(0.5),
 )
-NOISY = Correct(kind="too_noisy", message="noisy", speedup=1.5, speedup_interval=(0.9, 2.5))
+UNWRITTEN = WRONG.model_copy(
+    update={"kind": "not_written", "message": "nothing was written", "details": ""}
+)
+NOISY = Correct(kind="too_noisy", message="about 1.5x", speedup=1.5, speedup_interval=(0.9, 2.5))
 
 
 @pytest.mark.parametrize(("kind", "device"), [("cpu", SCRIPTED_CPU), ("gpu", SCRIPTED_GPU)])
-def test_the_demo_plays_its_five_replies_and_ends_with_the_speedup(
+def test_the_demo_plays_its_replies_and_ends_with_the_speedup_and_the_cheat(
     kind: str, device: DeviceInfo
 ) -> None:
     narrator, page = screen()
-    with closing(ScriptedPool([*DEMO, correct(2.0)], device)) as pool:
+    with closing(ScriptedPool([*DEMO, correct(2.0), UNWRITTEN], device)) as pool:
         trajectory = demo(pool, narrator)
-    assert [turn.outcome for turn in trajectory.turns] == [*DEMO, correct(2.0)]
+    assert [turn.outcome for turn in trajectory.turns] == [*DEMO, correct(2.0), UNWRITTEN]
     assert [turn.reply for turn in trajectory.turns] == list(demo_replies(kind))
     assert trajectory.problem.id == PROBLEM
     show_result(narrator.console, trajectory.turns)
-    *_, claim, trend = page.getvalue().splitlines()
-    assert claim == "2.0x faster than PyTorch (95 % interval 1.80x to 2.20x)"
-    assert trend == "speedup by turn  ···▂█  -  -  -  0.50x  2.00x"
+    shown = page.getvalue()
+    assert shown.splitlines()[-2:] == [
+        "2.00x faster than PyTorch (turn 5)",
+        "The cheat of turn 6 was noticed and is paid 0.",
+    ]
+    assert shown.count(UNWRITTEN.message) == 1 and "turn 6 of 6" in shown
 
 
-def test_the_demo_says_of_a_noisy_time_what_counts() -> None:
+def test_the_demo_says_once_that_times_vary() -> None:
     narrator, page = screen(stream=False)
-    with closing(ScriptedPool([*DEMO, NOISY])) as pool:
+    with closing(ScriptedPool([*DEMO, NOISY, UNWRITTEN])) as pool:
         trajectory = demo(pool, narrator)
     show_result(narrator.console, trajectory.turns)
-    interval = "95 % interval 0.90x to 2.50x: times vary on this machine"
-    assert page.getvalue().splitlines()[-2] == f"about 1.1x faster than PyTorch ({interval})"
+    shown = page.getvalue()
+    assert "1.50x faster than PyTorch (turn 5)" in shown and NOISY.message not in shown
+    assert shown.count("Times vary on this machine") == 1
     show_result(narrator.console, (trajectory.turns[0],))
     assert page.getvalue().endswith("no kernel was timed\n")
+
+
+def test_a_demo_replaces_an_earlier_one_and_nothing_else(tmp_path: Path) -> None:
+    narrator, _ = screen()
+    file = tmp_path / "demo.jsonl"
+    for _ in range(2):
+        clear(file)
+        with closing(ScriptedPool([*DEMO, correct(2.0), UNWRITTEN])) as pool:
+            demo(pool, narrator, recorder=Recorder(file))
+        assert [each.model for each in recorded(file)] == [MODEL]
+    Recorder(file).finish(trajectory(model="m"))
+    with pytest.raises(BadInput, match="holds other trajectories"):
+        clear(file)
+    assert len(recorded(file)) == 2
 
 
 @pytest.mark.parametrize("width", [80, 120])
 def test_the_demo_breaks_no_word_of_a_terminal(width: int) -> None:
     page = io.StringIO()
     console = Console(file=page, width=width, force_terminal=True, markup=False, no_color=True)
-    with closing(ScriptedPool([*DEMO, correct(2.0)])) as pool:
+    with closing(ScriptedPool([*DEMO, correct(2.0), UNWRITTEN])) as pool:
         trajectory = demo(pool, Narrator(console, stream=False))
     show_result(console, trajectory.turns)
     shown = Text.from_ansi(page.getvalue()).plain
@@ -306,7 +328,7 @@ def test_the_demo_breaks_no_word_of_a_terminal(width: int) -> None:
 def test_the_demo_replies_keep_the_rules(kind: str) -> None:
     replies = demo_replies(kind)
     misspelt = ["sigma * sigma" in reply for reply in replies]
-    assert misspelt == [True, False, False, False, False]
+    assert misspelt == [True, *[False] * 5]
     for reply in replies:
         found = extract(reply)
         assert isinstance(found, Extracted)

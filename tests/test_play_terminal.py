@@ -133,7 +133,7 @@ def answers(*codes: str) -> Sequence[Answer]:
 @pytest.mark.full
 @pytest.mark.usefixtures("one_pool")
 def test_a_model_is_watched_stopped_and_resumed_for_real(tmp_path: Path) -> None:
-    problem = ["--problem", str(tmp_path / "7_Double.py"), "--turns", "2"]
+    problem = ["--problem", str(tmp_path / "7_Double.py"), "--max-turns", "2"]
     with serve(*answers(ARITHMETIC, "class ModelNew(:\n")) as stub:
         with run_python(*command(tmp_path, stub.url, *problem)) as screen:
             screen.wait_for("the judge starts")
@@ -166,7 +166,7 @@ def test_a_model_is_watched_stopped_and_resumed_for_real(tmp_path: Path) -> None
 @pytest.mark.full
 @pytest.mark.usefixtures("one_pool")
 def test_samples_are_played_for_real(tmp_path: Path) -> None:
-    words = f"--problem {tmp_path}/7_Double.py --turns 2 --samples 3 --seed 5 --plain".split()
+    words = f"--problem {tmp_path}/7_Double.py --max-turns 2 --samples 3 --seed 5 --plain".split()
     with serve(*answers(ARITHMETIC)) as stub:
         done = CliRunner().invoke(app, command(tmp_path, stub.url, *words)[2:])
     assert done.exit_code == 0, done.stderr

@@ -25,14 +25,15 @@ episode e1
   ended    max_turns
 
 turn 1
+no submission: There was no code.
 I would rather talk.
 format/no_code  score 0.00  (0.0 s)
 There was no code.
 
 turn 2
-    1 | import torch
-    2 |
-    3 | class ModelNew: ...
+   1 │ import torch
+   2 │
+   3 │ class ModelNew: ...
 correct/timed  2.00x [1.80, 2.20]  score 2.30  (1.5 s)
 It was right.
 

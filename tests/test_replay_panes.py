@@ -29,7 +29,7 @@ def test_scores_and_returns_are_written_out() -> None:
         timed(1, 2.0).model_copy(update={"score": 2.1, "full_score": 2.1}),
         config={"gamma": 0.4, "bound": "lower"},
     )
-    assert score_sum(low.turns[0], low) == "0.3 correct + 1.800 of its speedup of 2.000 = 2.100"
+    assert score_sum(low.turns[0], low) == "0.3 correct + 1.800 paid speedup = 2.100"
     odd = trajectory(timed(1, 2.0), config={"score": "mine.score"})
     assert score_sum(odd.turns[0], odd) == "2.300  (score mine.score)"
     again = RIGHT.model_copy(update={"turn": 3, "score": 0.0})

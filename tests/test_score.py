@@ -4,11 +4,11 @@ from itertools import pairwise
 import pytest
 from episodes import correct
 
-from kevin_env.judge.timing.cpu_clock import outcome_of
 from kevin_env.judge.timing.estimates import (
     RESOLUTION,
     Pair,
     least_spread,
+    outcome_of,
     speedup_of_calls,
     speedup_of_chains,
 )

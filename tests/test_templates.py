@@ -11,7 +11,7 @@ from kevin_env.app.errors import WRONG_ARGUMENTS, error_code
 from kevin_env.feedback import render_feedback, render_system
 from kevin_env.outcome import FormatError
 from kevin_env.problem import data_folder
-from kevin_env.templates import NAMES, PAPER, PromptError
+from kevin_env.templates import AGENTS, NAMES, PAPER, PromptError
 
 NO_CODE = FormatError(kind="no_code", message="none")
 
@@ -33,7 +33,11 @@ def told(caught: pytest.ExceptionInfo[PromptError]) -> str:
 
 def test_every_template_that_comes_along_is_one_of_those_that_there_have_to_be() -> None:
     folder = data_folder("prompts")
-    assert {str(path.relative_to(folder)) for path in folder.rglob("*.j2")} == {*NAMES, *PAPER}
+    assert {str(path.relative_to(folder)) for path in folder.rglob("*.j2")} == {
+        *NAMES,
+        *PAPER,
+        *AGENTS,
+    }
 
 
 def test_templates_of_ones_own_are_used(own: Path) -> None:

@@ -6,8 +6,10 @@ from typing import Any, Literal
 from rich.console import Console
 
 from kevin_env.app.errors import BadInput
-from kevin_env.app.replay.pieces import GAP, Column, heading, table_line, text, that_fit
-from kevin_env.app.screen import counted, show, show_code
+from kevin_env.app.replay.describe import Code
+from kevin_env.app.replay.panes import lines_of_blocks
+from kevin_env.app.replay.pieces import GAP, Column, Look, heading, table_line, text, that_fit
+from kevin_env.app.screen import counted, show, show_lines
 from kevin_env.difficulty import by_difficulty, family_of, measured, tags_of
 from kevin_env.outcome import visible
 from kevin_env.problem import Problem, list_problems
@@ -134,7 +136,8 @@ def show_problem(console: Console, problem: Problem) -> None:
         show(console, f"  difficulty  {figures.difficulty:.2f} ({operators}; reference {time})")
     show(console, f"  file        {problem.path}")
     console.print()
-    show_code(console, problem.source)
+    look = Look(console.width, wrap=console.is_terminal)
+    show_lines(console, lines_of_blocks([Code(problem.source)], look))
 
 
 def _first_line(problem: Problem) -> str:

@@ -1,15 +1,16 @@
 """Judges files and recorded turns, many at once, with results in the order of the requests."""
 
+import os
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from kevin_env.app.errors import JUDGE_FAILED, NOT_CORRECT, BadInput
+from kevin_env.app.errors import JUDGE_FAILED, NOT_CORRECT, BadInput, one_line
 from kevin_env.app.panel import look_of, panel_lines, show_panel
 from kevin_env.app.play.live import spent, stages_text
 from kevin_env.app.replay.code import unfenced
@@ -33,6 +34,8 @@ RECORDED = (
 """Recorded settings with which a turn is judged again."""
 MOST_SHOWN = 5
 """Files whose progress is shown."""
+_LOOK = 0.3
+"""Seconds between looks at files that are watched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +205,50 @@ def read_requests(
             submission = extract_file(file.read_bytes().decode("utf-8", "replace"))
             requests.append(Request(str(file), answered, submission, options, settings))
     return requests
+
+
+def watch(
+    files: Sequence[Path],
+    problem: str | None,
+    settings: Settings,
+    pool: JudgePool,
+    report: Callable[[Judged | Failed], None],
+    errors: Console,
+) -> None:
+    """Judges submissions, and again each that is saved, or all if the problem is, until Ctrl-C.
+
+    Raises:
+        BadInput: if a file is no submission.
+    """
+    if other := next((each for each in files if each.suffix != ".py"), None):
+        raise BadInput(f"--watch is for submissions (.py), not {other}")
+    reference = [Path(problem)] if problem and Path(problem).is_file() else []
+    for saved in saves([*files, *reference]):
+        chosen = files if set(reference) & set(saved) else saved
+        try:
+            for result in judge(read_requests(chosen, problem, (None, ""), settings), pool, errors):
+                report(result)
+        except (BadInput, ProblemError) as error:
+            show(errors, one_line(error), "red")
+        show(errors, "judges again when a file is saved; Ctrl-C ends it", "bright_black")
+
+
+def saves(files: Sequence[Path]) -> Iterator[list[Path]]:
+    """All files that exist, then those that were saved, as often as some are."""
+    known: dict[Path, tuple[int, int]] = {}
+    while True:
+        now = {each: (state.st_mtime_ns, state.st_ino) for each, state in _states(files)}
+        changed = [each for each in now if now[each] != known.get(each)]
+        known |= now  # an editor may remove a file before it writes the new one
+        if changed:
+            yield changed
+        time.sleep(_LOOK)
+
+
+def _states(files: Sequence[Path]) -> Iterator[tuple[Path, os.stat_result]]:
+    for file in files:
+        with suppress(FileNotFoundError):
+            yield file, file.stat()
 
 
 def exit_code(results: Sequence[Judged | Failed], fail_on_wrong: bool) -> int:

@@ -4,14 +4,13 @@ import os
 import select
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Literal
 
 from rich.console import Console
 from rich.live import Live
 from rich.spinner import Spinner
-from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
@@ -70,14 +69,11 @@ def counted(number: int, name: str) -> str:
     return f"{number:,} {name if number == 1 else plural}"
 
 
-def show_code(console: Console, code: str) -> None:
-    """Prints Python with line numbers: colored on a terminal, plain elsewhere."""
-    code = visible(code).rstrip("\n")
-    if console.is_terminal:
-        console.print(Syntax(code, "python", line_numbers=True, word_wrap=True))
-        return
-    lines = enumerate(code.split("\n"), start=1)
-    show(console, "\n".join(f"{number:>5} | {line}".rstrip() for number, line in lines))
+def show_lines(console: Console, lines: Iterable[Text]) -> None:
+    """Prints lines that stay whole; without their colors where there is no terminal."""
+    for line in lines:
+        plain = line if console.is_terminal else Text(line.plain.rstrip())
+        console.print(plain, soft_wrap=True)
 
 
 def verdict_line(outcome: Outcome, score: float) -> Text:

@@ -93,7 +93,7 @@ def prepare_kernels() -> None:
         utils.load_binary = load_once
         from triton.testing import do_bench
 
-        do_bench.__defaults__ = (*TUNING, *do_bench.__defaults__[2:])
+        do_bench.__defaults__ = (*TUNING, *(do_bench.__defaults__ or ())[2:])
 
 
 def compile_in_forks(

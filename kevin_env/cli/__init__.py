@@ -14,7 +14,17 @@ from typing import Annotated, Any
 import typer
 import typer.core
 
-from kevin_env.cli import evaluate, index, judge, judge_server, play, problems, serve, trajectories
+from kevin_env.cli import (
+    agents,
+    evaluate,
+    index,
+    judge,
+    judge_server,
+    play,
+    problems,
+    serve,
+    trajectories,
+)
 from kevin_env.cli.options import Given, Json, Plain, example, print_json, settings_options
 
 PROBLEMS = "Problems and examples"
@@ -75,7 +85,9 @@ def common(
 @settings_options(("device",))
 def demo(
     settings: Given,
-    out: Annotated[Path, typer.Option(help="Trajectory file to append to.")] = Path("demo.jsonl"),
+    out: Annotated[
+        Path, typer.Option(help="Trajectory file; that of an earlier demo is replaced.")
+    ] = Path("demo.jsonl"),
     plain: Plain = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the trajectory as a line of JSON.")
@@ -83,10 +95,11 @@ def demo(
 ) -> None:
     """Play a real episode with prepared replies.
 
-    They give a compile error, a runtime error, a wrong answer, a right one and a faster one.
+    They give a compile error, a runtime error, a wrong answer, a right one, a faster one, and a
+    cheat.
     """
     from kevin_env.app.arguments import open_pool, read_settings
-    from kevin_env.app.demo import demo, show_next, show_result
+    from kevin_env.app.demo import clear, demo, show_next, show_result
     from kevin_env.app.errors import episode_code
     from kevin_env.app.play.plain import Narrator
     from kevin_env.app.screen import make_console
@@ -95,6 +108,7 @@ def demo(
     device = read_settings(**settings).device
     recorder = Recorder(out)
     recorder.require()
+    clear(out)
     console = make_console(plain, "stderr" if as_json else "stdout")
     with open_pool(device) as pool:
         trajectory = demo(pool, Narrator(console, stream=False), device, recorder)
@@ -136,10 +150,12 @@ COMMANDS: dict[str, dict[str, tuple[Callable[..., None], str]]] = {
         "doctor": (doctor, "doctor"),
     },
     "Play and evaluate": {
-        "play": (play.play, f"play {PROBLEM} --model gpt-5 --turns 8 --out run.jsonl"),
+        "play": (play.play, f"play {PROBLEM} --model gpt-5 --max-turns 8 --out run.jsonl"),
         "eval": (evaluate.evaluate, "eval --problems L1 --model gpt-5 --samples 4 --out run"),
         "judge": (judge.judge, f"judge kernel.py {PROBLEM} --timeout 20"),
         "serve": (serve.serve, "serve --problem L1 --port 8000"),
+        "mcp": (agents.mcp, f"mcp {PROBLEM} --turns 20"),
+        "workspace": (agents.workspace, "workspace L1_36_RMSNorm_ work --turns 20"),
         "judge-server": (judge_server.judge_server, "judge-server --device cuda:0,1"),
     },
     "Look at the results": {

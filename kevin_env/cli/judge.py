@@ -16,6 +16,7 @@ from kevin_env.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from kevin_env.app.judging import Failed, Judged
     from kevin_env.settings import Settings
 
 
@@ -47,6 +48,9 @@ Timeout = Annotated[
         help="Set both --build-timeout and --call-timeout, in seconds.", callback=positive
     ),
 ]
+Watch = Annotated[
+    bool, typer.Option("--watch", help="Judge again whenever a file is saved, until Ctrl-C.")
+]
 FailOnWrong = Annotated[
     bool, typer.Option("--fail-on-wrong", help="Exit with 1 if a submission is not correct.")
 ]
@@ -65,10 +69,13 @@ def judge(
     kernelbench_run: RunFolder = None,
     out: Out = None,
     timeout: Timeout = None,
+    again: Watch = False,
     fail_on_wrong: FailOnWrong = False,
     as_json: AsJson = False,
 ) -> None:
     """Compile, run, check and time submissions.
+
+    With --watch, judges a file again each time that it is saved; the judge stays warm.
 
     Without --fail-on-wrong, the exit code is 0 whatever the verdicts are.
 
@@ -86,11 +93,11 @@ def judge(
     if kernelbench_run is None:
         if out is not None:
             raise BadInput("--out is for --kernelbench-run")
-        how.files(files or [], problem, (turn, episode))
-    elif files or problem or turn is not None or episode or chosen.profile != "none":
+        how.files(files or [], problem, (turn, episode), again)
+    elif again or files or problem or turn is not None or episode or chosen.profile != "none":
         raise BadInput(
             "--kernelbench-run judges all kernels of its folder against KernelBench's problems: "
-            "leave out FILE, --problem, --turn, --episode and --profile"
+            "leave out FILE, --problem, --turn, --episode, --watch and --profile"
         )
     else:
         how.run(kernelbench_run, out or kernelbench_run)
@@ -104,23 +111,31 @@ class _How:
     fail_on_wrong: bool
     as_json: bool
 
-    def files(self, files: list[Path], problem: str | None, turn: tuple[int | None, str]) -> None:
+    def files(
+        self, files: list[Path], problem: str | None, turn: tuple[int | None, str], again: bool
+    ) -> None:
         from kevin_env.app.arguments import open_pool
         from kevin_env.app.errors import BadInput
-        from kevin_env.app.judging import exit_code, judge, print_result, read_requests
+        from kevin_env.app.judging import exit_code, judge, print_result, read_requests, watch
         from kevin_env.app.screen import make_console
 
         if not files:
             raise BadInput("give files to judge, or --kernelbench-run FOLDER")
         requests = read_requests(files, problem, turn, self.settings)
-        console, results = make_console(), []
+        console, errors, results = make_console(), make_console(stream="stderr"), []
+
+        def report(result: "Judged | Failed") -> None:
+            results.append(result)
+            if self.as_json:
+                print_json(result.row())
+            else:
+                print_result(console, result)
+
         with open_pool(self.settings.device) as pool:
-            for result in judge(requests, pool, make_console(stream="stderr")):
-                results.append(result)
-                if self.as_json:
-                    print_json(result.row())
-                else:
-                    print_result(console, result)
+            if again:
+                watch(files, problem, self.settings, pool, report, errors)
+            for result in judge(requests, pool, errors):
+                report(result)
         raise typer.Exit(exit_code(results, self.fail_on_wrong))
 
     def run(self, folder: Path, out: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from kevin_env.cli.options import Given, settings_options
+from kevin_env.cli.options import Given, open_socket, settings_options
 
 Host = Annotated[
     str, typer.Option(help="Address to listen on; one that other machines can reach needs a token.")
@@ -61,12 +61,9 @@ def judge_server(
     try:
         served.require_token_for(host, token)
         pool = LocalPool(readable=readable or None, start=start)
-        sock = served.listen(host, port)
     except ValueError as error:
         raise BadInput(str(error)) from error
-    except OSError as error:
-        raise BadInput(f"cannot listen on {host} port {port}: {error.strerror or error}") from error
-    with sock, pool:
+    with open_socket(host, port) as sock, pool:
         info = pool.device(chosen.device)
         requests = served.Requests(pool, chosen.device, at_once, chosen.require_sandbox)
         app = served.make_app(requests, token, ("*",) if token else served.LOOPBACK, starts)

@@ -4,6 +4,7 @@ import functools
 import inspect
 import json
 import math
+import socket
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -46,8 +47,6 @@ PANELS = {
 EPISODE = tuple(name for names in PANELS.values() for name in names)
 JUDGE = (*PANELS["Judge"], "noisy")
 
-_SHORTER = {"max_turns": ("--turns",)}
-"""Other names of options."""
 _WIDEST = 30
 """Characters of values that the help lists in a column of their own."""
 
@@ -102,6 +101,21 @@ def positive(value: float | None) -> float | None:
     return finite(value)
 
 
+def open_socket(host: str, port: int) -> socket.socket:
+    """A listening socket.
+
+    Raises:
+        BadInput: if the address cannot be used.
+    """
+    from kevin_env.app.errors import BadInput
+    from kevin_env.integrations.judge_server import listen
+
+    try:
+        return listen(host, port)
+    except OSError as error:
+        raise BadInput(f"cannot listen on {host} port {port}: {error.strerror or error}") from error
+
+
 def print_json(value: Any) -> None:
     """Prints one line of JSON to stdout, without NaN and Infinity."""
     typer.echo(json.dumps(value, allow_nan=False))
@@ -114,7 +128,6 @@ def _option(name: str) -> inspect.Parameter:
     wide = len("|".join(values)) > _WIDEST
     option = typer.Option(
         f"--{name.replace('_', '-')}",
-        *_SHORTER.get(name, ()),
         autocompletion=_completing(values),
         help=f"{text.removesuffix('.')}: {', '.join(values)}." if wide else text,
         metavar="NAME" if wide else "|".join(values) or None,

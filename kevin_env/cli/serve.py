@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from kevin_env.cli.options import EPISODE, Given, Override, settings_options
+from kevin_env.cli.options import EPISODE, Given, Override, open_socket, settings_options
 
 
 def _of_server(help: str, **more: Any) -> Any:
@@ -46,7 +46,6 @@ def serve(
     from kevin_env.selection import find_problems
 
     try:
-        from kevin_env.integrations.judge_server import listen
         from kevin_env.integrations.openenv.server import app as openenv
         from kevin_env.integrations.openenv.server.sessions import ServerLimits
     except ImportError as error:
@@ -59,12 +58,9 @@ def serve(
         limits = ServerLimits(
             sessions=sessions, step_timeout=step_timeout, idle_timeout=idle_timeout
         )
-        sock = listen(host, port)
-    except OSError as error:
-        raise BadInput(f"cannot listen on {host} port {port}: {error.strerror or error}") from error
     except ValueError as error:
         raise BadInput("give --step-timeout and --idle-timeout in seconds") from error
-    with sock, open_pool(chosen.device) as pool:
+    with open_socket(host, port) as sock, open_pool(chosen.device) as pool:
         served = openenv.make_app(pool, chosen, problems=problems, limits=limits)
         server = openenv.make_server(served, limits, before_stop=pool.close)
         typer.echo(f"serving on http://{host}:{sock.getsockname()[1]}; Ctrl-C stops it", err=True)

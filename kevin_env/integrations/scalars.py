@@ -269,7 +269,7 @@ def _each_turn(group: GroupMetrics) -> Figures:
 
 
 def _speedups(turns: Sequence[Turn]) -> list[float]:
-    return [turn.paid_speedup for turn in turns if turn.paid_speedup is not None]
+    return [turn.speedup for turn in turns if turn.speedup is not None]
 
 
 def _spread(values: Sequence[float]) -> Named:

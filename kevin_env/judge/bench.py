@@ -108,6 +108,12 @@ class Bench:
         held = self.candidates.held(worker)
         return self.device_memory is not None and held > LEAST_FREE * self.device_memory
 
+    def lacks_memory(self) -> bool:
+        """Whether other programs hold most of a GPU's memory. No candidate holds any."""
+        if self.device_memory is None:
+            return False
+        return free_memory(self.device) < LEAST_FREE * self.device_memory
+
     def close(self) -> None:
         """Ends every process."""
         self.candidates.close()

@@ -7,16 +7,16 @@ from functools import partial
 
 import torch
 
-from kevin_env.judge.api import Judgement, OnStage, Options, Pace, Submission
+from kevin_env.judge.api import JudgeError, Judgement, OnStage, Options, Pace, Submission
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.device import StallWatch, inform, resolve
 from kevin_env.judge.job import Cancellation, Job, Stopwatch, other_inputs
 from kevin_env.judge.ready import Interrupted
 from kevin_env.judge.rejected import Rejected
-from kevin_env.judge.timing.cpu_clock import TIMED, time_on_cpu
+from kevin_env.judge.timing.cpu_clock import time_on_cpu
 from kevin_env.judge.timing.gpu_clock import GpuClock
 from kevin_env.judge.timing.session import Crowded
-from kevin_env.judge.trial import NoContext, Trial
+from kevin_env.judge.trial import TIMED, NoContext, Trial
 from kevin_env.judge.verdict import hoarding, roofline_flags, without_paths
 from kevin_env.judge.workers.errors import BaselineOutOfMemory, OwnProcessKilled
 from kevin_env.judge.workers.launcher import ForkServer
@@ -163,6 +163,8 @@ class Judge:
             except Rejected as rejected:
                 if not last and (rejected.killed or _lacked(rejected.outcome)):
                     raise _Caused from rejected
+                if _lacked(rejected.outcome) and bench.lacks_memory():
+                    raise JudgeError("other programs hold this GPU's memory") from rejected
                 outcome = rejected.outcome
             except (torch.OutOfMemoryError, BaselineOutOfMemory):
                 if not last or not bench.hoards(worker):

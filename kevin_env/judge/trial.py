@@ -61,6 +61,8 @@ LEAST_SETS, LEAST_EACH = 5, 2
 """Input sets over all cases, and of each case, that a much slower submission is called on."""
 SCREENING_SECONDS = 0.25
 """Seconds of calls in a case after which a much slower submission is called on fewer sets."""
+TIMED = "own"
+"""The distribution of timed inputs: the time of some kernels depends on the values."""
 VALUES = ("values", "not_finite")
 """Kinds of wrong answers that differ in the values of tensors."""
 
@@ -230,7 +232,7 @@ class Trial:
         """Calls the submission once on fresh inputs, and compares its answer."""
         drawn = self.draw(distribution)
         answer = self.call(drawn)
-        if distribution == "own":
+        if distribution == TIMED:
             self.seconds = min(self.seconds, answer.seconds - self._paused)
         self._checked += 1
         wrong = self.check(answer, drawn)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from kevin_env.hub import cache_if_offline
 from kevin_env.parsing import UNREADABLE, parse
 from kevin_env.retrieval.operations import RetrievalError
 
@@ -157,9 +158,10 @@ def _load(model: str, device: str) -> Any:
             f"an index of embeddings needs sentence-transformers: {INSTALL}"
         ) from error
     try:
-        return SentenceTransformer(model, device=device, trust_remote_code=False)
+        with cache_if_offline():
+            return SentenceTransformer(model, device=device, trust_remote_code=False)
     except Exception as error:  # another package, the network and a cache may raise anything
         raise RetrievalError(
             f"cannot load the embedding model {model} ({type(error).__name__}: {error}); "
-            "give --model a folder that holds one"
+            "give --model a folder that holds one, or token-hash, which needs none"
         ) from error

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kevin_env.hub import cache_if_offline
 from kevin_env.problem import data_folder, list_problems
 from kevin_env.retrieval.embedders import INSTALL
 from kevin_env.retrieval.operations import Language, Pair, RetrievalError
@@ -152,7 +153,8 @@ def _from_hub(collection: Collection) -> Iterator[Row]:
         ) from error
     for split in collection.splits:
         try:
-            rows: Any = datasets.load_dataset(collection.name, split=split)
+            with cache_if_offline():
+                rows: Any = datasets.load_dataset(collection.name, split=split)
         except Exception as error:  # another package, the network and a cache may raise anything
             raise RetrievalError(
                 f"{collection.name} could not be loaded ({type(error).__name__}: {error}); {remedy}"

@@ -75,7 +75,7 @@ def test_from_a_file_to_figures(tmp_path: Path) -> None:
 
 def test_against_an_endpoint_by_options_alone(tmp_path: Path) -> None:
     out = tmp_path / "run"
-    words = "--problems L1_23_Softmax --problems L1_40_LayerNorm --samples 2 --turns 1 --json"
+    words = "--problems L1_23_Softmax --problems L1_40_LayerNorm --samples 2 --max-turns 1 --json"
     more = "-o prices.prompt=1 -o prices.completion=2 -o policy.temperature=0.7 --model m"
     words = [*words.split(), *more.split()]
     with serve(reply(4)) as stub:
@@ -104,7 +104,7 @@ def test_what_is_kept_can_be_run_again_as_it_is(
     first, second = tmp_path / "first", tmp_path / "elsewhere"
     with serve(reply(4)) as stub:
         monkeypatch.setenv("OPENAI_BASE_URL", stub.url)
-        call("--model", "m", "--problems", "L1_23_Softmax", "--turns", "1", "--out", first)
+        call("--model", "m", "--problems", "L1_23_Softmax", "--max-turns", "1", "--out", first)
         monkeypatch.delenv("OPENAI_BASE_URL")
         second.mkdir()
         monkeypatch.chdir(second)
@@ -153,11 +153,11 @@ def test_a_dry_run_plays_nothing(tmp_path: Path, as_json: bool) -> None:
         (["--problems", "L1"], "policy is missing; set it in the file or with --model"),
         (["{folder}/eval.toml", "--device", "cpu", "--language", "cuda"], "--language cpp"),
         (["--problems", "L1_23_Sofmax", "--model", "m"], "did you mean L1_23_Softmax"),
-        (["--problems", "L1", "--model", "m", "--turns", "0"], "settings.max_turns = 0"),
+        (["--problems", "L1", "--model", "m", "--max-turns", "0"], "settings.max_turns = 0"),
         (["--problems", "L1", "--model", "human", "--out", "{folder}/a"], "kevin-env play --human"),
         (["{folder}/nope.toml"], "nope.toml: No such file or directory"),
         (["{folder}/eval.toml", "-o", "policy.replies={folder}/nowhere"], "no folder"),
-        (["{folder}/eval.toml", "--turns", "4"], "no reply for turn 4"),
+        (["{folder}/eval.toml", "--max-turns", "4"], "no reply for turn 4"),
         (["--resume", "{folder}"], "is not a run folder"),
         (["--resume", "{folder}", "--out", "{folder}/a"], "leave out CONFIG.toml"),
         (["--from", "{folder}/nope.jsonl"], "nope.jsonl: no such trajectory file"),
@@ -279,7 +279,7 @@ def test_every_episode_is_a_point_for_tensorboard_and_the_figures_are_the_last(
 def test_a_folder_of_another_run_gets_no_event_file(tmp_path: Path) -> None:
     out, config = tmp_path / "run", config_file(tmp_path)
     assert call(config, "--out", out)[0] == 0
-    code, _, err = call(config, "--out", out, "--turns", "2", "--tensorboard")
+    code, _, err = call(config, "--out", out, "--max-turns", "2", "--tensorboard")
     assert code == 2 and "was begun with settings.max_turns" in err
     assert not (out / "tensorboard").exists()
 
@@ -340,7 +340,15 @@ def test_samples_that_a_beam_drops_are_no_points(tmp_path: Path) -> None:
 
 def test_an_episode_that_failed_is_a_point_when_it_has_been_taken_up(tmp_path: Path) -> None:
     out = tmp_path / "run"
-    words = ["--problems", "L1_23_Softmax", "--turns", "2", "-o", "concurrency=1", "--tensorboard"]
+    words = [
+        "--problems",
+        "L1_23_Softmax",
+        "--max-turns",
+        "2",
+        "-o",
+        "concurrency=1",
+        "--tensorboard",
+    ]
     broken = Answer(status=400, body={"error": {"message": "no"}})
     with serve(reply(4), broken) as stub:
         assert call("--model", "m", "--base-url", stub.url, *words, "--out", out)[0] == 1

@@ -299,7 +299,7 @@ CPU = {
 
 def test_the_example_takes_two_optimizer_steps_on_each_batch(tmp_path, monkeypatch) -> None:
     example = load_example("train_trl")
-    options = ["--steps", "1", "--groups", "1", "--turns", "2", "-o", "samples=2"]
+    options = ["--steps", "1", "--groups", "1", "--max-turns", "2", "-o", "samples=2"]
     monkeypatch.setattr("sys.argv", ["train_trl.py", "M", "--judge", "cpu", *options])
     arguments = example.parse()
     numbers = example.config(arguments, example.read(arguments))

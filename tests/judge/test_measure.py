@@ -12,10 +12,10 @@ import torch
 from kevin_env.judge.api import PACES, JudgeError, Options, Pace
 from kevin_env.judge.handshake.claims import CallClaim
 from kevin_env.judge.handshake.handshake import OFTEN, Answer, Player
-from kevin_env.judge.timing import measure
+from kevin_env.judge.rejected import Rejected
 from kevin_env.judge.timing.calibration import CONSTANT_SPREAD
 from kevin_env.judge.timing.chain import GpuHandshake
-from kevin_env.judge.timing.estimates import LEAST, Speedup
+from kevin_env.judge.timing.estimates import LEAST, Speedup, enough
 from kevin_env.judge.timing.measure import (
     CHAIN_SECONDS,
     DISTURBED,
@@ -25,9 +25,9 @@ from kevin_env.judge.timing.measure import (
     TRIES,
     WRITING,
     Chains,
-    enough,
 )
-from kevin_env.judge.timing.session import Crowded, TimingSession, WrongAnswer
+from kevin_env.judge.timing.session import Crowded, TimingSession
+from kevin_env.outcome import Incorrect
 
 US = 1e-6
 KNOWN, CONSTANT = 130 * US, 285 * US
@@ -129,21 +129,21 @@ class Scripted(TimingSession):
             bench=bench, worker=sides[0], player=own, handshake=handshake,
             case=SimpleNamespace(name="main"), seconds=rough[0], reference_seconds=rough[1],
             within_limits=lambda sets, told: told(None), much_slower=lambda: rough[0] > 1.0,
-            options=Options(),
+            options=Options(), alone=True,
         )  # fmt: skip
         self.verified: list[int] = []
         self.calls: list[str] = []
         self._numbers, self._seconds = itertools.count(), seconds
         unverified: Any = SimpleNamespace(add=lambda answer, drawn: self.verified.append(drawn))
         supply: Any = SimpleNamespace(fitting=fitting, untimed=lambda: OTHER)
-        super().__init__(run, reference, null, unverified, supply)  # type: ignore[arg-type]
+        super().__init__(run, reference, null, unverified, supply, -1)  # type: ignore[arg-type]
 
     def least_constant(self, seen: float) -> float:
         self.least = min(self.least, seen)
         return self.least + CONSTANT_SPREAD
 
     def sets_of(self, player: Player, count: int) -> Any:
-        return [next(self._numbers) if player is self.run.player else -1 for _ in range(count)]
+        return [next(self._numbers) if player is self.trial.player else -1 for _ in range(count)]
 
     def call(self, player: Player, drawn: Any = None) -> Answer:
         self.calls.append("other" if drawn == OTHER else str(getattr(player.worker, "name", "")))
@@ -297,17 +297,16 @@ def test_a_submission_that_slows_the_null_model_until_killed_ran_on(guilty: bool
     seconds = links(500 * US, 1000 * US)
 
     def slowed(name: str, count: int) -> float:
-        running = not (guilty and session.run.worker.closed)  # type: ignore[attr-defined]
+        running = not (guilty and session.trial.worker.closed)  # type: ignore[attr-defined]
         return seconds(name, count) + (2 * DISTURBED if name == "null" and running else 0.0)
 
     session = Scripted(PACE, handshake := Links(slowed))
     if guilty:
-        with pytest.raises(WrongAnswer) as wrong:
+        with pytest.raises(Rejected) as wrong:
             Chains(session).outcome()
-        assert (wrong.value.outcome.kind, wrong.value.outcome.input_set) == (
-            "early_done",
-            "main/own",
-        )
+        outcome = wrong.value.outcome
+        assert isinstance(outcome, Incorrect)
+        assert (outcome.kind, outcome.input_set) == ("early_done", "main/own")
     else:
         with pytest.raises(JudgeError, match="something else runs on this GPU"):
             Chains(session).outcome()
@@ -321,10 +320,10 @@ def test_a_submission_is_not_blamed_for_what_those_that_are_ready_may_have_done(
         return usual(name, count) + (2 * DISTURBED if name == "null" else 0.0)
 
     session = Scripted(PACE, Links(seconds))
-    session.alone = False
+    session.trial.alone = False
     with pytest.raises(Crowded):
         Chains(session).outcome()
-    assert not session.run.worker.closed  # type: ignore[attr-defined]
+    assert not session.trial.worker.closed  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
@@ -344,7 +343,7 @@ def test_chains_are_taken_until_the_interval_is_as_narrow_as_asked(
         PACE.model_copy(update={"seconds": 60.0}),
         handshake := Links(links(500 * US, 1000 * US, noise=noise)),
     )
-    session.run.options = Options(precision=precision)
+    session.trial.options = Options(precision=precision)
     Chains(session).outcome()
     assert handshake.chains.count({"submission": 1 + LINKS, "null": 1 + LINKS}) in pairs
 
@@ -368,11 +367,8 @@ def found(ratio: float, half: float) -> Speedup:
     ],
 )  # fmt: skip
 def test_what_is_enough(speedup: Speedup, pairs: int, late: bool, is_enough: bool) -> None:
-    pace = Pace(pairs=(7, 25), seconds=0.0 if late else 60.0, precision=0.05)
-    assert (
-        enough(Scripted(pace), speedup, pairs, began=0.0 if late else measure.time.monotonic())
-        is is_enough
-    )
+    pace = Pace(pairs=(7, 25), seconds=60.0, precision=0.05)
+    assert enough(speedup, 0.001, pairs, 61.0 if late else 0.0, pace, None) is is_enough
 
 
 def calls(submission: float, reference: float, null: float = 1e-3) -> Seconds:

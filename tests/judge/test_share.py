@@ -24,11 +24,13 @@ HEADS = drawn(2, 8, 32, 16).double() * SCALES[:, None, None]
 PRODUCT = (drawn(64, 200, seed=1).double() * 1e-7 ** torch.rand(64, 1)) @ drawn(
     200, 48, seed=2
 ).double()
+ROWS = drawn(64, 256).double() * torch.where(torch.arange(64) < 4, 1e-6, 1.0)[:, None].double()
 ZEROED: dict[str, tuple[torch.Tensor, torch.Tensor]] = {  # exact output, what is zeroed
     "an exponential": ((6 * STEEP.double()).exp(), STEEP < 0.5),
     "small exponentials only": ((6 * STEEP.double()).exp(), STEEP < -1),
     "powers": (STEEP.double() ** 15, STEEP.abs() < 0.7),
     "heads": (HEADS, (HEADS != 0) & (SCALES[:, None, None] < 1e-5)),
+    "a few rows": (ROWS, (torch.arange(64) < 4)[:, None].expand(64, 256)),
     "a column": (HEADS[0, :, :, 0].T, (SCALES < 1e-5).expand(32, 8)),
     "a row of a product": (PRODUCT, (PRODUCT.abs().amax(1, keepdim=True) < 1e-3).expand(64, 48)),
     "a part of complex numbers": (torch.complex(HEADS[0, 0], 1e-6 * HEADS[1, 7]), HEADS[0, 0] < 9),

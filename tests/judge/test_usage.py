@@ -14,6 +14,7 @@ from kevin_env.judge.workers.usage import (
     charged,
     descendants,
     faults,
+    listed_below,
     more_memory_than,
     processor_time,
     threads,
@@ -33,6 +34,15 @@ import mmap, os
 shared = mmap.mmap(-1, 200 << 20)
 pid = os.fork()
 shared[:] = b"x" * len(shared)
+"""
+OF_A_THREAD = """
+import os, sys, threading
+def child():
+    if os.fork() == 0:
+        print(flush=True)
+        sys.stdin.read()
+        os._exit(0)
+threading.Thread(target=child).start()
 """
 
 
@@ -60,10 +70,16 @@ def test_memory_that_is_shared_and_in_no_file_counts_once() -> None:
         assert not more_memory_than(260 * MIB, processes)
 
 
-def test_descendants_are_those_below_a_process() -> None:
-    with running("") as one, running("") as other:
-        assert {*one, *other} <= set(descendants(os.getpid()))
-        assert not list(descendants(one[0]))
+@pytest.mark.parametrize("lists", [True, False])
+def test_descendants_are_those_below_a_process(
+    lists: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kevin_env.judge.workers.usage._has_lists", lambda: lists)
+    with running("import os; os.fork()") as one, running(OF_A_THREAD) as other:
+        for below in (descendants, listed_below):
+            assert {*one, *other} <= set(below(os.getpid()))
+            assert list(below(one[0])) == one[1:] and list(below(other[0])) == other[1:]
+            assert not list(below(one[1]))
 
 
 def test_ancestors_are_those_above_a_process_and_of_none_there_are_none() -> None:

@@ -38,10 +38,8 @@ class Best:
     """The fastest correct kernel of a problem so far."""
 
     speedup: float
-    """The one that the score pays."""
     sample: int
     turn: int
-    noisy: bool
 
 
 @dataclass
@@ -71,9 +69,8 @@ class Lane:
         """Updates `correct` and `best` from judged turns."""
         for turn in turns:
             self.correct |= turn.category == "correct"
-            paid = turn.paid_speedup
-            if paid and (self.best is None or paid > self.best.speedup):
-                self.best = Best(paid, sample, turn.turn, turn.kind == "too_noisy")
+            if turn.speedup and (self.best is None or turn.speedup > self.best.speedup):
+                self.best = Best(turn.speedup, sample, turn.turn)
 
 
 class Board:
@@ -241,8 +238,7 @@ def best_text(board: Board) -> str:
     if not timed:
         return solved
     best, lane = max(timed, key=lambda pair: pair[0].speedup)
-    lower = " (lower end)" * best.noisy
-    return f"{solved}, best {speedup_text(best.speedup)}{lower} on {lane.id}"
+    return f"{solved}, best {speedup_text(best.speedup)} on {lane.id}"
 
 
 def _sample_text(problem: str, sample: int) -> Text:

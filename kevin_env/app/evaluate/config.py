@@ -9,7 +9,6 @@
 Unknown keys are errors, and so are API keys, which are read from the environment only.
 """
 
-import difflib
 import os
 import re
 import tomllib
@@ -33,7 +32,7 @@ from kevin_env.app.evaluate.figures import Prices
 from kevin_env.app.evaluate.search import Search, Serial
 from kevin_env.context import load_counter
 from kevin_env.outcome import Frozen
-from kevin_env.settings import Settings, wrong_value
+from kevin_env.settings import Settings, nearest_name, wrong_value
 
 Place = Annotated[Path, AfterValidator(lambda path: path.expanduser().absolute())]
 """An absolute path."""
@@ -314,8 +313,8 @@ def _models(annotation: Any) -> list[type[BaseModel]]:
 
 def _known_keys(keys: Sequence[str], parent: type[BaseModel]) -> str:
     known = sorted(parent.model_fields)
-    near = difflib.get_close_matches(keys[-1], known, n=1)
-    guess = f"did you mean {near[0]}? Known keys" if near else "known keys"
+    near = nearest_name(keys[-1], known)
+    guess = f"did you mean {near}? Known keys" if near else "known keys"
     where = f" of {'.'.join(keys[:-1])}" if keys[1:] else ""
     secret = "; API keys are read from OPENAI_API_KEY only" if "key" in keys[-1].lower() else ""
     return f"{guess}{where}: {', '.join(known)}{secret}"

@@ -57,8 +57,8 @@ class Played:
 
     @cached_property
     def recorded(self) -> float:
-        """The recorded speedup that counts, 0 without a time."""
-        return self.turn.paid_speedup or 0.0
+        """The recorded speedup, 0 without a time."""
+        return self.turn.speedup or 0.0
 
     def speedup(self, baseline: Baseline) -> float | None:
         """The speedup over a baseline; None if the factor is unknown."""

@@ -194,7 +194,6 @@ def notes(group: GroupMetrics) -> Iterator[str]:
     )
     yield f"mean per turn: score {_plain(group.score)}, return {_plain(group.discounted_return)}"
     yield "[..]: 95 % bootstrap interval over problems; problems have equal weight"
-    yield "speedups are those that a score pays: the lower end where a time is too noisy"
     missing = {
         "correct trajectories without a measured time (speedup 0)": counts.untimed,
         "replies that hit a token limit": counts.truncated,

@@ -77,7 +77,7 @@ class Batch:
             for at, sample in enumerate(self.samples)
             if (turn := best_turn(sample.turns)) is not None
         ]
-        return max(found, key=lambda pair: pair[1].paid_speedup or 0.0, default=None)
+        return max(found, key=lambda pair: pair[1].speedup or 0.0, default=None)
 
     def number(self, at: int) -> int:
         """The recorded number of a sample, or its index if it has none."""
@@ -112,9 +112,8 @@ def best_text(batch: Batch) -> str:
     if batch.best is None:
         return "best: none timed yet"
     at, turn = batch.best
-    lower = ", lower end" * (turn.kind == "too_noisy")
-    where = f"sample {batch.number(at)}, turn {turn.turn}{lower}"
-    return f"best {speedup_text(turn.paid_speedup)} ({where})"
+    where = f"sample {batch.number(at)}, turn {turn.turn}"
+    return f"best {speedup_text(turn.speedup)} ({where})"
 
 
 def sample_line(number: int, turn: Turn) -> Text:
@@ -248,7 +247,7 @@ def _cells(batch: Batch, at: int) -> dict[str, Text]:
     turns, best, returns = live.turns, best_turn(live.turns), returns_of(live.episode)
     leads = batch.best is not None and batch.best[0] == at
     style = "red" if live.trouble else "cyan" if live.running else DIM
-    value = speedup_text(best.paid_speedup) if best else ""
+    value = speedup_text(best.speedup) if best else ""
     return {
         "sample": text(str(batch.number(at)), "bold" if leads else ""),
         "turns": marks("".join(map(mark_of, turns)), 16),

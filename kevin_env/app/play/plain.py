@@ -10,14 +10,15 @@ from rich.text import Text
 from kevin_env.app.panel import look_of, panel_lines, show_panel
 from kevin_env.app.play.live import Live, Phase, StageBegan, happened, stages_text
 from kevin_env.app.replay.panes import pane_lines
-from kevin_env.app.replay.pieces import Look, paragraph
-from kevin_env.app.screen import PIPE_WIDTH, show, turns_table, verdict_line, waiting
+from kevin_env.app.replay.pieces import Look, join, paragraph
+from kevin_env.app.screen import PIPE_WIDTH, show, show_lines, turns_table, verdict_line, waiting
 from kevin_env.episode import Episode
 from kevin_env.extract import Extracted, extract
 from kevin_env.judge.api import JudgeError, OnStage, Stage
 from kevin_env.outcome import visible
 from kevin_env.policies.base import Policy, PolicyError
 from kevin_env.record import Reply, StopReason, Trajectory, Turn, best_turn
+from kevin_env.render import speedup_text
 
 MOST_LINES = 12
 """Lines of message and diagnostics printed for a turn; the record has all."""
@@ -91,10 +92,8 @@ class Narrator:
                 lines += panel_lines(line, look_of(self.console).width)
             show_panel(self.console, title, lines, seconds, turn.category)
             return
-        for line in lines:
-            self.console.print(Text(f"  {line.plain}".rstrip()), soft_wrap=True)
-        line = f"{title.plain}  {best_text(episode.turns)}  ({seconds})"
-        self.console.print(line, soft_wrap=True)
+        show_lines(self.console, (join("  ", line) for line in lines))
+        self.console.print(f"{title.plain}  ({seconds})", soft_wrap=True)
         for line in _details(turn):
             show(self.console, f"    {line}")
 
@@ -179,8 +178,7 @@ def best_text(turns: Sequence[Turn]) -> str:
     if best is None:
         right = any(turn.category == "correct" for turn in turns)
         return "best: not timed" if right else "best: none correct yet"
-    noisy = ", noisy" * (best.kind == "too_noisy")
-    return f"best: {best.paid_speedup:.2f}x (turn {best.turn}{noisy})"
+    return f"best: {speedup_text(best.speedup)} (turn {best.turn})"
 
 
 def ended_text(reason: str) -> str:
@@ -189,7 +187,9 @@ def ended_text(reason: str) -> str:
 
 
 def _details(turn: Turn) -> list[str]:
-    """The message and the diagnostics of a turn, cut to `MOST_LINES`."""
+    """The message and the diagnostics of a turn, cut to `MOST_LINES`; not what its title says."""
+    if turn.speedup is not None:
+        return []
     details = getattr(turn.outcome, "details", "").strip("\n").splitlines()
     message = turn.outcome.message
     lines = details if message in details else [*message.splitlines(), *details]

@@ -11,9 +11,8 @@ from rich.console import Console
 from rich.table import Table
 
 from kevin_env.app.rejudge.run import DIFFERENT, HEADINGS, Agreement, Kernel, Terms, agreement_of
-from kevin_env.app.replay.markdown import inline
 from kevin_env.app.report.summary import grid_of
-from kevin_env.app.report.write import markdown_table
+from kevin_env.app.report.write import markdown_page
 from kevin_env.app.screen import shown
 from kevin_env.app.writing import write_text
 from kevin_env.outcome import Correct, Incorrect, Outcome, RuntimeFailure, interval_of, speedup_of
@@ -217,11 +216,10 @@ class Report:
             for each in both
         ]
         times = _table("Times and speedups", ("kernel", "KernelBench", "kevin-env"), rows)
-        lines = [f"# {inline(f'KernelBench run {self.run}')}", ""]
-        lines += [f"- {inline(f'{name}: {value}')}" for name, value in self.terms]
-        lines += [""]
-        for table in (*tables(self.kernels), times):
-            grid = grid_of(table)
-            lines += markdown_table(grid.title, grid.headings, grid.rows) if grid.rows else ()
-        write_text(folder / REPORT, "\n".join(lines))
+        text = markdown_page(
+            title=f"KernelBench run {self.run}",
+            facts=self.terms,
+            grids=[grid_of(each) for each in (*tables(self.kernels), times) if each.rows],
+        )
+        write_text(folder / REPORT, text)
         return folder / REPORT

@@ -1,7 +1,7 @@
 """What is said about an episode and its turns, as blocks that every medium draws in its own way.
 
-`panes` draws them as lines of a terminal, `markdown` as Markdown, `page` as HTML. Texts of a model
-or a compiler are still raw here.
+`panes` draws them as lines of a terminal, `markdown` as Markdown, `page` as HTML, which compares
+kernels itself. Texts of a model or a compiler are still raw here.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -10,6 +10,7 @@ from typing import Literal, get_args
 
 from kevin_env.advantage import returns_of, settings_of
 from kevin_env.app.replay.code import clean, lines_of
+from kevin_env.app.replay.diffs import DiffLine, diff_lines
 from kevin_env.outcome import (
     CompileError,
     Correct,
@@ -18,7 +19,7 @@ from kevin_env.outcome import (
     RuntimeFailure,
     speedup_of,
 )
-from kevin_env.record import Message, Trajectory, Turn
+from kevin_env.record import Message, Trajectory, Turn, best_turn
 from kevin_env.render import speedup_text
 from kevin_env.score import CORRECT_SHARE, at_bound
 from kevin_env.wording import decimal, duration, profile_lines
@@ -26,6 +27,10 @@ from kevin_env.wording import decimal, duration, profile_lines
 Pane = Literal["kernel", "diff", "feedback", "prompt", "reply", "numbers"]
 PANES: tuple[Pane, ...] = get_args(Pane)
 STAGES = ("queue", "build", "load", "verify", "time")
+Base = Literal["previous", "best", "other"] | int
+"""What a diff starts from: the turn before, the fastest turn before, the other trajectory, or a
+turn by its number.
+"""
 _QUOTED = 8
 """Least characters of a quoted source line that is searched for."""
 
@@ -62,6 +67,29 @@ class Code:
 
 
 @dataclass(frozen=True, slots=True)
+class Diff:
+    """The changes from one kernel to another."""
+
+    name: str
+    """Why it starts from `before`, such as `previous`; empty for a turn that was asked for."""
+    before: Turn
+    after: Turn
+
+    @property
+    def codes(self) -> tuple[str, str]:
+        """The two kernels."""
+        old, new = (
+            each.submission.code if each.submission else "" for each in (self.before, self.after)
+        )
+        return old, new
+
+    @property
+    def lines(self) -> tuple[DiffLine, ...]:
+        """Empty if the two are the same."""
+        return diff_lines(*self.codes)
+
+
+@dataclass(frozen=True, slots=True)
 class Log:
     """Output or diagnostics, whose lines matter."""
 
@@ -77,7 +105,7 @@ class Bars:
     total: float
 
 
-Block = Section | Prose | Facts | Code | Log | Bars
+Block = Section | Prose | Facts | Code | Diff | Log | Bars
 
 
 def episode_facts(episode: Trajectory) -> dict[str, str]:
@@ -92,10 +120,14 @@ def episode_facts(episode: Trajectory) -> dict[str, str]:
     }
 
 
-def pane_blocks(episode: Trajectory, at: int, pane: Pane) -> tuple[Block, ...]:
-    """A pane of the turn at index `at`, except for `diff`, which depends on a second turn."""
+def pane_blocks(
+    episode: Trajectory, at: int, pane: Pane, base: Base = "previous", other: Turn | None = None
+) -> tuple[Block, ...]:
+    """A pane of the turn at index `at`; a diff starts from `base`."""
     if pane == "numbers":
         return tuple(_numbers(episode, at))
+    if pane == "diff":
+        return (_diff(episode.turns, at, base, other),)
     return tuple(_BLOCKS[pane](episode.turns[at]))
 
 
@@ -115,6 +147,24 @@ def _kernel(turn: Turn) -> Iterator[Block]:
     else:
         code = turn.submission.code
         yield Code(code, error_lines(code, turn.outcome), turn.outcome.message)
+
+
+def _diff(turns: Sequence[Turn], at: int, base: Base, other: Turn | None) -> Diff | Prose:
+    earlier, name, before = [turn for turn in turns[:at] if turn.submission], "", None
+    if base == "other" and other is not None:
+        name, before = "the other trajectory", other
+    elif isinstance(base, int):
+        before = next((turn for turn in turns if turn.turn == base), None)
+    elif base == "best":
+        name, before = "best before", best_turn(earlier)
+    else:
+        name, before = "previous", earlier[-1] if earlier else None
+    if turns[at].submission is None:
+        return Prose("this turn has no submission", "aside")
+    if before is None or before.submission is None:
+        said = f"{name or 'that turn'} has no submission; d chooses another, D a turn"
+        return Prose(f"nothing to compare with: {said}", "aside")
+    return Diff(name, before, turns[at])
 
 
 def _feedback(turn: Turn) -> Iterator[Block]:
@@ -230,7 +280,7 @@ def score_sum(turn: Turn, episode: Trajectory) -> str:
         return f"{turn.score:.3f}  (score {name})"
     if paid is None:
         return f"{CORRECT_SHARE} correct = {turn.score:.3f}  (it has no speedup)"
-    what = "speedup" if paid == outcome.speedup else f"of its speedup of {outcome.speedup:.3f}"
+    what = "speedup" if paid == outcome.speedup else "paid speedup"
     return f"{CORRECT_SHARE} correct + {paid:.3f} {what} = {turn.score:.3f}"
 
 

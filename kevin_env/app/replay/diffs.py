@@ -1,4 +1,4 @@
-"""Line diffs of two versions of a kernel, and how they are drawn."""
+"""Line diffs of two versions of a kernel."""
 
 import difflib
 import functools
@@ -8,33 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from rich.style import Style
-from rich.text import Text
-
-from kevin_env.app.replay.code import code_lines, lines_of
-from kevin_env.app.replay.pieces import (
-    DIM,
-    Base,
-    Look,
-    colored,
-    fit,
-    join,
-    paragraph,
-    text,
-    wrapped,
-)
-from kevin_env.record import Turn, best_turn
-from kevin_env.render import speedup_text
+from kevin_env.app.replay.code import lines_of
 
 CONTEXT = 3
 """Context lines around a change."""
 ALIKE = 0.4
 """How similar two lines must be for the changes within them to be marked."""
-
-_DIGITS = 4
-_TWO_COLUMNS = 60
-"""Least width of a diff in two columns."""
-_SIGNS = {" ": "", "-": "bold red", "+": "bold green"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,118 +68,6 @@ def in_pairs(lines: Sequence[DiffLine]) -> tuple[Pair, ...]:
         right = [line for line in run if line.tag != "-"]
         done += itertools.zip_longest(left, right)
     return tuple(done)
-
-
-def base_of(
-    turns: Sequence[Turn], at: int, base: Base, other: Turn | None = None
-) -> tuple[str, Turn | None]:
-    """The base of the diff at index `at`: its name, and its turn if there is one."""
-    if base == "other" and other is not None:
-        return "the other trajectory", other
-    if isinstance(base, int):
-        return "", next((turn for turn in turns if turn.turn == base), None)
-    earlier = [turn for turn in turns[:at] if turn.submission]
-    if base == "best":
-        return "best before", best_turn(earlier)
-    return "previous", earlier[-1] if earlier else None
-
-
-def diff_pane(turns: Sequence[Turn], at: int, look: Look) -> list[Text]:
-    """The diff from another turn's kernel to that of the turn at index `at`."""
-    name, before = base_of(turns, at, look.base, look.other)
-    turn = turns[at]
-    if turn.submission is None:
-        return [text("this turn has no submission", DIM)]
-    if before is None or before.submission is None:
-        said = f"{name or 'that turn'} has no submission; d chooses another, D a turn"
-        words = f"nothing to compare with: {said}"
-        return paragraph(words, look.width, DIM)
-    lines = diff_lines(before.submission.code, turn.submission.code)
-    title = [_title(name, before, turn, lines), Text()]
-    if not lines:
-        return [*title, text("the two are the same", DIM)]
-    paint = _Painter(before.submission.code, turn.submission.code, look)
-    two = look.side_by_side and look.width >= _TWO_COLUMNS
-    return [*title, *(paint.two(lines) if two else paint.one(lines))]
-
-
-def _title(name: str, before: Turn, turn: Turn, lines: Sequence[DiffLine]) -> Text:
-    added, removed = counts(lines)
-    return join(
-        (f"{name}: turn {before.turn} ".removeprefix(": "), "bold"),
-        (f"{before.category} {speedup_text(before.speedup)}".rstrip(), DIM),
-        (f"  →  turn {turn.turn} ", "bold"),
-        (f"{turn.category} {speedup_text(turn.speedup)}".rstrip(), DIM),
-        (f"   +{added}", "green"),
-        (f" -{removed}", "red"),
-    )
-
-
-class _Painter:
-    """Draws the lines of one diff as code; added and removed lines are tinted."""
-
-    def __init__(self, old: str, new: str, look: Look) -> None:
-        self._old, self._new, self._look = code_lines(old), code_lines(new), look
-
-    def one(self, lines: Sequence[DiffLine]) -> list[Text]:
-        """One column."""
-        done: list[Text] = []
-        for line in lines:
-            if line.tag == "gap":
-                done.append(_gap_text(line, self._look.width))
-            else:
-                numbers = f"{line.old or '':>{_DIGITS}} {line.new or '':>{_DIGITS}} "
-                done += self._drawn(line, numbers, self._look.width, self._look.wrap)
-        return done
-
-    def two(self, lines: Sequence[DiffLine]) -> list[Text]:
-        """Two columns, old and new."""
-        half = (self._look.width - 3) // 2
-        done: list[Text] = []
-        for old, new in in_pairs(lines):
-            if old is not None and old.tag == "gap":
-                done.append(_gap_text(old, self._look.width))
-                continue
-            left = self._drawn(old, f"{old.old or '':>{_DIGITS}} ", half) if old else []
-            right = self._drawn(new, f"{new.new or '':>{_DIGITS}} ", half) if new else []
-            for n in range(max(len(left), len(right))):
-                a, b = (side[n] if n < len(side) else Text(" " * half) for side in (left, right))
-                done.append(join(a, (" │ ", DIM), b))
-        return done
-
-    def _drawn(self, line: DiffLine, numbers: str, width: int, wrap: bool = True) -> list[Text]:
-        """A line with its numbers and sign, wrapped and tinted to the full width."""
-        head = join((numbers, DIM), (f"{line.tag} ", _SIGNS[line.tag]))
-        whole = join(head, self._body(line))
-        hang = " " * (len(numbers) + 2)
-        parts = wrapped(whole, width, hang) if wrap else [whole]
-        tint = self._tint(line.tag)
-        if tint:
-            for part in parts:
-                part.pad_right(max(width - part.cell_len, 0))
-                part.stylize_before(tint)
-            return parts
-        return [fit(part, width) for part in parts] if wrap else parts
-
-    def _body(self, line: DiffLine) -> Text:
-        """The line as code with its changes marked."""
-        code, number = (self._old, line.old) if line.tag == "-" else (self._new, line.new)
-        at = (number or 1) - 1
-        body = colored(code[at]) if at < len(code) else text(line.text)
-        style = self._tint(line.tag, strong=True) or Style(bold=True, underline=True)
-        for start, end in line.changed:
-            body.stylize(style, start, end)
-        return body
-
-    def _tint(self, tag: str, strong: bool = False) -> Style | None:
-        tints = self._look.tints
-        if tints is None or tag not in "+-":
-            return None
-        return Style(bgcolor=tints[("+-".index(tag)) + 2 * strong])
-
-
-def _gap_text(line: DiffLine, width: int) -> Text:
-    return fit(text(f"{'':>{2 * _DIGITS + 2}}⋯ {line.text}", DIM), width)
 
 
 def _gap(lines: int) -> DiffLine:

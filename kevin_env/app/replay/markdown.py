@@ -1,19 +1,25 @@
 """A trajectory as Markdown, for an issue or a notebook."""
 
 import re
+from collections.abc import Iterator, Sequence
 
 from kevin_env.advantage import returns_of
 from kevin_env.app.replay.code import clean
 from kevin_env.app.replay.describe import (
+    Bars,
+    Block,
     Code,
+    Diff,
+    Facts,
+    Log,
     Prose,
+    Section,
     episode_facts,
     formula,
     pane_blocks,
     return_sum,
     score_sum,
 )
-from kevin_env.app.replay.diffs import base_of, diff_lines
 from kevin_env.app.screen import COLUMNS
 from kevin_env.record import Trajectory
 from kevin_env.render import turn_cells
@@ -54,35 +60,39 @@ def fence(words: str, language: str = "") -> list[str]:
     return [f"{ticks}{language}", text, ticks, ""]
 
 
-def _turn(episode: Trajectory, at: int) -> list[str]:
+def _turn(episode: Trajectory, at: int) -> Iterator[str]:
     turn = episode.turns[at]
-    lines = [f"## Turn {turn.turn}: {inline(f'{turn.category}/{turn.kind}')}", ""]
-    lines += [
-        f"`s_{turn.turn} = {score_sum(turn, episode)}`, "
-        f"`R_{turn.turn} = {return_sum(episode, at)}`",
-        "",
-    ]
+    yield from (f"## Turn {turn.turn}: {inline(f'{turn.category}/{turn.kind}')}", "")
+    score, value = score_sum(turn, episode), return_sum(episode, at)
+    yield from (f"`s_{turn.turn} = {score}`, `R_{turn.turn} = {value}`", "")
     if turn.summary:
-        lines += [inline(turn.summary), ""]
-    for block in pane_blocks(episode, at, "kernel"):
-        if isinstance(block, Code):
-            lines += fence(block.code, "python")
-        elif isinstance(block, Prose) and not block.style:
-            lines += fence(block.text)
-    lines += _changes(episode, at)
-    for block in pane_blocks(episode, at, "feedback"):
-        if isinstance(block, Prose):
-            lines += ["Feedback:", "", *fence(block.text)]
-    return lines
+        yield from (inline(turn.summary), "")
+    for pane, heading in (("kernel", ()), ("diff", ()), ("feedback", ("Feedback:", ""))):
+        yield from heading
+        for block in pane_blocks(episode, at, pane):
+            yield from _block(block)
 
 
-def _changes(episode: Trajectory, at: int) -> list[str]:
-    turn = episode.turns[at]
-    _, before = base_of(episode.turns, at, "previous")
-    if turn.submission is None or before is None or before.submission is None:
-        return []
-    lines = diff_lines(before.submission.code, turn.submission.code)
-    body = "\n".join(
-        f"@@ {line.text} @@" if line.tag == "gap" else f"{line.tag}{line.text}" for line in lines
-    )
-    return [f"Changes from turn {before.turn}:", "", *fence(body, "diff")] if body else []
+def _block(block: Block) -> Sequence[str]:
+    match block:
+        case Section(title):
+            return f"### {inline(title)}", ""
+        case Prose(_, "aside"):
+            return ()
+        case Prose(words, style):
+            return [inline(words), ""] if style else fence(words)
+        case Facts(pairs):
+            return [*(f"- {name}: {inline(value)}" for name, value in pairs), ""]
+        case Code(code):
+            return fence(code, "python")
+        case Diff():
+            lines = "\n".join(
+                f"@@ {each.text} @@" if each.tag == "gap" else f"{each.tag}{each.text}"
+                for each in block.lines
+            )
+            title = f"Changes from turn {block.before.turn}:"
+            return [title, "", *fence(lines, "diff")] if lines else ()
+        case Log(name, words):
+            return [f"{name}:", "", *fence(words)]
+        case Bars(seconds, total):
+            return [f"- {name}: {n:.3f} s" for name, n in (*seconds, ("total", total))]

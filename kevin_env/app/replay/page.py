@@ -120,7 +120,6 @@ def _turn(episode: Trajectory, at: int) -> dict[str, Any]:
         "category": turn.category,
         "kind": turn.kind,
         "speedup": turn.speedup,
-        "paid": turn.paid_speedup,
         "interval": turn.speedup_interval,
         "score": turn.score,
         "seconds": [getattr(turn.seconds, stage) for stage in STAGES],

@@ -1,8 +1,11 @@
 """Blocks as lines of a given width."""
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import zip_longest
 
+from rich.style import Style
 from rich.text import Text
 
 from kevin_env.app.replay.code import Line, code_lines, fenced, lines_of
@@ -10,6 +13,7 @@ from kevin_env.app.replay.describe import (
     Bars,
     Block,
     Code,
+    Diff,
     Facts,
     Log,
     Pane,
@@ -19,13 +23,28 @@ from kevin_env.app.replay.describe import (
     return_sum,
     score_sum,
 )
-from kevin_env.app.replay.diffs import diff_pane
-from kevin_env.app.replay.pieces import DIM, Look, bar, colored, join, paragraph, text, wrapped
-from kevin_env.record import Trajectory, best_turn
+from kevin_env.app.replay.diffs import DiffLine, counts, in_pairs
+from kevin_env.app.replay.pieces import (
+    DIM,
+    Look,
+    bar,
+    colored,
+    fit,
+    join,
+    paragraph,
+    text,
+    wrapped,
+)
+from kevin_env.record import Trajectory, Turn, best_turn
 from kevin_env.render import speedup_text
 
 _NAME = 12
 """Width of the names of facts."""
+_DIGITS = 4
+"""Width of a line number in a diff."""
+_TWO_COLUMNS = 60
+"""Least width of a diff in two columns."""
+_SIGNS = {" ": "", "-": "bold red", "+": "bold green"}
 _STYLES = {"wrong": "magenta", "aside": DIM, "thought": "italic"}
 
 
@@ -33,9 +52,7 @@ def pane_lines(episode: Trajectory, at: int, pane: Pane, look: Look) -> list[Tex
     """All lines of a pane, for the turn at index `at`."""
     if at >= len(episode.turns):
         return [text("no turn has been judged yet", DIM)]
-    if pane == "diff":
-        return diff_pane(episode.turns, at, look)
-    return lines_of_blocks(pane_blocks(episode, at, pane), look)
+    return lines_of_blocks(pane_blocks(episode, at, pane, look.base, look.other), look)
 
 
 def lines_of_blocks(blocks: Iterable[Block], look: Look) -> list[Text]:
@@ -61,10 +78,13 @@ def _lines(block: Block, look: Look) -> Sequence[Text]:
             return [line for name, value in pairs for line in _fact(name, value, look)]
         case Code(code, wrong, note):
             return _numbered(code, wrong, note, look)
+        case Diff():
+            return _diff(block, look)
         case Log(name, words):
             room = Look(max(look.width - _NAME, 8), look.wrap)
-            found = [piece for line in lines_of(words) for piece in _row(text(line), room, "")]
-            return _named(name, found)
+            return _named(
+                name, [piece for line in lines_of(words) for piece in _row(text(line), room)]
+            )
         case Bars(seconds, total):
             width = max(min(look.width - _NAME - 12, 60), 4)
             rows = [(name, value, bar(value / total, width)) for name, value in seconds]
@@ -98,7 +118,7 @@ def facts(episode: Trajectory, more: Sequence[str] = ()) -> tuple[Text, Text]:
     if best is None:
         return left, text("no speedup yet " if not episode.stop_reason else "no speedup ", DIM)
     where = f" (turn {best.turn}{', noisy' * (best.kind == 'too_noisy')}) "
-    return left, join(("best ", DIM), (speedup_text(best.paid_speedup), "bold green"), (where, DIM))
+    return left, join(("best ", DIM), (speedup_text(best.speedup), "bold green"), (where, DIM))
 
 
 def about_lines(episode: Trajectory, at: int, width: int) -> list[Text]:
@@ -122,11 +142,10 @@ def _numbered(code: str, wrong: tuple[int, ...], note: str, look: Look) -> tuple
     for number, line in enumerate(lines, start=1):
         marked = number in wrong
         head = (f"▶{number:>{digits}} ", "bold red") if marked else (f" {number:>{digits}} ", DIM)
-        gutter = join(head, ("│ ", DIM))
         body = colored(line)
         if marked:
             body.stylize("bold")
-        done += _row(join(gutter, body), look, " " * (digits + 2) + "│ ")
+        done += _row(body, look, join(head, ("│ ", DIM)), " " * (digits + 2) + "│ ")
         if marked and number == wrong[-1]:
             below = paragraph(note, look.width - digits - 4, "red")
             done += (join((" " * (digits + 2) + "╰ ", "red"), each) for each in below)
@@ -141,15 +160,82 @@ def prose(words: str, look: Look) -> tuple[Text, ...]:
 
 def prose_lines(lines: Iterable[Line], look: Look) -> list[Text]:
     """As `prose`, of lines that are colored already."""
-    done: list[Text] = []
-    for line in lines:
-        plain = len(line) == 1 and line[0][0] == ""
-        if look.wrap and plain:
-            done += paragraph(line[0][1], look.width)
+    return [piece for line in lines for piece in _row(colored(line), look)]
+
+
+def _row(line: Text, look: Look, head: Text | str = "", hang: str = "") -> list[Text]:
+    return wrapped(line, look.width, head, hang) if look.wrap else [join(head, line)]
+
+
+def _diff(diff: Diff, look: Look) -> list[Text]:
+    """A title, and the changed lines as code in one or two columns."""
+    added, removed = counts(diff.lines)
+    title = [
+        join(
+            (f"{diff.name}: ".removeprefix(": "), "bold"),
+            *_compared(diff.before),
+            "  →  ",
+            *_compared(diff.after),
+            (f"   +{added}", "green"),
+            (f" -{removed}", "red"),
+        ),
+        Text(),
+    ]
+    if not diff.lines:
+        return [*title, text("the two are the same", DIM)]
+    two = look.side_by_side and look.width >= _TWO_COLUMNS
+    return [*title, *(_two_columns if two else _one_column)(diff, look)]
+
+
+def _compared(turn: Turn) -> tuple[tuple[str, str], tuple[str, str]]:
+    verdict = f"{turn.category} {speedup_text(turn.speedup)}".rstrip()
+    return (f"turn {turn.turn} ", "bold"), (verdict, DIM)
+
+
+def _one_column(diff: Diff, look: Look) -> Iterator[Text]:
+    codes = tuple(map(code_lines, diff.codes))
+    for line in diff.lines:
+        if line.tag == "gap":
+            yield _gap(line, look)
         else:
-            done += _row(colored(line), look, "")
-    return done
+            numbers = f"{line.old or '':>{_DIGITS}} {line.new or '':>{_DIGITS}} "
+            yield from _changed(line, codes, numbers, look)
 
 
-def _row(line: Text, look: Look, hang: str) -> list[Text]:
-    return wrapped(line, look.width, hang) if look.wrap else [line]
+def _two_columns(diff: Diff, look: Look) -> Iterator[Text]:
+    """The old lines at the left of the new ones."""
+    codes = tuple(map(code_lines, diff.codes))
+    half = replace(look, width=(look.width - 3) // 2, wrap=True)
+    blank = Text(" " * half.width)
+    for old, new in in_pairs(diff.lines):
+        if old is not None and old.tag == "gap":
+            yield _gap(old, look)
+            continue
+        left = _changed(old, codes, f"{old.old or '':>{_DIGITS}} ", half) if old else []
+        right = _changed(new, codes, f"{new.new or '':>{_DIGITS}} ", half) if new else []
+        for one, other in zip_longest(left, right, fillvalue=blank):
+            yield join(one, (" │ ", DIM), other)
+
+
+def _gap(line: DiffLine, look: Look) -> Text:
+    return fit(text(f"{'':>{2 * _DIGITS + 2}}⋯ {line.text}", DIM), look.width)
+
+
+def _changed(
+    line: DiffLine, codes: Sequence[Sequence[Line]], numbers: str, look: Look
+) -> list[Text]:
+    """A line with its numbers and sign, tinted to the full width where it was added or removed."""
+    code, number = (codes[0], line.old) if line.tag == "-" else (codes[1], line.new)
+    at = (number or 1) - 1
+    body = colored(code[at]) if at < len(code) else text(line.text)
+    tint = look.tints["+-".index(line.tag) :: 2] if look.tints and line.tag in "+-" else None
+    marked = Style(bgcolor=tint[1]) if tint else Style(bold=True, underline=True)
+    for start, end in line.changed:
+        body.stylize(marked, start, end)
+    head = join((numbers, DIM), (f"{line.tag} ", _SIGNS[line.tag]))
+    parts = _row(body, look, head, " " * head.cell_len)
+    if look.wrap or tint:
+        parts = [fit(part, max(part.cell_len, look.width)) for part in parts]
+    for part in parts if tint else ():
+        part.stylize_before(Style(bgcolor=tint[0]))
+    return parts

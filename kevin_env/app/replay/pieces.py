@@ -1,14 +1,15 @@
 """Small parts of a screen: lines of a given width, columns and bars, all from clean text."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
+from rich.console import Console
 from rich.text import Text
 
 from kevin_env.app.replay.code import Kind, Line, clean
+from kevin_env.app.replay.describe import Base
 from kevin_env.app.replay.rows import CATEGORIES
 from kevin_env.app.screen import COLORS
 from kevin_env.record import Turn
@@ -25,10 +26,6 @@ CODE: dict[Kind, str] = {
 }
 """Only the terminal's own colors, which suit dark and light ones."""
 
-Base = Literal["previous", "best", "other"] | int
-"""What a diff starts from: the turn before, the fastest turn before, the other trajectory, or a
-turn by its number.
-"""
 Tints = tuple[str, str, str, str]
 """Backgrounds of a diff: added and removed lines, then what was added and removed within them."""
 DARK: Tints = ("#12301c", "#3a1a1e", "#1f6b37", "#8a2d35")
@@ -96,24 +93,24 @@ def ends(left: Text, right: Text, width: int) -> Text:
     return fit(join(fit(left, room), " ", right), width)
 
 
-def wrapped(line: Text, width: int, hang: str = "") -> list[Text]:
-    """A line of code wrapped to `width`; continuation lines begin with `hang`."""
-    if line.cell_len <= width or width <= len(hang) + 1:
-        return [line]
-    first, rest = _split(line, width)
-    done = [first]
-    while rest.cell_len:
-        piece, rest = _split(rest, width - len(hang))
-        done.append(join(hang, piece))
-    return done
+def wrapped(line: Text, width: int, head: Text | str = "", hang: str = "") -> list[Text]:
+    """A line after `head`, broken between words to `width` columns.
+
+    Further lines begin with `hang` and the line's own indentation.
+    """
+    room = width - cell_len(hang)
+    if line.cell_len <= room:
+        return [join(head, line)]
+    indent = line.plain[: len(line.plain) - len(line.plain.lstrip())][: max(room, 0) // 2]
+    rest, narrow = line[len(indent) :], max(room - len(indent), 8)
+    pieces = rest.wrap(Console(), narrow, overflow="fold", no_wrap=False)
+    return [join(hang if at else head, indent, piece) for at, piece in enumerate(pieces)]
 
 
 def paragraph(words: str, width: int, style: str = "") -> list[Text]:
     """Clean prose broken between words; its own line breaks stay."""
-    done: list[Text] = []
-    for line in clean(words).rstrip().split("\n"):
-        done += _broken(line, max(width, 8), style)
-    return done
+    lines = clean(words).rstrip().split("\n")
+    return [piece for line in lines for piece in wrapped(_styled(line, style), max(width, 8))]
 
 
 def sparkline(values: Iterable[float | None], most: float | None = None) -> str:
@@ -206,32 +203,3 @@ def overview(
         *(join(" ", line) for line in news),
     ]
     return Text("\n").join(fit(line, width) for line in lines[:height])
-
-
-def _split(line: Text, width: int) -> tuple[Text, Text]:
-    """Splits a line at `width` columns, between words if possible in the last half."""
-    plain, at, used = line.plain, 0, 0
-    while at < len(plain) and used + cell_len(plain[at]) <= width:
-        used += cell_len(plain[at])
-        at += 1
-    if at < len(plain) and re.match(r"\w", plain[at]):
-        word = re.search(r"\w+$", plain[at // 2 : at])
-        at -= len(word[0]) if word and word.start() else 0
-    return line[: max(at, 1)], line[max(at, 1) :]
-
-
-def _broken(line: str, width: int, style: str) -> list[Text]:
-    indent = line[: len(line) - len(line.lstrip())][: width // 2]
-    first, *words = line.lstrip().split(" ")
-    done, current = [], indent + first
-    for word in words:
-        longer = f"{current} {word}"
-        if cell_len(longer) > width:
-            done.append(current)
-            longer = indent + word
-        while cell_len(longer) > width:
-            head = set_cell_size(longer, width).rstrip() or longer[:width]
-            done.append(head)
-            longer = longer[len(head) :]
-        current = longer
-    return [_styled(each, style) for each in [*done, current]]

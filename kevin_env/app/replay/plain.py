@@ -7,19 +7,18 @@ from dataclasses import dataclass
 from typing import TextIO
 
 from rich.console import Console
-from rich.text import Text
 
 from kevin_env.advantage import returns_of
 from kevin_env.app.errors import BadInput
 from kevin_env.app.replay.code import clean, unfenced
 from kevin_env.app.replay.describe import episode_facts
-from kevin_env.app.replay.diffs import diff_pane
 from kevin_env.app.replay.library import Library
+from kevin_env.app.replay.panes import pane_lines
 from kevin_env.app.replay.pieces import Look
 from kevin_env.app.replay.query import EVERYTHING, Query
 from kevin_env.app.replay.rows import Row
-from kevin_env.app.screen import show, show_code, turn_line, turns_table
-from kevin_env.record import Trajectory, Turn
+from kevin_env.app.screen import show, show_lines, turn_line, turns_table
+from kevin_env.record import Trajectory
 from kevin_env.recorder import BadLine
 
 _SLICE = 0.2
@@ -99,8 +98,8 @@ def print_episodes(episodes: Iterable[Trajectory], console: Console) -> None:
         if number:
             console.print()
         _print_head(console, episode)
-        for turn in episode.turns:
-            _print_turn(console, turn)
+        for at in range(len(episode.turns)):
+            _print_turn(console, episode, at)
         console.print()
         console.print(turns_table(episode.turns, returns_of(episode), episode.model))
 
@@ -125,10 +124,7 @@ def print_diff(episode: Trajectory, turns: tuple[int, int], console: Console) ->
         if number not in numbers:
             raise BadInput(f"there is no turn {number}; the episode has {len(numbers)}")
     look = Look(console.width, base=turns[0])
-    for line in diff_pane(episode.turns, numbers.index(turns[1]), look):
-        console.print(
-            Text(line.plain.rstrip()) if not console.is_terminal else line, soft_wrap=True
-        )
+    show_lines(console, pane_lines(episode, numbers.index(turns[1]), "diff", look))
 
 
 def follow(library: Library, choice: Choice, console: Console) -> None:
@@ -149,8 +145,8 @@ def _print_new(console: Console, episode: Trajectory, printed: dict[str, int]) -
     known = printed.get(episode.episode_id)
     if known is None:
         _print_head(console, episode)
-    for turn in episode.turns[known or 0 :]:
-        _print_turn(console, turn)
+    for at in range(known or 0, len(episode.turns)):
+        _print_turn(console, episode, at)
     printed[episode.episode_id] = len(episode.turns)
 
 
@@ -192,12 +188,10 @@ def _print_head(console: Console, episode: Trajectory) -> None:
         show(console, clean(f"  {name:<8} {value}"))
 
 
-def _print_turn(console: Console, turn: Turn) -> None:
+def _print_turn(console: Console, episode: Trajectory, at: int) -> None:
+    turn, look = episode.turns[at], Look(console.width, wrap=False)
     console.print()
     show(console, f"turn {turn.turn}", "bold")
-    if turn.submission:
-        show_code(console, clean(turn.submission.code))
-    else:
-        show(console, clean(turn.reply))
-    console.print(turn_line(turn), soft_wrap=True)
+    show_lines(console, pane_lines(episode, at, "kernel", look))
+    show_lines(console, [turn_line(turn)])
     show(console, unfenced(turn.feedback))

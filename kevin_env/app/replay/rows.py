@@ -2,13 +2,11 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from pydantic_core import from_json
 
-from kevin_env.outcome import Category, Correct, Outcome, speedup_of
+from kevin_env.outcome import Category, Outcome
 from kevin_env.record import SCHEMA, Trajectory, Turn
-from kevin_env.score import at_bound
 
 MARKS: dict[Category, str] = {
     "format": "?",
@@ -64,7 +62,6 @@ class Row:
     marks: str
     """One character per turn, see `mark_of`."""
     speedups: tuple[float | None, ...]
-    """Those that a score pays, see `Turn.paid_speedup`."""
     value: float | None
     """The return of the first turn; None where none is recorded."""
 
@@ -104,18 +101,11 @@ def read_row(line: bytes, place: Place) -> Row:
                 NOISY if each["kind"] == "too_noisy" else MARKS[each["category"]]
                 for each in outcomes
             ),
-            speedups=tuple(map(_paid, outcomes)),
+            speedups=tuple(each.get("speedup") for each in outcomes),
             value=float(values[0]) if values else None,
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"no episode: {error}") from error
-
-
-def _paid(outcome: dict[str, Any]) -> float | None:
-    """`Turn.paid_speedup`, from the record of an outcome."""
-    if outcome.get("speedup") is None:
-        return None
-    return speedup_of(at_bound(Correct.model_construct(**(outcome | {"roofline": None}))))
 
 
 def row_of(episode: Trajectory, place: Place = NOWHERE) -> Row:
@@ -130,6 +120,6 @@ def row_of(episode: Trajectory, place: Place = NOWHERE) -> Row:
         created=episode.created,
         stop_reason=episode.stop_reason,
         marks="".join(mark_of(turn) for turn in episode.turns),
-        speedups=tuple(turn.paid_speedup for turn in episode.turns),
+        speedups=tuple(turn.speedup for turn in episode.turns),
         value=episode.returns[0] if episode.returns else None,
     )

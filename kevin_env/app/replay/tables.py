@@ -76,7 +76,7 @@ def turn_columns(turns: Sequence[Turn], width: int, model: str) -> tuple[Column,
 
 def turn_row(turn: Turn, value: float, best: bool, most: float, model: str) -> dict[str, Text]:
     """A row of a table of turns; `value` is its return, `most` the largest speedup of all turns."""
-    fast = "bold green" if best else "green" if (turn.paid_speedup or 0.0) >= 1 else ""
+    fast = "bold green" if best else "green" if (turn.speedup or 0.0) >= 1 else ""
     color = COLORS[turn.category]
     styles = {
         "": color, "turn": "", "verdict": color, "speedup": fast,

@@ -16,7 +16,7 @@ from kevin_env.app.evaluate.samples import Attempts, Sample, gather
 from kevin_env.app.evaluate.tables import plain_table
 from kevin_env.app.replay.code import clean
 from kevin_env.app.report.summary import grid_of
-from kevin_env.app.report.write import markdown_table
+from kevin_env.app.report.write import markdown_page
 from kevin_env.app.screen import counted, show
 from kevin_env.app.writing import write_text
 from kevin_env.outcome import Frozen
@@ -146,11 +146,8 @@ def write_comparison(found: Comparison, out: Path) -> Path:
     """
     if out.suffix != ".md":
         raise BadInput(f"cannot write a comparison to {out}: use a name that ends in .md")
-    grids = map(grid_of, _tables(found))
-    lines = [
-        line for each in grids for line in markdown_table(each.title, each.headings, each.rows)
-    ]
-    write_text(out, "\n".join([*lines, *(f"- {note}" for note in _notes(found)), ""]))
+    text = markdown_page(grids=map(grid_of, _tables(found)), notes=_notes(found))
+    write_text(out, text)
     return out
 
 

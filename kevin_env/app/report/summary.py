@@ -4,30 +4,20 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import chain, pairwise
+from itertools import pairwise
+from typing import Any
 
 from rich.table import Table
 
 from kevin_env.app.evaluate.figures import Baseline, ProblemMetrics, RunMetrics
 from kevin_env.app.evaluate.folder import Recorded
-from kevin_env.app.evaluate.samples import Attempts, Played, Sample, gather
+from kevin_env.app.evaluate.samples import Attempts, Sample, gather
 from kevin_env.app.evaluate.tables import first_baseline, largest_k, metric_tables, notes
 from kevin_env.app.replay.code import clean
 from kevin_env.app.replay.rows import MARKS, mark_of
-from kevin_env.app.report.values import (
-    Bin,
-    Grid,
-    Hack,
-    Kind,
-    Line,
-    Mark,
-    Place,
-    ProblemLine,
-    Report,
-)
 from kevin_env.judge.verdict import flag_name
-from kevin_env.outcome import Category, held_roofline, is_hack
-from kevin_env.record import Trajectory
+from kevin_env.outcome import held_roofline, is_hack
+from kevin_env.record import Trajectory, Turn
 
 EDGES = (0.0, 0.1, 0.2, 0.5, 0.8, 1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 """Lower ends of the bins of speedups. They include the p of fast_p."""
@@ -44,34 +34,64 @@ Pages = Mapping[tuple[str, str], str]
 """Pages of trajectories, by problem and episode id. Others are in the report itself."""
 
 
-def summarise(title: str, recorded: Recorded, metrics: RunMetrics, pages: Pages) -> Report:
-    """The contents of a run's report; `pages` says where its trajectories are shown."""
+def summarise(title: str, recorded: Recorded, metrics: RunMetrics, pages: Pages) -> dict[str, Any]:
+    """The contents of a run's report as JSON, for the scripts of its page and `report.md.j2`.
+
+    Texts are clean, but not escaped. A `place` is the page of a trajectory, empty for the report
+    itself, and its id. `pages` says where trajectories are shown.
+    """
     problems = gather(recorded.episodes, recorded.ratios)
     baseline = first_baseline(metrics.overall)
-    hacks = list(_hacks(problems, pages))
-    held = list(_held(problems, pages))
-    marks = [each for each in held if each.roofline.intensity and each.roofline.rate][:MOST_MARKS]
-    return Report(
-        title=clean(title),
-        facts=tuple(_facts(recorded.episodes)),
-        baseline=baseline,
-        k=largest_k(metrics.overall.correct),
-        overall=metrics.overall,
-        levels=metrics.levels,
-        grids=tuple(map(grid_of, metric_tables(metrics))),
-        notes=(*notes(metrics.overall), *_left_out(recorded.episodes, problems)),
-        bins=_bins([each.speedup(baseline) for problem in problems for each in problem.samples]),
-        roofline=tuple(marks),
-        roofline_left_out=len(held) - len(marks),
-        flags=_flags(problems),
-        kinds=_kinds(problems),
-        hacks=tuple(hacks[:MOST_HACKS]),
-        more_hacks=len(hacks[MOST_HACKS:]),
-        problems=tuple(
-            _problem_line(each, numbers, baseline, pages)
+    turns = [
+        (turn, {"problem": clean(each.problem), "sample": sample.trajectory.sample,
+                "turn": number, "place": _place(sample, pages)})
+        for each in problems
+        for sample, number, turn in _each_turn(each)
+    ]  # fmt: skip
+    hacks = [
+        where
+        | {"category": turn.category, "kind": turn.kind, "message": _short(turn.outcome.message)}
+        for turn, where in turns
+        if is_hack(turn.outcome)
+    ]
+    held = [(line, where) for turn, where in turns if (line := held_roofline(turn.outcome))]
+    marks = [
+        where | {"roofline": line.model_dump(mode="json")}
+        for line, where in held
+        if line.intensity and line.rate
+    ][:MOST_MARKS]
+    flags = Counter(name for turn, _ in turns for name in set(map(flag_name, turn.flags)) if name)
+    return {
+        "title": clean(title),
+        "facts": list(_facts(recorded.episodes)),
+        "baseline": baseline,
+        "k": largest_k(metrics.overall.correct),
+        "overall": metrics.overall.model_dump(mode="json"),
+        "levels": {n: each.model_dump(mode="json") for n, each in metrics.levels.items()},
+        "grids": list(map(grid_of, metric_tables(metrics))),
+        "notes": [*notes(metrics.overall), *_left_out(recorded.episodes, problems)],
+        "bins": _bins([each.speedup(baseline) for problem in problems for each in problem.samples]),
+        "roofline": marks,
+        "roofline_left_out": len(held) - len(marks),
+        "flags": flags.most_common(),
+        "kinds": _kinds([turn for turn, _ in turns]),
+        "hacks": hacks[:MOST_HACKS],
+        "more_hacks": len(hacks[MOST_HACKS:]),
+        "problems": [
+            _problem(each, numbers, baseline, pages)
             for each, numbers in zip(problems, metrics.problems, strict=True)
-        ),
-    )
+        ],
+    }
+
+
+def grid_of(table: Table) -> dict[str, Any]:
+    """A terminal table as plain text; `sections` are the indices of rows followed by a rule."""
+    return {
+        "title": str(table.title),
+        "headings": [" ".join(str(column.header).split()) for column in table.columns],
+        "rows": list(zip(*(map(str, column.cells) for column in table.columns), strict=True)),
+        "sections": [at for at, row in enumerate(table.rows) if row.end_section],
+    }
 
 
 def _facts(episodes: Sequence[Trajectory]) -> Iterator[tuple[str, str]]:
@@ -100,95 +120,49 @@ def _several(values: Iterable[str], most: int = 4) -> str:
     return _short(", ".join(found[:most])) + more
 
 
-def grid_of(table: Table) -> Grid:
-    """A terminal table as plain text."""
-    return Grid(
-        title=str(table.title),
-        headings=tuple(" ".join(str(column.header).split()) for column in table.columns),
-        rows=tuple(zip(*(map(str, column.cells) for column in table.columns), strict=True)),
-        sections=tuple(at for at, row in enumerate(table.rows) if row.end_section),
-    )
-
-
 def _left_out(episodes: Sequence[Trajectory], problems: Sequence[Attempts]) -> Iterator[str]:
-    out = len({(each.problem.id, each.episode_id) for each in episodes}) - sum(
-        len(each.episodes) for each in problems
-    )
-    if out:
+    every = {(each.problem.id, each.episode_id) for each in episodes}
+    if out := len(every) - sum(len(each.episodes) for each in problems):
         yield f"trajectories without a turn, left out: {out}"
 
 
-def _bins(speedups: Sequence[float | None]) -> tuple[Bin, ...]:
-    """A bin of those without a timed kernel, then the range of bins that are not empty."""
+def _bins(speedups: Sequence[float | None]) -> list[dict[str, Any]]:
+    """From `low` to below `high`: first those without a timed kernel, then the range of others."""
     known = [value for value in speedups if value is not None]
     counts = Counter(bisect_right(EDGES, value) - 1 for value in known if value > 0)
-    none = Bin(low=None, high=None, count=sum(value <= 0 for value in known))
     ends = [*pairwise(EDGES), (EDGES[-1], None)]
     used = range(min(counts), max(counts) + 1) if counts else range(0)
-    return (none, *(Bin(low=ends[at][0], high=ends[at][1], count=counts[at]) for at in used))
+    return [
+        {"low": None, "high": None, "count": sum(value <= 0 for value in known)},
+        *({"low": ends[at][0], "high": ends[at][1], "count": counts[at]} for at in used),
+    ]
 
 
-def _kinds(problems: Sequence[Attempts]) -> tuple[Kind, ...]:
-    turns = [played.turn for each in problems for played in each.turns]
-    found: Counter[tuple[Category, str, bool]] = Counter(
-        (turn.category, turn.kind, is_hack(turn.outcome)) for turn in turns
-    )
+def _kinds(turns: Iterable[Turn]) -> list[dict[str, Any]]:
+    """The numbers of turns by outcome, by stage and then by frequency."""
+    found = Counter((turn.category, turn.kind, is_hack(turn.outcome)) for turn in turns)
     kinds = [
-        Kind(category=name, kind=kind, turns=count, hack=hack)
-        for (name, kind, hack), count in found.items()
+        {"category": category, "kind": kind, "turns": count, "hack": hack}
+        for (category, kind, hack), count in found.items()
     ]
     order = list(MARKS)
-    kinds.sort(key=lambda each: (order.index(each.category), -each.turns, each.kind))
-    return tuple(kinds)
+    return sorted(kinds, key=lambda it: (order.index(it["category"]), -it["turns"], it["kind"]))
 
 
-def _hacks(problems: Sequence[Attempts], pages: Pages) -> Iterator[Hack]:
-    for attempts, sample, played in _each_turn(problems):
-        if is_hack(played.turn.outcome):
-            yield Hack(
-                problem=clean(attempts.problem),
-                sample=sample.trajectory.sample,
-                turn=played.number,
-                category=played.turn.category,
-                kind=played.turn.kind,
-                message=_short(played.turn.outcome.message),
-                place=_place(attempts.problem, sample, pages),
-            )
-
-
-def _held(problems: Sequence[Attempts], pages: Pages) -> Iterator[Mark]:
-    for attempts, sample, played in _each_turn(problems):
-        if roofline := held_roofline(played.turn.outcome):
-            yield Mark(
-                problem=clean(attempts.problem),
-                turn=played.number,
-                place=_place(attempts.problem, sample, pages),
-                roofline=roofline,
-            )
-
-
-def _flags(problems: Sequence[Attempts]) -> tuple[tuple[str, int], ...]:
-    """Named flags, the most frequent first."""
-    turns = (played.turn for _, _, played in _each_turn(problems))
-    names = Counter(name for turn in turns for name in set(map(flag_name, turn.flags)) if name)
-    return tuple(names.most_common())
-
-
-def _each_turn(problems: Sequence[Attempts]) -> Iterator[tuple[Attempts, Sample, Played]]:
-    """Each turn once, with the first trajectory that has it, samples first."""
-    for attempts in problems:
-        seen: set[int] = set()
-        for sample in _in_order(attempts):
-            for played in sample.played:
-                if id(played) not in seen:
-                    seen.add(id(played))
-                    yield attempts, sample, played
-
-
-def _in_order(attempts: Attempts) -> Iterator[Sample]:
+def _in_order(attempts: Attempts) -> list[Sample]:
     """The samples, then the other episodes."""
     samples = set(map(id, attempts.samples))
-    return chain(attempts.samples, (each for each in attempts.episodes if id(each) not in samples))
+    return [*attempts.samples, *(each for each in attempts.episodes if id(each) not in samples)]
+
+
+def _each_turn(attempts: Attempts) -> Iterator[tuple[Sample, int, Turn]]:
+    """Each turn once with its number, and the first trajectory that has it, samples first."""
+    seen: set[int] = set()
+    for sample in _in_order(attempts):
+        for played in sample.played:
+            if id(played) not in seen:
+                seen.add(id(played))
+                yield sample, played.number, played.turn
 
 
 def _short(text: str) -> str:
@@ -196,35 +170,36 @@ def _short(text: str) -> str:
     return line if len(line) <= 200 else f"{line[:200]} ..."
 
 
-def _place(problem: str, sample: Sample, pages: Pages) -> Place:
-    name = sample.trajectory.episode_id
-    return Place(page=pages.get((problem, name), ""), id=clean(name))
+def _place(sample: Sample, pages: Pages) -> dict[str, str]:
+    episode = sample.trajectory
+    page = pages.get((episode.problem.id, episode.episode_id), "")
+    return {"page": page, "id": clean(episode.episode_id)}
 
 
-def _problem_line(
+def _problem(
     attempts: Attempts, numbers: ProblemMetrics, baseline: Baseline, pages: Pages
-) -> ProblemLine:
-    lines = [_line(attempts, each, baseline, pages) for each in _in_order(attempts)]
-    own = tuple(filter(None, dict.fromkeys(line.place.page for line in lines)))
+) -> dict[str, Any]:
+    """One problem with its trajectories, `top` the fastest; `more` of them have no line."""
+    lines = [
+        {
+            "place": _place(sample, pages),
+            "sample": sample.trajectory.sample,
+            "marks": "".join(mark_of(played.turn) for played in sample.played),
+            "best": sample.speedup(baseline) or None,
+            "best_turn": sample.best_turn,
+            "stop": sample.trajectory.stop_reason or "running",
+            "counts": any(sample is each for each in attempts.samples),
+        }
+        for sample in _in_order(attempts)
+    ]
+    own = list(filter(None, dict.fromkeys(line["place"]["page"] for line in lines)))
     shown = lines[:MOST_LINES] if own else lines
     held = [held_roofline(played.turn.outcome) for played in attempts.turns]
-    return ProblemLine(
-        numbers=numbers.model_copy(update={"problem": clean(numbers.problem)}),
-        roofline=max((each.fraction for each in held if each), default=None),
-        top=max(lines, key=lambda line: line.best or 0.0),
-        lines=tuple(shown),
-        pages=own,
-        more=len(lines) - len(shown),
-    )
-
-
-def _line(attempts: Attempts, sample: Sample, baseline: Baseline, pages: Pages) -> Line:
-    return Line(
-        place=_place(attempts.problem, sample, pages),
-        sample=sample.trajectory.sample,
-        marks="".join(mark_of(played.turn) for played in sample.played),
-        best=sample.speedup(baseline) or None,
-        best_turn=sample.best_turn,
-        stop=sample.trajectory.stop_reason or "running",
-        counts=any(sample is each for each in attempts.samples),
-    )
+    return {
+        "numbers": numbers.model_dump(mode="json") | {"problem": clean(numbers.problem)},
+        "roofline": max((each.fraction for each in held if each), default=None),
+        "top": max(lines, key=lambda line: line["best"] or 0.0),
+        "lines": shown,
+        "pages": own,
+        "more": len(lines) - len(shown),
+    }

@@ -1,13 +1,16 @@
 """Reads a run and writes its report."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
+import jinja2
+
 from kevin_env.app.errors import BadInput
-from kevin_env.app.evaluate.figures import Baseline, RunMetrics
+from kevin_env.app.evaluate.figures import RunMetrics
 from kevin_env.app.evaluate.folder import Recorded, RunFolder, read_figures
 from kevin_env.app.evaluate.samples import gather
 from kevin_env.app.replay.library import Library
@@ -15,7 +18,6 @@ from kevin_env.app.replay.markdown import inline
 from kevin_env.app.replay.page import asset, document, episodes_data, page
 from kevin_env.app.replay.rows import CATEGORIES, NOISY, Row
 from kevin_env.app.report.summary import summarise
-from kevin_env.app.report.values import Bin, ProblemLine, Report
 from kevin_env.app.writing import write_text
 from kevin_env.record import Trajectory
 from kevin_env.recorder import BadLine
@@ -103,12 +105,14 @@ def write_report(
     if out.suffix not in (".html", ".md"):
         raise BadInput(f"cannot write a report to {out}: use a name that ends in .html or .md")
     if out.suffix == ".md":
-        write_text(out, report_markdown(summarise(run.title, run.recorded, run.metrics, {})))
+        report = summarise(run.title, run.recorded, run.metrics, {})
+        report["notes"] += [f"turns flagged {name}: {turns}" for name, turns in report["flags"]]
+        write_text(out, markdown_page("report.md.j2", **report))
         return out
     rows = [row for _, each in run.problems for row in each]
     if room.holds(rows):
         report = summarise(run.title, run.recorded, run.metrics, {})
-        write_text(out, report_page(report, run.episodes(rows)))
+        write_text(out, _page(report, run.episodes(rows)))
         return out
     beside = _pages_beside(run, out, room)
     folder = out.with_name(f"{out.stem}_trajectories")
@@ -119,7 +123,7 @@ def write_report(
         on_page(number, len(beside))
     shown = ((f"{quote(folder.name)}/{name}", row) for name, each in beside for row in each)
     pages = {(row.problem, row.episode_id): address for address, row in shown}
-    write_text(out, report_page(summarise(run.title, run.recorded, run.metrics, pages)))
+    write_text(out, _page(summarise(run.title, run.recorded, run.metrics, pages)))
     return out
 
 
@@ -148,119 +152,22 @@ _HERE = "kevin_env.app.report"
 _SCRIPTS = ("figures.js", "problems.js", "roofline.js", "report.js")
 
 
-def report_page(report: Report, episodes: Iterable[Trajectory] = ()) -> str:
+def _page(report: Mapping[str, Any], episodes: Iterable[Trajectory] = ()) -> str:
     """The HTML page of a report, with the trajectories that are not in other pages."""
-    said = {
-        "home": "#report",
-        "report": report.model_dump(mode="json"),
-        "looks": CATEGORIES | {NOISY: "noisy"},
-    }
+    said = {"home": "#report", "report": report, "looks": CATEGORIES | {NOISY: "noisy"}}
     return document(
-        f"{report.title} - kevin-env report",
-        episodes_data(report.title, episodes) | said,
+        f"{report['title']} - kevin-env report",
+        episodes_data(report["title"], episodes) | said,
         "".join(asset(_HERE, name) for name in _SCRIPTS),
         asset(_HERE, "report.css"),
     )
 
 
-def report_markdown(report: Report) -> str:
-    """The report in Markdown, without its trajectories."""
-    return "\n".join(
-        [
-            f"# {inline(report.title)}",
-            "",
-            *(f"- {name}: {inline(value)}" for name, value in report.facts),
-            "",
-            *(
-                line
-                for each in report.grids
-                for line in markdown_table(each.title, each.headings, each.rows)
-            ),
-            *markdown_table(
-                f"Trajectories by speedup over {report.baseline}",
-                ("speedup", "trajectories"),
-                [(_bin(each), str(each.count)) for each in report.bins],
-            ),
-            *markdown_table("Turns by outcome", ("outcome", "turns", ""), _kinds(report)),
-            *_hacks(report),
-            *markdown_table(
-                f"Problems, speedup over {report.baseline}",
-                _HEADINGS,
-                [_problem(each, report.baseline) for each in report.problems],
-            ),
-            *(f"- {inline(note)}" for note in report.notes),
-            *(f"- turns flagged {inline(name)}: {turns}" for name, turns in report.flags),
-            "",
-        ]
+def markdown_page(name: str = "tables.md.j2", **fields: Any) -> str:
+    """A page of Markdown: a title with facts, `grids` as by `grid_of`, and notes, each optional."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader(_HERE, "assets"), trim_blocks=True, lstrip_blocks=True
     )
-
-
-_HEADINGS = (
-    "problem", "samples", "correct", "best", "mean", "fast_1", "roofline", "hacks", "turns",
-    "score", "device s",
-)  # fmt: skip
-
-
-def markdown_table(
-    title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]
-) -> Iterator[str]:
-    """A heading and the lines of a table."""
-    yield from (f"## {inline(title)}", "")
-    yield _row(headings)
-    yield f"|:--|{'--:|' * (len(headings) - 1)}"
-    yield from map(_row, rows)
-    yield ""
-
-
-def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(map(inline, cells))} |"
-
-
-def _bin(each: Bin) -> str:
-    if each.low is None:
-        return "no timed kernel"
-    return f"at least {each.low:g}" if each.high is None else f"{each.low:g} to {each.high:g}"
-
-
-def _kinds(report: Report) -> Iterator[tuple[str, str, str]]:
-    for each in report.kinds:
-        yield f"{each.category}/{each.kind}", str(each.turns), "hack" if each.hack else ""
-
-
-def _hacks(report: Report) -> Iterator[str]:
-    if not report.hacks:
-        return
-    rows = [
-        (
-            each.problem,
-            _known(each.sample, "d"),
-            each.place.id,
-            str(each.turn),
-            f"{each.category}/{each.kind}",
-        )
-        for each in report.hacks
-    ]
-    yield from markdown_table("Hacks", ("problem", "sample", "episode", "turn", "verdict"), rows)
-    if report.more_hacks:
-        yield from (f"and {report.more_hacks} more", "")
-
-
-def _problem(each: ProblemLine, baseline: Baseline) -> Sequence[str]:
-    numbers, speed = each.numbers, each.numbers.speed[baseline]
-    return (
-        numbers.problem,
-        str(numbers.samples),
-        f"{numbers.correct:.1%}",
-        _known(speed and speed.best, ".2f", "x"),
-        _known(speed and speed.avg, ".2f", "x"),
-        _known(speed and speed.fast["1"], ".1%"),
-        _known(each.roofline, ".1%"),
-        f"{numbers.hack_rate:.1%}",
-        str(numbers.turns),
-        f"{numbers.score:.2f}",
-        f"{numbers.totals.device_seconds:.1f}",
-    )
-
-
-def _known(value: float | None, form: str, unit: str = "") -> str:
-    return "" if value is None else f"{value:{form}}{unit}"
+    environment.filters["inline"] = lambda value: inline(str(value))
+    environment.filters["percent"] = lambda value: "" if value is None else f"{value:.1%}"
+    return environment.get_template(name).render(fields)

@@ -10,19 +10,20 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from rich.table import Table
 from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 from textual.app import App, ComposeResult, ReturnType, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.color import Color
-from textual.containers import Horizontal
+from textual.containers import Horizontal, VerticalScroll
 from textual.screen import ModalScreen, Screen
 from textual.timer import Timer
+from textual.widget import Widget
 from textual.widgets import Footer, Input, Static
 
-from kevin_env.app.replay.pieces import DARK, DIM, LIGHT, Tints, join, paragraph, text
+from kevin_env.app.replay.pieces import DARK, DIM, LIGHT, Tints, text
 from kevin_env.app.screen import wait_for_hang_up
-from kevin_env.app.tui.widgets import Lines, Rows
 
 Pairs = Sequence[tuple[str, str]]
 _NOTICE = 4.0
@@ -47,12 +48,12 @@ class Scrolling:
 
     @property
     @abstractmethod
-    def scrolled(self) -> Lines | Rows:
+    def scrolled(self) -> Widget:
         """That part."""
 
     def action_scroll(self, by: int) -> None:
         """Scrolls by lines, or moves the cursor by rows."""
-        self.scrolled.move(by)
+        self.scrolled.scroll_relative(y=by, animate=False)
 
     def action_scroll_pages(self, share: float) -> None:
         """As `action_scroll`, by a share of the part's height."""
@@ -145,9 +146,7 @@ class KevinApp(App[ReturnType]):
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         for words, (keys, action) in _keys(screen).items():
-            yield SystemCommand(
-                words, f"key {keys}", functools.partial(self.run_action, action, screen)
-            )
+            yield SystemCommand(words, f"key {keys}", action)
         yield SystemCommand("theme", "change the colors", self.action_change_theme)
 
     def action_help_quit(self) -> None:
@@ -267,37 +266,29 @@ class TextScreen(Scrolling, ModalScreen[None]):
         *SCROLLING,
     ]
 
-    def __init__(self, title: str, make: Callable[[int], Sequence[Text]]) -> None:
+    def __init__(self, title: str, content: Text | Table) -> None:
         super().__init__()
-        self._title, self._make = title, make
+        self._title, self._content = title, content
 
     def compose(self) -> ComposeResult:
-        page = Lines(id="box")
-        page.border_title, page.border_subtitle = self._title, "q closes"
-        yield page
+        with VerticalScroll(id="box") as box:
+            box.border_title, box.border_subtitle = self._title, "q closes"
+            yield Static(self._content)
 
     @property
-    def scrolled(self) -> Lines:
-        return self.query_one(Lines)
-
-    def on_mount(self) -> None:
-        self.scrolled.show(self._make)
+    def scrolled(self) -> VerticalScroll:
+        return self.query_one(VerticalScroll)
 
 
-def _keys(screen: Screen[Any]) -> dict[str, tuple[str, str]]:
-    """The keys and the action of each binding, by its description."""
-    keys: dict[str, tuple[str, str]] = {}
-    own = [base for base in type(screen).__mro__ if issubclass(base, AskScreen)]
-    every: dict[str, tuple[type, Binding]] = {}
-    for base in (*own, KevinApp):
-        for binding in Binding.make_bindings(vars(base).get("BINDINGS", ())):
-            if screen.check_action(binding.action.partition("(")[0], ()):
-                every.setdefault(binding.key, (base, binding))
-    for base, binding in every.values():
-        if words := str(binding.tooltip or binding.description):
+def _keys(screen: Screen[Any]) -> dict[str, tuple[str, Callable[[], object]]]:
+    """The keys of each binding and what they do, by its description."""
+    keys: dict[str, tuple[str, Callable[[], object]]] = {}
+    for node, binding, enabled, _ in screen.active_bindings.values():
+        words = binding.tooltip or binding.description
+        if enabled and words and binding.action != "command_palette":
             shown = screen.app.get_key_display(replace(binding, key_display=None))
-            known = keys[words][0] + " " if words in keys else ""
-            action = f"{'app.' * (base is KevinApp)}{binding.action}"
+            known = f"{keys[words][0]} " if words in keys else ""
+            action = functools.partial(screen.app.run_action, binding.action, node)
             keys[words] = known + shown, action
     return keys
 
@@ -306,18 +297,10 @@ def help_screen(screen: Screen[Any]) -> TextScreen:
     """The keys of a screen from its bindings, and further sections."""
     pairs = [(keys, words) for words, (keys, _) in _keys(screen).items()]
     pairs += [("^p", "all commands, and themes"), ("^c", "copy the selection, or quit")]
-    sections = (("Keys", pairs), *getattr(screen, "help_sections", ()))
-
-    def lines(width: int) -> list[Text]:
-        done: list[Text] = []
-        for title, each in sections:
-            room = min(max(len(key) for key, _ in each) + 2, width // 2)
-            done.append(text(title, "bold"))
-            for key, words in each:
-                said = paragraph(words, width - room - 2, DIM)
-                heads = [f"  {key:<{room}}", *[" " * (room + 2)] * (len(said) - 1)]
-                done += (join((head, "cyan"), line) for head, line in zip(heads, said, strict=True))
-            done.append(Text())
-        return done
-
-    return TextScreen("help", lines)
+    table = Table.grid(padding=(0, 2))
+    for title, each in (("Keys", pairs), *getattr(screen, "help_sections", ())):
+        table.add_row(Text(title, "bold"))
+        for key, words in each:
+            table.add_row(Text(f"  {key}", "cyan"), Text(words, DIM))
+        table.add_row()
+    return TextScreen("help", table)

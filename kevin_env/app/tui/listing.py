@@ -7,7 +7,8 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Static
 
-from kevin_env.app.replay.pieces import DIM, ends, join, paragraph, text
+from kevin_env.app.replay.code import clean
+from kevin_env.app.replay.pieces import DIM, ends, join, text
 from kevin_env.app.replay.query import HELP, SORTS
 from kevin_env.app.replay.rows import MARKS, NOISY, Row
 from kevin_env.app.replay.tables import list_cells, list_columns
@@ -112,7 +113,7 @@ class ListScreen(Scrolling, AskScreen):
             self.action_open()
 
     def action_scroll(self, by: int) -> None:
-        super().action_scroll(by)
+        self.scrolled.move_to(self.scrolled.cursor + by)
         self.draw_summary()
 
     def action_number(self) -> None:
@@ -144,6 +145,5 @@ class ListScreen(Scrolling, AskScreen):
     def action_bad(self) -> None:
         bad = self.app.library.bad
         words = "\n".join(f"{each.path.name} line {each.line}: {each.reason}" for each in bad)
-        words = words or "every line could be read"
-        title, style = f"unreadable lines: {len(bad)}", "" if bad else DIM
-        self.app.push_screen(TextScreen(title, lambda width: paragraph(words, width, style)))
+        content = Text(clean(words)) if bad else Text("every line could be read", DIM)
+        self.app.push_screen(TextScreen(f"unreadable lines: {len(bad)}", content))

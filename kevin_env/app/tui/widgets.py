@@ -1,4 +1,8 @@
-"""Lines and tables of any length, of which only what is on the screen is drawn."""
+"""Lines and tables of any length, of which only what is on the screen is drawn.
+
+`DataTable` makes and holds every row, which takes a minute for 100,000 episodes, and `RichLog` has
+no selection: copying by mouse is what a pane is for.
+"""
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
@@ -53,10 +57,6 @@ class Lines(ScrollView, can_focus=False):
         self._remake()
         if not keep:
             self.scroll_to(0, 0, animate=False)
-
-    def move(self, by: int) -> None:
-        """Scrolls by lines, at once."""
-        self.scroll_to(y=self.scroll_offset.y + by, animate=False)
 
     def find(self, words: str, by: int = 1) -> tuple[int, int] | None:
         """Goes to the next line that contains the words, or to the previous one if `by` is -1.
@@ -168,10 +168,6 @@ class Rows(ScrollView, can_focus=False):
         self._line = functools.lru_cache(_CACHED)(lambda row: table_line(columns, cells(row)))
         self.virtual_size = Size(0, count + 1)
         self.move_to(self.cursor)
-
-    def move(self, by: int) -> None:
-        """Moves the selection by rows."""
-        self.move_to(self.cursor + by)
 
     def move_to(self, row: int) -> None:
         """Selects a row, or the nearest one."""

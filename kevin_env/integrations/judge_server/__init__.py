@@ -15,13 +15,14 @@ A client names itself in the header `Kevin-Client`. Clients take turns; the requ
 the order in which they arrive.
 """
 
-from .app import LOOPBACK, make_app
+from .app import LOOPBACK, RequireToken, make_app
 from .connections import is_loopback, listen, make_server, require_token_for
 from .requests import Requests
 
 __all__ = [
     "LOOPBACK",
     "Requests",
+    "RequireToken",
     "is_loopback",
     "listen",
     "make_app",

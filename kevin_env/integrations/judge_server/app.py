@@ -48,7 +48,7 @@ def make_app(
     app = FastAPI(title="kevin-env judge server", openapi_url=None)
     app.add_middleware(RequestBodyLimitMiddleware, max_body_size=LIMIT)
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))
-    app.add_middleware(_RequireToken, token=token)
+    app.add_middleware(RequireToken, token=token)
 
     @app.exception_handler(RequestValidationError)
     async def refuse(_: Request, error: RequestValidationError) -> JSONResponse:
@@ -116,7 +116,7 @@ def make_app(
     return app
 
 
-class _RequireToken:
+class RequireToken:
     """Refuses requests without the token."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:
@@ -124,6 +124,7 @@ class _RequireToken:
         self._expected = f"Bearer {token}".encode() if token else b""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """The ASGI interface."""
         answer: ASGIApp = self._app
         if scope["type"] == "http" and not self._admits(scope):
             answer = JSONResponse({"detail": "a token is required"}, 401)

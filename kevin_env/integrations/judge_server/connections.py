@@ -45,12 +45,12 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def require_token_for(host: str, token: str) -> None:
+def require_token_for(host: str, token: str, variable: str = TOKEN) -> None:
     """Raises `ValueError` if an address needs a token and there is none."""
     if not token and not is_loopback(host):
         raise ValueError(
-            f"other machines can reach {host}, and any client of a judge server can run code here: "
-            f"set {TOKEN} to a secret, or listen on 127.0.0.1"
+            f"other machines can reach {host}, and any client of the server can run code here: "
+            f"set {variable} to a secret, or listen on 127.0.0.1"
         )
 
 

@@ -172,21 +172,25 @@ def spread_of(tensor: torch.Tensor) -> tuple[int, float, float]:
     "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances" (1979), equation
     2.1, for any number of parts.
     """
-    counts, means, squares = _spread_rows(tensor).cpu().unbind(1)
+    rows, start = _spread_rows(tensor)
+    counts, means, squares = rows.cpu().unbind(1)
     count, one = int(counts.sum()), means[counts.argmax()]
     means = torch.where(counts > 0, means - one, 0.0)
     mean = (counts * means).sum() / max(1, count)
     total = float((squares + counts * (means - mean).square()).sum())
     spread = math.inf if math.isnan(total) else math.sqrt(total / max(1, count - 1))
-    return count, float(one + mean), spread if count > 1 else 0.0
+    return count, float(start + one + mean), spread if count > 1 else 0.0
 
 
-def _spread_rows(tensor: torch.Tensor) -> torch.Tensor:
-    """For each part: its finite elements, their mean, and the sum of squared deviations from it."""
+def _spread_rows(tensor: torch.Tensor) -> tuple[torch.Tensor, float]:
+    """For each part its finite elements, their mean, and the sum of squared deviations from it.
+
+    Means are relative to the number that follows.
+    """
     if one_pass(tensor):
         from kevin_env.judge.compare import kernels
 
-        return kernels.spread_rows(tensor)
+        return kernels.spread_rows(tensor), 0.0
     start = _a_finite_element(tensor)
 
     def row(piece: torch.Tensor) -> torch.Tensor:
@@ -194,9 +198,9 @@ def _spread_rows(tensor: torch.Tensor) -> torch.Tensor:
         off = torch.where(finite, piece.double() - start, 0.0)
         mean = off.sum() / finite.sum().clamp(min=1)
         norm = torch.linalg.vector_norm(torch.where(finite, off.sub_(mean), 0.0))
-        return torch.stack((finite.sum(), start + mean, norm.square()))
+        return torch.stack((finite.sum(), mean, norm.square()))
 
-    return _rows(row, (3,), torch.float64, tensor)
+    return _rows(row, (3,), torch.float64, tensor), float(start)
 
 
 def _a_finite_element(tensor: torch.Tensor) -> torch.Tensor:

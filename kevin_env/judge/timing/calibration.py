@@ -56,7 +56,7 @@ class Links:
 
     @cached_property
     def known_seconds(self) -> float:
-        """Seconds of the null model's kernel. Hold the device alone at first use."""
+        """Seconds of the null model's kernel. Hold the lane at first use."""
         return stream_seconds(self._device, self._l2)
 
     def least_constant(self, seen: float) -> float:
@@ -68,7 +68,7 @@ class Links:
 def stream_seconds(device: torch.device, l2: int) -> float:
     """Seconds of the null model's kernel with a cold L2, by events in this process.
 
-    Hold the device alone.
+    Hold the lane.
     """
     call, scratch = (
         model.ModelNew(BYTES, device),

@@ -81,7 +81,7 @@ class GpuHandshake(Handshake):
     """The handshake on a GPU."""
 
     def call(self, player: Player, drawn: Drawn, timeout: float | Patience) -> Answer:
-        """One call, timed roughly on a shared device. Errors as `Handshake.call`."""
+        """One call, timed roughly. Errors as `Handshake.call`."""
         if player.unordered:
             return self.host_driven(player, drawn, timeout)
         (number,) = flags_of(player).numbers(1)
@@ -100,7 +100,7 @@ class GpuHandshake(Handshake):
         return self._finished(player, link, answer, timeout)
 
     def host_driven(self, player: Player, drawn: Drawn, timeout: float | Patience) -> Answer:
-        """One call, timed while its process runs. Hold the device alone; errors as `call`."""
+        """One call, timed while its process runs. Errors as `call`."""
         if player.unordered:
             return self._unordered(player, drawn, timeout)
         (number,) = flags_of(player).numbers(1)
@@ -155,8 +155,8 @@ class GpuHandshake(Handshake):
     ) -> list[list[Answer]] | None:
         """Calls of several players, mixed at random, while their processes are stopped.
 
-        Each has its inputs and outputs at its own handshake. Hold the device alone; errors as
-        `Handshake.call`, of trusted code as `JudgeError`.
+        Each has its inputs and outputs at its own handshake. Errors as `Handshake.call`, of trusted
+        code as `JudgeError`.
 
         Args:
             calls: Players and their inputs, which have one form.

@@ -4,38 +4,27 @@ import random
 import time
 from dataclasses import dataclass, replace
 
-from kevin_env.judge.api import JudgeError, Pace
+from kevin_env.judge.api import JudgeError
 from kevin_env.judge.construct import construct
 from kevin_env.judge.handshake.handshake import Answer, Drawn, Handshake, Player
 from kevin_env.judge.inputs.source import source_of
 from kevin_env.judge.timing.calibration import construct_null, null_code
 from kevin_env.judge.timing.estimates import (
-    LEAST,
     Pair,
-    Speedup,
+    enough,
     least_spread_of_calls,
+    outcome_of,
     speedup_of_calls,
 )
-from kevin_env.judge.trial import Rejected, Trial
+from kevin_env.judge.timing.session import STOCK
+from kevin_env.judge.trial import TIMED, Rejected, Trial
 from kevin_env.judge.workers.errors import BASELINE_SECONDS, as_judge_error
 from kevin_env.judge.workers.usage import descendants, run_time
 from kevin_env.outcome import Correct, Threads
 
-TIMED = "own"
-"""The distribution of timed inputs: the time of some kernels depends on the values."""
-STOCK = 3
-"""Input sets of the baselines, used in turn so that none is cached when it is used again."""
 SIDES = ("reference", "own", "null")
 LONG_ENOUGH = 0.5e-3
 """How much longer than the null model's a call must be to count its busy threads."""
-STUDY = 8
-"""Factor on the most pairs and seconds if a precision is requested."""
-NEARLY, STUDY_NEARLY = 1.5, 1.25
-"""More pairs hardly help once the spread is within this factor of the least possible one: by
-default, and if a precision is requested.
-"""
-SLOW = 10
-"""A submission that is certainly slower by this factor is not measured more precisely."""
 
 
 def time_on_cpu(trial: Trial) -> Correct:
@@ -77,44 +66,13 @@ def time_beside(trial: Trial, baselines: "Beside") -> Correct:
         pairs.append(Pair(seconds["reference"], seconds["own"]))
         nulls.append(seconds["null"])
         speedup = speedup_of_calls(pairs, nulls)
-        if _enough(speedup, len(pairs), time.monotonic() - began, pace, trial.options.precision):
+        reachable = least_spread_of_calls(speedup.reference, speedup.submission)
+        seconds_so_far, requested = time.monotonic() - began, trial.options.precision
+        if enough(speedup, reachable, len(pairs), seconds_so_far, pace, requested):
             if place >= len(pairs):
                 _compare(trial, hidden, trial.call(hidden, timed=True))
             outcome = outcome_of(speedup)
             return outcome.model_copy(update={"threads": _busy_threads(trial, baselines)})
-
-
-def outcome_of(speedup: Speedup, queued: bool = False) -> Correct:
-    """The outcome for a speedup whose interval covers other judgements too."""
-    text = f"{speedup.ratio:.3g}x the reference's speed"
-    if speedup.noisy:
-        text = f"the time was noisy: about {text}, {speedup.low:.2g}x to {speedup.high:.2g}x"
-    return Correct(
-        kind="too_noisy" if speedup.noisy else "timed",
-        message=f"all outputs are right; {text}",
-        speedup=speedup.ratio,
-        speedup_interval=(speedup.low, speedup.high),
-        reference_seconds=speedup.reference,
-        submission_seconds=speedup.submission,
-        max_unseen_gain=0.0,
-        queued=queued,
-    )
-
-
-def _enough(
-    speedup: Speedup, pairs: int, seconds: float, pace: Pace, requested: float | None
-) -> bool:
-    """Whether no further pair is needed."""
-    times = STUDY if requested else 1
-    least, most = pace.pairs[0], times * pace.pairs[1]
-    if pairs >= most or speedup.high < 1 / SLOW:
-        return pairs >= min(least, 2)
-    reachable = least_spread_of_calls(speedup.reference, speedup.submission)
-    nearly = STUDY_NEARLY if requested else NEARLY
-    wanted = max(requested or pace.precision, nearly * reachable)
-    precise = pairs >= least and speedup.spread <= wanted
-    late = seconds > times * pace.seconds
-    return precise or (pairs >= min(least, LEAST) and late)
 
 
 def _busy_threads(trial: Trial, baselines: "Beside") -> Threads | None:

@@ -14,7 +14,8 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kevin_env.outcome import NOISY
+from kevin_env.judge.api import Pace
+from kevin_env.outcome import NOISY, Correct
 
 STUDENT = {2: 12.71, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571}
 """The 97.5 % quantile of Student's t, by the number of samples."""
@@ -44,6 +45,14 @@ CROWD, MANY = 0.6, 2.3
 The first is for how judgements vary with what else runs and where threads are placed, which more
 pairs do not narrow. The second, over the root of their number, is Student's for 7 to 16 samples.
 """
+STUDY = 8
+"""Factor on the most pairs and seconds if a precision is requested."""
+NEARLY, STUDY_NEARLY = 1.5, 1.25
+"""More pairs hardly help once the spread is within this factor of the least possible one: by
+default, and if a precision is requested.
+"""
+SLOW = 10
+"""A submission that is certainly slower by this factor is not measured more precisely."""
 RESOLUTION = 1e-6
 """The shortest duration of a call."""
 CHAIN_ERROR, PROCESS_ERROR, CONSTANT_ERROR = 0.5e-6, 0.7e-6, 1e-6
@@ -229,3 +238,45 @@ def _deviation(chain: Sequence[float]) -> float:
     links = sorted(counted(chain))
     quartile = lower_quartile(links)
     return statistics.mean(abs(link - quartile) for link in links[: (len(links) + 1) // 2])
+
+
+def enough(
+    speedup: Speedup, reachable: float, pairs: int, seconds: float, pace: Pace,
+    requested: float | None,
+) -> bool:  # fmt: skip
+    """Whether no further pair is needed.
+
+    Args:
+        speedup: By the pairs so far.
+        reachable: The least spread that is possible.
+        pairs: Their number.
+        seconds: Since the first one.
+        pace: Bounds of both.
+        requested: The precision that was asked for, if any.
+    """
+    times = STUDY if requested else 1
+    least, most = pace.pairs[0], times * pace.pairs[1]
+    if pairs >= most or speedup.high < 1 / SLOW:
+        return pairs >= min(least, 2)
+    nearly = STUDY_NEARLY if requested else NEARLY
+    wanted = max(requested or pace.precision, nearly * reachable)
+    precise = pairs >= least and speedup.spread <= wanted
+    late = seconds > times * pace.seconds
+    return precise or (pairs >= min(least, LEAST) and late)
+
+
+def outcome_of(speedup: Speedup, queued: bool = False) -> Correct:
+    """The outcome for a speedup whose interval covers other judgements too."""
+    text = f"{speedup.ratio:.3g}x the reference's speed"
+    if speedup.noisy:
+        text = f"the time was noisy: about {text}, {speedup.low:.2g}x to {speedup.high:.2g}x"
+    return Correct(
+        kind="too_noisy" if speedup.noisy else "timed",
+        message=f"all outputs are right; {text}",
+        speedup=speedup.ratio,
+        speedup_interval=(speedup.low, speedup.high),
+        reference_seconds=speedup.reference,
+        submission_seconds=speedup.submission,
+        max_unseen_gain=0.0,
+        queued=queued,
+    )

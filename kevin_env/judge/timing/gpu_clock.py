@@ -7,17 +7,11 @@ from kevin_env.judge.api import JudgeError
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.handshake.handshake import Drawn
 from kevin_env.judge.handshake.memory import Image
-from kevin_env.judge.rejected import Rejected, asked
+from kevin_env.judge.rejected import asked
 from kevin_env.judge.timing.measure import Chains, sets_needed
 from kevin_env.judge.timing.partners import Partners
-from kevin_env.judge.timing.session import (
-    TIMED,
-    InputSupply,
-    TimingSession,
-    UnverifiedAnswers,
-    WrongAnswer,
-)
-from kevin_env.judge.trial import Trial
+from kevin_env.judge.timing.session import InputSupply, TimingSession, UnverifiedAnswers
+from kevin_env.judge.trial import TIMED, Trial
 from kevin_env.judge.verdict import Place
 from kevin_env.judge.workers.errors import as_judge_error
 from kevin_env.judge.workers.worker import Worker
@@ -55,8 +49,6 @@ class GpuClock:
                     return Chains(session).outcome()
             finally:  # also after a failure, before which an answer may have been wrong
                 unverified.compare()
-        except WrongAnswer as wrong:
-            raise Rejected(wrong.outcome) from wrong
         except (JudgeError, torch.OutOfMemoryError):
             self.close()  # what they hold may be what fails
             raise
@@ -69,11 +61,8 @@ class GpuClock:
         """All three in the timed case, called before."""
         reference, null = self._partners.reference(trial), self._partners.null()
         supply = InputSupply(trial)
-        session = TimingSession(
-            trial, reference, null, unverified, supply, nothing=self._nothing, alone=trial.alone
-        )
-        for _ in session.warm(sets_needed()):
-            pass
+        session = TimingSession(trial, reference, null, unverified, supply, self._nothing)
+        session.warm(sets_needed())
         return session
 
     def _start(self) -> Worker:

@@ -7,17 +7,15 @@ from functools import partial
 
 from kevin_env.judge.api import JudgeError
 from kevin_env.judge.handshake.handshake import OFTEN, Answer, Drawn, Player
+from kevin_env.judge.rejected import Rejected
 from kevin_env.judge.timing import estimates
 from kevin_env.judge.timing.chain import WARM_SECONDS, GpuHandshake
-from kevin_env.judge.timing.cpu_clock import outcome_of
 from kevin_env.judge.timing.estimates import Speedup
-from kevin_env.judge.timing.session import Crowded, TimingSession, WrongAnswer
+from kevin_env.judge.timing.session import Crowded, TimingSession
 from kevin_env.judge.workers.errors import as_judge_error
 from kevin_env.judge.workers.worker import Patience, awake
 from kevin_env.outcome import Correct, Incorrect
 
-STUDY = 8
-"""Factor on the most pairs and seconds if a precision is requested."""
 LINKS = 6
 """Links of a chain, of which the first does not count. Twelve take longer and vary as much."""
 SINGLE_LINKS = 5
@@ -46,32 +44,11 @@ DISTURBED = 1e-3
 """A link's constant is longer than this only where others share the device in time slices, or where
 the queue of its chain disturbs itself. Otherwise it is some 0.29 ms.
 """
-NEARLY, STUDY_NEARLY = 1.5, 1.25
-"""More chains hardly help once the spread is within this factor of the least possible one: by
-default, and if a precision is requested.
-"""
-SLOW = 10
-"""A submission that is certainly slower by this factor is not measured more precisely."""
 
 
 def sets_needed() -> int:
     """The least number of input sets that a measurement needs."""
     return 1 + LINKS
-
-
-def enough(session: TimingSession, speedup: Speedup, pairs: int, began: float) -> bool:
-    """Whether no further pair is needed; `began` is when the first one did (`time.monotonic`)."""
-    pace, requested = session.run.bench.pace, session.run.options.precision
-    times = STUDY if requested else 1
-    least, most = pace.pairs[0], times * pace.pairs[1]
-    if pairs >= most or speedup.high < 1 / SLOW:
-        return pairs >= min(least, 2)
-    wanted = requested or pace.precision
-    nearly = STUDY_NEARLY if requested else NEARLY
-    wanted = max(wanted, nearly * estimates.least_spread(speedup.reference, speedup.submission))
-    precise = pairs >= least and speedup.spread <= wanted
-    late = time.monotonic() - began > times * pace.seconds
-    return precise or (pairs >= min(least, estimates.LEAST) and late)
 
 
 @dataclass
@@ -95,14 +72,14 @@ class Chains:
     """Pairs of chains on a GPU."""
 
     def __init__(self, session: TimingSession) -> None:
-        handshake = session.run.handshake
+        handshake = session.trial.handshake
         assert isinstance(handshake, GpuHandshake)
         self._session = session
         self._handshake = handshake
-        self._known = session.run.bench.links.known_seconds
-        run = session.run
-        self._reference = Side(session.reference, run.reference_seconds)
-        self._own = Side(run.player, run.seconds)
+        self._known = session.trial.bench.links.known_seconds
+        trial = session.trial
+        self._reference = Side(session.reference, trial.reference_seconds)
+        self._own = Side(trial.player, trial.seconds)
         self._constants: list[float] = []
         """The constant of a link, by the null model's that are mixed with the reference's."""
 
@@ -110,7 +87,7 @@ class Chains:
         """Times both sides. The outcome is valid once `session.unverified` has been compared.
 
         Raises:
-            WrongAnswer: if a timed call is wrong and is compared already.
+            Rejected: if a timed call is wrong and is compared already.
             Crowded: if others on the device may have disturbed it.
             CandidateError: if the submission fails.
             JudgeError: if a baseline does.
@@ -123,13 +100,17 @@ class Chains:
             ):
                 chains.append(self._links(side))
             speedup = self._speedup(reference, own)
-            if enough(session, speedup, len(own), began):
-                return outcome_of(speedup, queued=not self._own.player.host_driven)
+            reachable = estimates.least_spread(speedup.reference, speedup.submission)
+            seconds, requested = time.monotonic() - began, session.trial.options.precision
+            pace = session.trial.bench.pace
+            if estimates.enough(speedup, reachable, len(own), seconds, pace, requested):
+                queued = not self._own.player.host_driven
+                return estimates.outcome_of(speedup, queued=queued)
 
     def _speedup(self, reference: list[list[Answer]], own: list[list[Answer]]) -> Speedup:
         """The speedup that the chains of both sides show."""
         constant = self._constant()
-        least = self._session.run.bench.links.least_constant(constant)
+        least = self._session.trial.bench.links.least_constant(constant)
         writing = [answer.writing for answers in reference for answer in answers]
         usual = statistics.median(writing) + WRITING
         return estimates.speedup_of_chains(
@@ -148,22 +129,22 @@ class Chains:
 
         Raises:
             Crowded: if kernels run on after calls that may be of others that are ready.
-            WrongAnswer: if kernels of the submission run on after its calls.
+            Rejected: if kernels of the submission run on after its calls.
             JudgeError: if those of others do.
         """
         constant = estimates.lower_quartile(self._constants)
         if constant < DISTURBED:
             return constant
-        if not self._session.alone:
+        if not self._session.trial.alone:
             raise Crowded("links were disturbed")
-        self._session.run.worker.close()
+        self._session.trial.worker.close()
         for _ in range(TRIES):  # kernels that were launched may take a while to end
             self._constants = []
             self._links(self._reference)
             if estimates.lower_quartile(self._constants) < DISTURBED:
                 text = "kernels of a call ran on after it was reported finished"
-                name = f"{self._session.run.case.name}/own"
-                raise WrongAnswer(Incorrect(kind="early_done", message=text, input_set=name))
+                name = f"{self._session.trial.case.name}/own"
+                raise Rejected(Incorrect(kind="early_done", message=text, input_set=name))
             time.sleep(ENDING)
         raise JudgeError("something else runs on this GPU: stop it, or judge elsewhere")
 
@@ -189,7 +170,7 @@ class Chains:
     def _fitting(self, side: Side) -> int:
         """How many links a chain has: as many as time and memory admit, at least 1."""
         links = SINGLE_LINKS if side.single or side.player.host_driven else LINKS
-        if side is self._own and (side.call or side.rough) > SLOW * self._reference.rough:
+        if side is self._own and (side.call or side.rough) > estimates.SLOW * self._reference.rough:
             links = SLOW_LINKS
         fitting = min(links, self._session.supply.fitting)
         return max(1, min(fitting, int(CHAIN_SECONDS / (side.call or side.rough))))
@@ -203,7 +184,7 @@ class Chains:
         return answers, null
 
     def _is_shaken(self, constant: float) -> bool:
-        least = self._session.run.bench.links.least_constant(constant)
+        least = self._session.trial.bench.links.least_constant(constant)
         return least + SHAKEN < constant < DISTURBED
 
     def _chain(self, side: Side, count: int) -> tuple[list[Answer], list[float]]:
@@ -255,9 +236,9 @@ class Chains:
         rows = [(player, sets)] + ([(null, session.sets_of(null, len(sets)))] if mixed else [])
         with awake(player.worker), awake(null.worker):
             if player.host_driven:
-                limited, drive = session.run.within_limits, partial(_driven, player)
+                limited, drive = session.trial.within_limits, partial(_driven, player)
                 return [limited([each], partial(drive, each)) for each in sets], []
-            links = session.run.within_limits(sets, partial(self._handshake.chain, rows))
+            links = session.trial.within_limits(sets, partial(self._handshake.chain, rows))
         return (links[0], links[1] if mixed else []) if links else None
 
     def _chain_of_partners(

@@ -1,20 +1,18 @@
 """The submission, the reference and a null model, ready to be timed side by side in one case."""
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import SystemRandom
 
 from kevin_env.judge.device import finish, free_memory
 from kevin_env.judge.handshake.handshake import Answer, Drawn, Player
-from kevin_env.judge.trial import Trial
+from kevin_env.judge.rejected import Rejected
+from kevin_env.judge.trial import TIMED, Trial
 from kevin_env.judge.workers.errors import BASELINE_SECONDS, as_judge_error
 from kevin_env.judge.workers.worker import asleep
-from kevin_env.outcome import Incorrect
 
-TIMED = "own"
-"""The distribution of timed inputs: the time of some kernels depends on the values."""
 AHEAD_SHARE = 0.1
 """Share of the free memory for input sets drawn ahead."""
 WAITING_SHARE = 0.2
@@ -31,25 +29,25 @@ class InputSupply:
     once, and follows from the secret and its number, whenever it is drawn.
 
     Args:
-        run: Draws them.
+        trial: Draws them.
         budget: Bytes that may be drawn ahead; by default a share of the free memory.
     """
 
-    def __init__(self, run: Trial, budget: int | None = None) -> None:
-        self._run = run
-        device = run.bench.device
+    def __init__(self, trial: Trial, budget: int | None = None) -> None:
+        self._trial = trial
+        device = trial.bench.device
         self._budget = int(AHEAD_SHARE * free_memory(device)) if budget is None else budget
         self._ready: deque[Drawn] = deque()
         self._untimed: deque[Drawn] = deque()
-        self._stock = [run.draw(TIMED)]
+        self._stock = [trial.draw(TIMED)]
         self._used = 0
         if self.fitting > STOCK:
-            self._stock += [run.draw(TIMED) for _ in range(1, STOCK)]
+            self._stock += [trial.draw(TIMED) for _ in range(1, STOCK)]
 
     @property
     def fitting(self) -> int:
         """How many sets the budget holds, with the outputs of their calls; at least 1."""
-        each = self._stock[0].image.end + sum(tensor.nbytes for tensor in self._run.outputs)
+        each = self._stock[0].image.end + sum(tensor.nbytes for tensor in self._trial.outputs)
         return max(1, self._budget // max(1, each))
 
     def fill(self, count: int) -> None:
@@ -57,13 +55,13 @@ class InputSupply:
         if not self._untimed:
             self._untimed.append(self._draw_untimed())
         while len(self._ready) < min(count, self.fitting):
-            self._ready.append(self._run.draw(TIMED))
-        finish(self._run.bench.device)
+            self._ready.append(self._trial.draw(TIMED))
+        finish(self._trial.bench.device)
 
     def take(self, count: int) -> list[Drawn]:
         """Fresh sets; those that were not drawn ahead are drawn now."""
         ahead = [self._ready.popleft() for _ in range(min(count, len(self._ready)))]
-        return ahead + [self._run.draw(TIMED) for _ in range(count - len(ahead))]
+        return ahead + [self._trial.draw(TIMED) for _ in range(count - len(ahead))]
 
     def untimed(self) -> Drawn:
         """A set of another distribution, if there is any, to hide among timed ones.
@@ -73,22 +71,14 @@ class InputSupply:
         return self._untimed.popleft() if self._untimed else self._draw_untimed()
 
     def _draw_untimed(self) -> Drawn:
-        others = [each for each in self._run.distributions if each != TIMED] or [TIMED]
-        return self._run.draw(SystemRandom().choice(others))
+        others = [each for each in self._trial.distributions if each != TIMED] or [TIMED]
+        return self._trial.draw(SystemRandom().choice(others))
 
     def stock(self, count: int) -> list[Drawn]:
         """The next sets for baselines, which run trusted code and need no fresh ones."""
         numbers = range(self._used, self._used + count)
         self._used += count
         return [self._stock[number % len(self._stock)] for number in numbers]
-
-
-class WrongAnswer(Exception):
-    """A timed call gave a wrong answer."""
-
-    def __init__(self, outcome: Incorrect) -> None:
-        super().__init__(outcome.message)
-        self.outcome = outcome
 
 
 class Crowded(Exception):
@@ -102,13 +92,13 @@ class UnverifiedAnswers:
     in the order of the calls, and all of them before anything is reported.
 
     Args:
-        run: The submission; its case stays the same until all are compared.
+        trial: Of the submission; its case stays the same until all are compared.
         budget: Bytes that may wait; by default a share of the free memory.
     """
 
-    def __init__(self, run: Trial, budget: int | None = None) -> None:
-        self._run = run
-        share = int(WAITING_SHARE * free_memory(run.bench.device))
+    def __init__(self, trial: Trial, budget: int | None = None) -> None:
+        self._trial = trial
+        share = int(WAITING_SHARE * free_memory(trial.bench.device))
         self._budget = share if budget is None else budget
         self._waiting: deque[tuple[Answer, Drawn]] = deque()
 
@@ -124,26 +114,27 @@ class UnverifiedAnswers:
         """Adds an answer; compares the oldest ones if too many bytes wait.
 
         Raises:
-            WrongAnswer: if one that is compared now is wrong.
+            Rejected: if one that is compared now is wrong.
         """
         self._waiting.append((answer, drawn))
         while self.held > self._budget:
-            self.compare(until=lambda: True)
+            self._compare_oldest()
 
-    def compare(self, until: Callable[[], bool] = lambda: False) -> None:
-        """Compares answers until `until` holds after one of them, or none is left.
+    def compare(self) -> None:
+        """Compares all that wait.
 
         Raises:
-            WrongAnswer: at the first one that is wrong; the others are dropped.
+            Rejected: at the first one that is wrong; the others are dropped.
         """
         while self._waiting:
-            answer, drawn = self._waiting.popleft()
-            wrong = self._run.check(answer, drawn)
-            if wrong is not None:
-                self._waiting.clear()
-                raise WrongAnswer(wrong)
-            if until():
-                return
+            self._compare_oldest()
+
+    def _compare_oldest(self) -> None:
+        answer, drawn = self._waiting.popleft()
+        wrong = self._trial.check(answer, drawn)
+        if wrong is not None:
+            self._waiting.clear()
+            raise Rejected(wrong)
 
 
 @dataclass
@@ -151,36 +142,32 @@ class TimingSession:
     """Three players in the case of one submission.
 
     Attributes:
-        run: A trial that has been screened; its player is the submission.
+        trial: It has been screened; its player is the submission.
         reference, null: The baselines, which run trusted code and need no fresh inputs.
         unverified: Collects the submission's answers, which are compared before anything is
             reported.
         supply: Gives timed inputs.
         draw: Draws the order of calls.
-        nothing: Inputs of the null model, which reads none; None: those of the baselines.
-        alone: Whether no other submission is ready beside this one.
+        nothing: Inputs of the null model, which reads none.
     """
 
-    run: Trial
+    trial: Trial
     reference: Player
     null: Player
     unverified: UnverifiedAnswers
     supply: InputSupply
-    nothing: Drawn | None = None
-    alone: bool = True
+    nothing: Drawn
     draw: SystemRandom = field(default_factory=SystemRandom)
 
-    def warm(self, ahead: int) -> Iterator[None]:
-        """Calls the baselines and draws `ahead` input sets; yields between the steps."""
+    def warm(self, ahead: int) -> None:
+        """Calls the baselines and draws `ahead` input sets."""
         new = (self.reference, self.null) if self.null.first else (self.reference,)
-        for player in new * self.run.bench.pace.warm_ups:
+        for player in new * self.trial.bench.pace.warm_ups:
             sets = self.sets_of(player, 1)
-            self.run.trim()
-            with as_judge_error(), asleep(self.run.worker):
+            self.trial.trim()
+            with as_judge_error(), asleep(self.trial.worker):
                 player.home.call(player, sets[0], BASELINE_SECONDS)
-            yield
         self.supply.fill(ahead)
-        yield
 
     @contextmanager
     def still(self) -> Iterator[None]:
@@ -190,11 +177,11 @@ class TimingSession:
             CandidateError: if the submission is gone.
             JudgeError: if a baseline is.
         """
-        everyone = (self.run.worker, self.reference.worker, self.null.worker)
+        everyone = (self.trial.worker, self.reference.worker, self.null.worker)
         try:
             for worker in everyone:
                 worker.freeze(True, wait=False)
-            self.run.worker.settle()
+            self.trial.worker.settle()
             with as_judge_error():
                 self.reference.worker.settle()
                 self.null.worker.settle()
@@ -205,6 +192,6 @@ class TimingSession:
 
     def sets_of(self, player: Player, count: int) -> list[Drawn]:
         """Inputs for `count` calls; fresh ones for the submission."""
-        if player is self.null and self.nothing is not None:
+        if player is self.null:
             return [self.nothing] * count
-        return self.supply.take(count) if player is self.run.player else self.supply.stock(count)
+        return self.supply.take(count) if player is self.trial.player else self.supply.stock(count)

@@ -1,7 +1,9 @@
 """What a candidate's processes use of the machine, from /proc. Sizes are in bytes."""
 
 import contextlib
+import functools
 import os
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,6 +64,30 @@ def descendants(of: int) -> Iterator[int]:
         todo += pids
 
 
+def listed_below(of: int) -> list[int]:
+    """As `descendants`, by the kernel's lists; it may lack some while others of them end.
+
+    It costs little, while `descendants` reads about every process of the machine.
+    """
+    if not _has_lists():
+        return list(descendants(of))
+    found, todo = list[int](), [of]
+    while todo:
+        with contextlib.suppress(OSError):
+            for thread in os.scandir(f"/proc/{todo.pop()}/task"):
+                with contextlib.suppress(OSError):  # the thread has just ended
+                    below = Path(thread.path, "children").read_bytes().split()
+                    found += map(int, below)
+                    todo += map(int, below)
+    return found
+
+
+@functools.cache
+def _has_lists() -> bool:
+    """Whether the kernel lists children (CONFIG_PROC_CHILDREN)."""
+    return Path(f"/proc/self/task/{threading.get_native_id()}/children").exists()
+
+
 def ancestors(pid: int) -> Iterator[int]:
     """Every process above one, the nearest first."""
     with contextlib.suppress(OSError, ValueError):
@@ -108,7 +134,7 @@ def processor_time(of: int) -> float:
     Those that have ended count, except where their parent ignores their end.
     """
     ticks = 0
-    for pid in (of, *descendants(of)):
+    for pid in (of, *listed_below(of)):
         with contextlib.suppress(OSError, ValueError):
             ticks += sum(map(int, _after_name(pid)[11:15]))  # their own, and of ended children
     return ticks / os.sysconf("SC_CLK_TCK")
@@ -178,7 +204,7 @@ class GpuUse:
 
         It may spin while it waits for a kernel; a process that compiles has page faults.
         """
-        processes = list(descendants(self._pid))
+        processes = listed_below(self._pid)
         now, faulted = scheduled(processes), faults(processes)
         if self._before is not None:
             elapsed -= starved(elapsed, self._before, now)

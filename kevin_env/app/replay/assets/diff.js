@@ -2,7 +2,7 @@
 
 function baseTurn(turn, item) {
   const earlier = item.turns.slice(0, state.turn).filter(each => each.lines !== null);
-  if (state.base === "best") return earlier.filter(each => each.paid !== null).sort((a, b) => b.paid - a.paid)[0];
+  if (state.base === "best") return earlier.filter(each => each.speedup !== null).sort((a, b) => b.speedup - a.speedup)[0];
   return state.base === "previous" ? earlier[earlier.length - 1] : item.turns.find(each => each.turn === state.base);
 }
 

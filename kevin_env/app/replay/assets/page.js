@@ -27,8 +27,7 @@ make.svg = new Set(["svg", "line", "rect", "path", "circle", "text", "g", "title
 const episode = () => DATA.episodes[state.at];
 const turns = () => (episode() ? episode().turns : []);
 const current = () => turns()[state.turn];
-// The speedup that a score pays, as everywhere: less of one with a wide interval.
-const best = item => item.turns[item.best]?.paid ?? -1;
+const best = item => item.turns[item.best]?.speedup ?? -1;
 const codeOf = turn => (turn.lines === null ? null : (turn.code ??= turn.lines.map(line => line.map(piece => piece[1]).join("")).join("\n")));
 
 // ---- which trajectories are shown

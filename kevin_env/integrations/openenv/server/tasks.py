@@ -1,6 +1,5 @@
 """The problems that a server offers, by ID or by split and index."""
 
-import difflib
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,8 +8,8 @@ from typing import Any, Self
 from pydantic import Field, ValidationError
 
 from kevin_env.outcome import Frozen
-from kevin_env.problem import Problem, ProblemError
-from kevin_env.selection import is_held_out
+from kevin_env.problem import Problem
+from kevin_env.selection import is_held_out, named
 
 ALL = "all"
 
@@ -99,7 +98,7 @@ class Tasks:
         if request.problem_id is not None:
             if request.split is not None or request.index is not None:
                 raise ValueError("give problem_id, or split and index, not both")
-            return self._named(request.problem_id)
+            return named(self.problems, request.problem_id)
         if request.index is not None and request.split is None:
             raise ValueError("an index needs a split; give both, or problem_id")
         problems = self.of_split(request.split or ALL)
@@ -112,13 +111,3 @@ class Tasks:
                 f"there is no index {request.index}"
             )
         return problems[request.index]
-
-    def _named(self, id: str) -> Problem:
-        """The problem with this id, or the only one whose id contains it."""
-        known = {problem.id: problem for problem in self.problems}
-        matches = [id] if id in known else [each for each in known if id in each]
-        if len(matches) == 1:
-            return known[matches[0]]
-        near = matches[:3] or difflib.get_close_matches(id[:100], known, n=3, cutoff=0.4)
-        hint = f"did you mean {', '.join(near)}?" if near else "the task API lists them"
-        raise ProblemError(f"unknown problem {id[:100]!r}; {hint}")

@@ -1,0 +1,175 @@
+"""`kevin-env mcp` and `kevin-env workspace`: episodes for coding agents."""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kevin_env.cli.options import (
+    EPISODE,
+    TRAJECTORIES,
+    Given,
+    Override,
+    complete_problems,
+    open_socket,
+    positive,
+    settings_options,
+)
+
+if TYPE_CHECKING:
+    from kevin_env.settings import Settings
+
+TOKEN = "KEVIN_ENV_MCP_TOKEN"
+"""The environment variable with the secret of clients of `kevin-env mcp --http`."""
+
+
+def _of_server(help: str, **more: Any) -> Any:
+    return typer.Option(help=help, rich_help_panel="Server", **more)
+
+
+Problems = Annotated[
+    list[str] | None,
+    typer.Option(help="Problems to offer: IDs, levels, files, folders; by default train."),
+]
+Http = Annotated[bool, _of_server("Serve many clients over HTTP, instead of one over stdio.")]
+Host = Annotated[str, _of_server("Address to listen on.")]
+Port = Annotated[int, _of_server("Port to listen on; 0 picks a free one.", min=0, max=65535)]
+Minutes = Annotated[
+    float,
+    typer.Option(
+        help="Time for an episode, judging included.",
+        callback=positive,
+        rich_help_panel="Episode",
+    ),
+]
+Folder = Annotated[Path, typer.Option(help="Folder for the trajectories, a file for each session.")]
+Problem = Annotated[
+    str, typer.Argument(help="Problem ID or file.", autocompletion=complete_problems)
+]
+Workspace = Annotated[Path, typer.Argument(help="Folder to write; new or empty.")]
+Out = Annotated[Path, typer.Option(help="Trajectory file to append to, outside of the workspace.")]
+
+
+@settings_options(EPISODE)
+def mcp(
+    settings: Given,
+    problem: Problems = None,
+    override: Override = None,
+    minutes: Minutes = 60,
+    out: Folder = Path("agent-episodes"),
+    http: Http = False,
+    host: Host = "127.0.0.1",
+    port: Port = 8002,
+) -> None:
+    """Serve episodes to coding agents as MCP tools.
+
+    Each session plays an episode of its own. Over HTTP, an address that other machines can reach
+    requires a token: set KEVIN_ENV_MCP_TOKEN here, and send it as a bearer token. There is no TLS;
+    use a proxy for that. Needs the extra mcp.
+    """
+    import asyncio
+    import uuid
+
+    from kevin_env.app.arguments import open_pool
+    from kevin_env.app.errors import BadInput
+    from kevin_env.recorder import Recorder
+    from kevin_env.selection import find_problems
+
+    with _extra():
+        from kevin_env.agents import server as served
+        from kevin_env.agents.session import AgentSession
+        from kevin_env.integrations.judge_server import require_token_for
+    chosen, problems = _settings(settings, override), find_problems(problem or "train")
+    token = os.environ.get(TOKEN, "")
+    if http:
+        try:
+            require_token_for(host, token, TOKEN)
+        except ValueError as error:
+            raise BadInput(str(error)) from error
+    out.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as opened:
+        sock = opened.enter_context(open_socket(host, port)) if http else None
+        pool = opened.enter_context(open_pool(chosen.device))
+
+        def open_session() -> AgentSession:
+            recorder = Recorder(out / f"{uuid.uuid4().hex}.jsonl")
+            return AgentSession(problems, pool, chosen, 60 * minutes, recorder)
+
+        server = served.make_server(served.one_each(open_session))
+        if sock is None:
+            asyncio.run(served.serve_stdio(server))
+        else:
+            where = f"http://{host}:{sock.getsockname()[1]}{served.PATH}"
+            typer.echo(f"serving on {where}; Ctrl-C stops it", err=True)
+            served.make_http_server(served.make_app(server, token)).run(sockets=[sock])
+
+
+@settings_options(EPISODE)
+def workspace(
+    settings: Given,
+    problem: Problem,
+    folder: Workspace,
+    override: Override = None,
+    minutes: Minutes = 60,
+    out: Out = TRAJECTORIES,
+    host: Host = "127.0.0.1",
+    port: Port = 0,
+) -> None:
+    """Write a folder for a coding agent, and judge what it submits.
+
+    The folder has the task, a file to begin with and the command `./check kernel.py`, which submits
+    it to this process. It serves one episode and ends with it, or with Ctrl-C. For an agent on
+    another machine, --host is the address at which that reaches this one. Needs the extra mcp.
+    """
+    import asyncio
+
+    from kevin_env.app.arguments import open_pool
+    from kevin_env.app.errors import BadInput
+    from kevin_env.problem import load_problem
+    from kevin_env.record import best_turn
+    from kevin_env.recorder import Recorder
+
+    with _extra():
+        from kevin_env.agents.session import AgentSession
+        from kevin_env.agents.workspace import serve_workspace
+    chosen, task = _settings(settings, override), load_problem(problem)
+    if host in ("0.0.0.0", "::", ""):
+        raise BadInput(f"--host {host}: give the address at which the agent reaches this machine")
+    if out.resolve().is_relative_to(folder.resolve()):
+        raise BadInput(f"--out {out} is in the workspace: give a file outside of {folder}")
+    recorder = Recorder(out)
+    recorder.require()
+    with open_socket(host, port) as sock, open_pool(chosen.device) as pool:
+        session = AgentSession((task,), pool, chosen, 60 * minutes, recorder)
+        typer.echo(f"{folder}/AGENTS.md tells the agent what to do; Ctrl-C stops it", err=True)
+        ended = asyncio.run(serve_workspace(session, chosen, minutes, folder, sock))
+    best = best_turn(ended.turns) if ended else None
+    typer.echo(f"best turn: {best.turn}, {best.paid_speedup:.2f}x" if best else "no correct kernel")
+    typer.echo(f"recorded in {out}; kevin-env replay {out} shows it", err=True)
+
+
+@contextmanager
+def _extra() -> Iterator[None]:
+    """Names the extra if it is missing."""
+    from kevin_env.app.errors import BadInput
+
+    try:
+        yield
+    except ImportError as error:
+        raise BadInput(str(error)) from error
+
+
+def _settings(given: Given, override: Sequence[str] | None) -> "Settings":
+    from kevin_env.app.arguments import read_settings, require_available
+    from kevin_env.app.env_file import load_env_file
+    from kevin_env.app.errors import BadInput
+
+    load_env_file()
+    chosen = read_settings(override, **given)
+    if chosen.templates != "default":
+        raise BadInput(f"--templates {chosen.templates} is for chats; leave it out")
+    require_available(chosen)
+    return chosen
