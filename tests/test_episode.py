@@ -1,4 +1,6 @@
-from threading import Event
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier, Event
 
 import pytest
 from episodes import REPLY, WRONG, another, correct, problem_file
@@ -171,6 +173,29 @@ def test_one_turn_at_a_time(problem) -> None:
     hold.set()
     assert future.result().turn == 1
     assert len(episode.turns) == 1
+
+
+def test_of_many_threads_one_takes_the_turn(problem) -> None:
+    hold, start = Event(), Barrier(8)
+    episode = started(problem, lambda *_: hold.wait(60) and WRONG)
+    interval = sys.getswitchinterval()
+
+    def submit(number):
+        start.wait()
+        try:
+            return episode.submit_later(another(number))
+        except EpisodeError as error:
+            assert "turn 1 is still being judged" in str(error)
+            return None
+
+    sys.setswitchinterval(1e-6)  # threads take turns in the middle of everything
+    try:
+        with ThreadPoolExecutor(8) as threads:
+            futures = [each for each in threads.map(submit, range(8)) if each is not None]
+    finally:
+        sys.setswitchinterval(interval)
+        hold.set()
+    assert [each.result().turn for each in futures] == [1] and len(episode.turns) == 1
 
 
 def test_every_turn_has_a_secret_of_its_own_that_no_seed_tells(problem) -> None:

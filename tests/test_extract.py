@@ -1,3 +1,4 @@
+import re
 import textwrap
 import time
 
@@ -189,6 +190,25 @@ def test_a_complete_answer_is_taken(answer, example):
     found = extract(f"{reply}\nNow it is fast.\n")
     assert isinstance(found, Extracted) and "Now it is fast." in found.summary
     assert not any(word in found.summary for word in ("ModelNew", "```", "answer>", "im_end"))
+
+
+def _first_by_backticks(reply: str) -> str:
+    """What KernelBench takes from a reply: what is between the first pairs of backticks."""
+    found = re.search(r"```(.*?)```", reply.strip(), re.DOTALL)
+    return "" if found is None else found[1].strip().removeprefix("python").strip()
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_what_kernelbench_takes_from_a_reply_is_taken(answer):
+    reply = answer.format(code=MODEL)
+    theirs = _first_by_backticks(reply)
+    assert theirs != MODEL.strip() or _code(reply).strip() == theirs
+
+
+def test_kernelbench_takes_most_answers():
+    """Otherwise the comparison above would say nothing."""
+    taken = [_first_by_backticks(each.format(code=MODEL)) == MODEL.strip() for each in ANSWERS]
+    assert sum(taken) > len(ANSWERS) / 2
 
 
 @pytest.mark.parametrize(

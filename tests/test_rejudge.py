@@ -212,6 +212,13 @@ def test_results_that_fit_several_levels_or_no_kernel_are_left_out(tmp_path: Pat
     ] == [True, True]
 
 
+def test_links_to_nowhere_and_keys_that_are_no_numbers_are_left_out(tmp_path: Path) -> None:
+    run = run_folder(tmp_path, {"1": [RIGHT], "total": [RIGHT]}, level_1_problem_1_sample_0=KERNEL)
+    (run / "level_1_problem_2_sample_0_kernel.py").symlink_to(tmp_path / "gone.py")
+    report, asked = scripted(run, [correct(2.0)])
+    assert (asked, agreements(report)[0]) == (1, "both_accept")
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -1,9 +1,15 @@
-"""Tuning, bfloat16 and CUDA's device library for Triton's interpreter, where there is no GPU."""
+"""Tuning, bfloat16 and CUDA's device library for Triton's interpreter, where there is no GPU.
 
+What Triton's compiler certainly refuses is refused here, too.
+"""
+
+import ast
 import contextlib
 import importlib
+import inspect
 import re
-from collections.abc import Callable, Sequence
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -47,19 +53,29 @@ _ON_FLOATS = re.compile(
 """Operators of the interpreter that take bits of bfloat16 for integers."""
 
 
+_UNKNOWN = (
+    ast.Try, ast.Raise, ast.Break, ast.Continue, ast.Delete, ast.Global, ast.Nonlocal, ast.Lambda,
+    ast.Dict, ast.Set, ast.GeneratorExp,
+)  # fmt: skip
+"""Constructs of Python that Triton's compiler may not know."""
+_MAY_NOT_BE_COMPILED = (ast.If, ast.IfExp, ast.FunctionDef, ast.Lambda, ast.ListComp)
+
+
 def complete() -> None:
     """Makes `triton.autotune` take the first configuration, and implements the device library.
 
     Operators on bfloat16 compute in float32 and round, and inline assembly says why it cannot run.
+    Kernels that Triton's compiler refuses for their Python raise its errors.
     Tuning measures on a device, and the library's functions are stubs. Functions of floats are
     computed by torch; the others raise NotImplementedError when they are called.
     """
     from triton.runtime.autotuner import Autotuner
-    from triton.runtime.interpreter import InterpreterBuilder
+    from triton.runtime.interpreter import InterpretedFunction, InterpreterBuilder
 
     Autotuner.do_bench = property(lambda _: _untimed)  # type: ignore[assignment]
     _complete_bfloat16()
     InterpreterBuilder.create_inline_asm = _without_assembly  # type: ignore[attr-defined]
+    InterpretedFunction.rewrite = _refusing(InterpretedFunction.rewrite)  # type: ignore[method-assign]
     known = {**{name: getattr(torch, name) for name in _AS_IN_TORCH.split()}, **_OTHERS}
     for path in _MODULES:
         with contextlib.suppress(ImportError):
@@ -73,6 +89,52 @@ def _without_assembly(*_: Any) -> None:
     raise NotImplementedError(
         "inline assembly needs a GPU: Triton's interpreter, which runs this kernel, has none"
     )
+
+
+def _refusing(rewrite: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def rewritten(function: Any) -> Any:
+        kernel = function.fn
+        if kernel not in function.rewritten_fn and not kernel.__module__.startswith("triton."):
+            _require_compilable(kernel)
+        return rewrite(function)
+
+    return rewritten
+
+
+def _require_compilable(kernel: Any) -> None:
+    """Raises the error of Triton's compiler for a construct or a global that it does not allow."""
+    from triton import knobs
+    from triton.compiler.code_generator import CodeGenerator
+    from triton.compiler.errors import CompilationError, UnsupportedLanguageConstruct
+
+    source = textwrap.dedent(inspect.getsource(kernel))
+    source = source[re.search(r"^def\s", source, re.MULTILINE).start() :]  # type: ignore[union-attr]
+    (function,) = ast.parse(source).body
+    assert isinstance(function, ast.FunctionDef)
+    local = {*kernel.__code__.co_varnames, *kernel.__code__.co_freevars}
+    for node in (each for statement in function.body for each in _compiled(statement)):
+        kind = type(node).__name__
+        if isinstance(node, _UNKNOWN) and not hasattr(CodeGenerator, f"visit_{kind}"):
+            raise UnsupportedLanguageConstruct(source, node, f"unsupported AST node type: {kind}")
+        if not isinstance(node, ast.Name) or node.id in local:
+            continue
+        plain = type(kernel.__globals__.get(node.id)) in (int, float, bool, str)
+        if plain and not knobs.compilation.allow_non_constexpr_globals:
+            text = (
+                f"Cannot access global variable {node.id} from within @jit'ed function: Triton "
+                f"kernels can only access globals such as `{node.id} = tl.constexpr(...)`"
+            )
+            raise CompilationError(source, node, text)
+
+
+def _compiled(node: ast.AST) -> Iterator[ast.AST]:
+    """The node and what is below it, without what may be dead or is no code of the kernel."""
+    yield node
+    if isinstance(node, _MAY_NOT_BE_COMPILED):
+        return
+    for child in ast.iter_child_nodes(node):
+        if not (isinstance(node, ast.AnnAssign) and child is node.annotation):
+            yield from _compiled(child)
 
 
 def _complete_bfloat16() -> None:
