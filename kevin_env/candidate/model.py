@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from kevin_env.candidate import guard, tree, weights
+from kevin_env.candidate import tree, weights
 from kevin_env.candidate.recorder import Recorder
 from kevin_env.candidate.region import Region, Spec
 from kevin_env.candidate.seeding import reseed
@@ -40,7 +40,6 @@ class LoadedModel:
         held: What keeps the memory of the last outputs alive.
         recorder: Of the next call, if it is recorded.
         kernels: Kernels of earlier recorded calls.
-        first: Whether the model was not called yet.
     """
 
     def __init__(self, channel: Channel) -> None:
@@ -55,7 +54,6 @@ class LoadedModel:
         self.arguments, self.held = list[Any](), list[Any]()
         self.recorder: Recorder | None = None
         self.kernels: dict[str, None] = {}
-        self.first = False
 
     def prepare(self, device: str, threads: int, readable: bool = False) -> Message:
         """Sets the device, and the number of threads on a CPU."""
@@ -116,7 +114,7 @@ class LoadedModel:
         reseed(seed)
         self.recorder = Recorder(self.path, self.kernels, **record) if record else None
         recorded = self.recorder.watch() if self.recorder and self.context else nullcontext()
-        with torch.no_grad(), weights.Creation() as creation, recorded, guard.guarded():
+        with torch.no_grad(), weights.Creation() as creation, recorded:
             model = self._model(*tree.unflatten(init, init_tensors))
         order = creation.names(model) if isinstance(model, nn.Module) else []
         if isinstance(model, nn.Module):
@@ -124,7 +122,7 @@ class LoadedModel:
         with torch.no_grad():
             values = {name: self.regions["weights"].tensor(spec) for name, spec in state.items()}
             paired = weights.load_weights(model, values, parameters, order)
-        self.model, self.first = torch.compile(model) if compiled else model, True
+        self.model = torch.compile(model) if compiled else model
         self.synchronize()
         return {"paired": paired[:MAX_PAIRED]}
 

@@ -44,8 +44,7 @@ def asked(worker: Worker, place: Place) -> Iterator[None]:
     except CandidateError as error:
         if isinstance(error, Broken):  # memory of a process that was killed cannot be read
             error = worker.end_within(GONE_SECONDS) or error
-        line = worker.fault_line
-        outcome = verdict(error, place, str(worker.folder), line, worker.fault_access)
+        outcome = verdict(error, place, str(worker.folder), worker.fault_line)
         shot = worker.shot
         worker.close()
         raise Rejected(outcome, shot) from error

@@ -29,7 +29,7 @@ class Place:
 
 
 def verdict(
-    error: CandidateError, place: Place, folder: str, line: int | None = None, access: str = ""
+    error: CandidateError, place: Place, folder: str, line: int | None = None
 ) -> CompileError | RuntimeFailure:
     """The outcome of a candidate that did not answer as it should.
 
@@ -38,7 +38,6 @@ def verdict(
         place: Its last order.
         folder: The candidate's folder, which is removed from messages.
         line: The submission's line at which its process claims to have crashed or hung.
-        access: What it claims to have accessed out of a tensor's bounds, in bytes.
     """
     match error:
         case Failed():
@@ -53,7 +52,6 @@ def verdict(
         case Ended(code=int(code)) if code < 0:
             called = "" if line is None else f" in native code called from line {line}"
             causes = _ABORTS if -code == signal.SIGABRT else ""
-            causes = f": index out of bounds, {access} bytes of a tensor" if access else causes
             return _ended(place, "signal", _signal(-code) + called + causes, line)
         case Ended(code=None):
             return _ended(place, "killed", "the process disappeared")

@@ -22,9 +22,8 @@ import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kevin_env.candidate import guard, interpreter
+from kevin_env.candidate import interpreter
 from kevin_env.candidate.wire import Channel, Closed
-from kevin_env.judge.cache_file import cache_folder
 from kevin_env.judge.sandbox import filesystem, levels, seccomp, system
 from kevin_env.judge.sandbox.attempts import exceed, withstood
 from kevin_env.judge.sandbox.cgroups import Group
@@ -89,8 +88,6 @@ def _import_all() -> None:
         importlib.import_module("triton.language")
         if os.environ.get("TRITON_INTERPRET"):
             interpreter.complete()
-    if os.environ.get("TRITON_INTERPRET"):  # on a CPU
-        guard.load(cache_folder())
 
 
 def _warm(capability: str) -> None:
@@ -189,7 +186,6 @@ def _become_candidate(
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         faulthandler.enable(fds.faults)
         faulthandler.register(REPORT, fds.faults)
-        guard.report_to(fds.faults)
         os.setsid()
         null = os.open(os.devnull, os.O_RDONLY)
         for source, target in ((null, 0), (fds.log, 1), (fds.log, 2)):

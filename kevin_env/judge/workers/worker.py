@@ -37,9 +37,6 @@ LOOK = 0.5
 CONTEXT_SECONDS = 10.0
 """For creating a CUDA context: it takes 0.1 s, or 0.4 s while other processes create one."""
 _FRAME = re.compile(r'File "([^"]*)", line (\d{1,7}) in ')
-_ACCESS = re.compile(
-    r"^Guard: ((?:read|wrote|accessed) byte -?\d{1,19} of \d{1,19})$", re.MULTILINE
-)
 
 
 @dataclass(frozen=True)
@@ -100,12 +97,6 @@ class Faults:
                 break
             self._report += chunk.decode(errors="replace")
         return line
-
-    @property
-    def access(self) -> str:
-        """What it reported of an index out of bounds, such as `wrote byte 64 of 64`; or empty."""
-        found = _ACCESS.search(self._report)
-        return found[1] if found else ""
 
     def close(self) -> None:
         """Stops reading; `line` still returns what was reported before. Idempotent."""
@@ -311,11 +302,6 @@ class Worker:
     def fault_line(self) -> int | None:
         """The submission's line at which its process claims to have crashed or hung, if any."""
         return self._faults.line()
-
-    @property
-    def fault_access(self) -> str:
-        """The access to a tensor out of bounds at which it claims to have crashed; or empty."""
-        return self._faults.access
 
     def dismiss(self) -> None:
         """Has everything killed that the submission started; `close` waits for it."""
