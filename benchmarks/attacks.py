@@ -12,6 +12,7 @@ many busy loops run meanwhile. Exits with 1 if a file does not end as expected.
 import argparse
 import os
 import sys
+import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
@@ -23,10 +24,12 @@ from machine import busy_loops
 from resultfile import Row, device_name, known_rows, plain_row, write_result
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
-from corpus import Entry, judged, read_corpus
+from corpus import NO_GAIN, Entry, judged, read_corpus
 
 from kevin_env.judge import JudgeError
+from kevin_env.outcome import speedup_of
 from kevin_env.pools.local import LocalPool
+from kevin_env.score import at_bound
 
 UNIT = "as expected"
 FOLDERS = {"hostile": "attacks", "honest": "honest kernels"}
@@ -57,10 +60,30 @@ def judged_row(entry: Entry, device: str, pools: SimpleQueue[LocalPool]) -> Row:
     row = plain_row(entry.name, int(right), UNIT) | {
         "expect": entry.expect,
         "got": f"{outcome.category}/{outcome.kind}",
-        "speedup": getattr(outcome, "speedup", None),
+        "speedup": speedup_of(outcome),
+        "paid": speedup_of(at_bound(outcome)),
         "flags": sorted(flags),
     }
     return row if right else row | {"message": outcome.message, "log": log[-1000:]}
+
+
+def line_of(row: Row) -> str:
+    """What a file must get and what it got: a verdict, and of a right kernel its speedup."""
+    got, speedup, paid = row["got"], row.get("speedup"), row.get("paid")
+    if speedup is not None and paid is not None:
+        got = f"correct, {speedup:.2f}x, paid {paid:.2f}x"
+        if unpaid_gain(row):
+            got += ": the median gains, what is paid does not"
+    said = (
+        f"{'ok ' if row['value'] else 'BAD'} {row['name']:42} must get {row['expect']}; got {got}"
+    )
+    return f"{said} {row.get('message', '')}".rstrip()
+
+
+def unpaid_gain(row: Row) -> bool:
+    """Whether a file that must gain nothing does so only by the lower end of its interval."""
+    speedup = row.get("speedup") or 0.0
+    return bool(row["value"]) and "no gain" in row["expect"] and speedup >= NO_GAIN
 
 
 def total_rows(rows: Iterable[Row]) -> list[Row]:
@@ -105,17 +128,21 @@ def main() -> None:
         }
         threads = stack.enter_context(ThreadPoolExecutor(options.at_once))
         stack.enter_context(busy_loops(options.beside))
-        for future in as_completed(
+        began = time.monotonic()
+        print(
+            f"{len(entries)} files, each with what it must get and what it got. 'no gain' is a "
+            f"paid speedup below {NO_GAIN:g}x.",
+            flush=True,
+        )
+        futures = [
             threads.submit(repeated_row, each, options.device, pools, options.repeats)
             for each in entries
-        ):
+        ]
+        for done, future in enumerate(as_completed(futures), start=1):
             row = future.result()
             rows[row["name"]] = row
-            print(
-                f"{'ok ' if row['value'] else 'BAD'} {row['name']:45} {row['got']:25} "
-                f"{row.get('message', '')}",
-                flush=True,
-            )
+            left = (time.monotonic() - began) / done * (len(entries) - done)
+            print(f"{done:3}/{len(entries)} {left:4.0f} s left  {line_of(row)}", flush=True)
             if options.json:
                 write_result(
                     options.json,
@@ -123,6 +150,8 @@ def main() -> None:
                     info.versions,
                     [*total_rows(rows.values()), *rows.values()],
                 )
+    unpaid = sum(map(unpaid_gain, rows.values()))
+    print(f"{'no gain by the lower end of the interval alone':47} {unpaid:3}")
     for row in total_rows(rows.values()):
         print(f"{row['name']:45} {row['value']:5} of {row['n']}")
     sys.exit(any(not row["value"] for row in rows.values()))

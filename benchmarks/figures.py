@@ -114,6 +114,17 @@ def largest(result: Result) -> dict[str, str]:
     }
 
 
+def gains(result: Result) -> list[float]:
+    """The speedups of attacks that were measured as faster by more than a half without being so."""
+    return [
+        row["speedup"]
+        for name, row in result.rows.items()
+        if name.startswith("hostile/")
+        and row["expect"] == "no gain"
+        and (row["speedup"] or 0) > 1.5
+    ]
+
+
 def only_memory(row: Row) -> bool:
     """Whether the lint's only finding on a problem is that it takes too much memory."""
     findings = row.get("findings") or []
@@ -145,7 +156,12 @@ def render(template: str) -> str:
     environment.filters |= {"seconds": seconds, "percent": percent, "megabytes": megabytes}
     environment.tests["only_memory"] = only_memory
     results = {file.stem: Result(file) for file in sorted((FOLDER / "results").glob("*.json"))}
-    helpers = {"largest": largest, "median": statistics.median, "mean": statistics.fmean}
+    helpers = {
+        "gains": gains,
+        "largest": largest,
+        "median": statistics.median,
+        "mean": statistics.fmean,
+    }
     return flow(environment.get_template(template).render(R=results, **helpers))
 
 

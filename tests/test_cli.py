@@ -622,6 +622,8 @@ def test_the_doctor_looks_at_everything() -> None:
     assert len({"ncu", "compute-sanitizer"} & names) == (2 if gpu else 0)
     basic = "python gpu nvcc g++ ninja problems prompts scratch judge"
     assert {*basic.split()} <= names
+    found_times = next(check.found for check in found if check.name == "times")
+    assert found_times == "a speedup is known to within 11% here"
     assert {f"sandbox {name}" for name in ("network", "filesystem", "limits", "processes")} <= names
     assert works(found)
     assert all(check.advice for check in found if not check.ok)

@@ -65,7 +65,7 @@ def test_an_episode_is_played_shown_and_recorded(tmp_path: Path) -> None:
         "512 of 1024 elements differ.",
         "2.00x [1.80, 2.20]  score 2.30  (",
         "1.50x [1.35, 1.65]  score 1.80  (",
-        "all turns played; best: 2.00x (turn 2)",
+        "all turns played; best 2.00x (turn 2)",
     ):
         assert piece in shown
 

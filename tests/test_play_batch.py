@@ -14,7 +14,7 @@ from rich.console import Console
 from trajectories import RIGHT, timed, trajectory, turn
 
 from kevin_env.app.errors import BadInput
-from kevin_env.app.play.batch import Batch, BatchRun, batch_of, best_text, picture, progress_text
+from kevin_env.app.play.batch import Batch, BatchRun, batch_of, best_of, picture, progress_text
 from kevin_env.app.play.live import Ended, Judged
 from kevin_env.app.play.opening import last_episodes, open_episode
 from kevin_env.app.play.session import Session
@@ -43,7 +43,7 @@ def test_a_batch_knows_its_best_and_the_time_left() -> None:
     batch = three()
     assert (batch.taken, batch.planned, batch.left) == (4, 12, 20.0 / 3 * 8)
     assert progress_text(batch) == "4 of 12 turns, 0:20 elapsed, about 0:53 left"
-    assert best_text(batch) == "best 3.00x (sample 1, turn 2)"
+    assert best_of(batch) == "best 3.00x (sample 1, turn 2)"
     assert [(at, turn.turn) for at, turn in batch.news] == [(0, 2), (1, 1), (1, 2)]
     assert batch_of([trajectory(**OPEN)], 0.0).left is None
     over = batch.after(Ended(trajectory(turn(1))), 0)
@@ -94,7 +94,7 @@ def test_many_samples_are_played_over_one_pool(tmp_path: Path) -> None:
     assert len(re.findall(r"sample \d   turn \d   correct/timed", text)) == 7
     assert "7.00x [6.30, 7.70]" in text
     assert "sample 3: no reply: [red]no\n" in text
-    assert "sample 3: 1 turn, best: " in text
+    assert "sample 3: 1 turn, best " in text
     assert re.search(r"best 7\.00x \(sample \d, turn \d\); 7 of 7 turns, ", text)
 
 

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from kevin_env.judge.api import JudgeError, Judgement, JudgePool, Options, Submission
-from kevin_env.outcome import Frozen, Printable
+from kevin_env.outcome import NOISY, Frozen, Printable, interval_of
 from kevin_env.problem import Problem, ProblemError, data_folder
 from kevin_env.profile.tools import ToolName, find_tool
 
@@ -149,7 +149,12 @@ def _judging(pool: JudgePool) -> Iterator[Check]:
     where = f"in {judgement.seconds.total:.1f} s on {device.name} ({device.device})"
     rejected = f"a correct answer was rejected: {outcome.message}"
     advice = "" if outcome.category == "correct" else rejected
-    yield _check("judge", f"{outcome.category}/{outcome.kind} {where}", advice)
+    yield _check("judge", f"{outcome.category} {where}", advice)
+    if (interval := interval_of(outcome)) is not None:
+        half = (interval[1] / interval[0]) ** 0.5 - 1
+        found = f"a speedup is known to within {half:.0%} here"
+        more = "; close other programs, or use a GPU, for less" if half > NOISY else ""
+        yield Check(name="times", ok=True, found=found + more)
     for name, version in device.versions.items():
         if name != "python":  # the same as in this process
             yield Check(name=name, ok=bool(version), found=version)

@@ -102,6 +102,12 @@ def best_at(turns: Sequence[Turn]) -> int:
     return right[-1] if right else max(len(turns) - 1, 0)
 
 
+def best_text(best: Turn, sample: str = "") -> str:
+    """The fastest turn, such as `best 2.00x (turn 2, noisy)`, with its sample before the turn."""
+    noisy = ", noisy" * (best.kind == "too_noisy")
+    return f"best {speedup_text(best.speedup)} ({sample}turn {best.turn}{noisy})"
+
+
 def turns_table(turns: Sequence[Turn], returns: Sequence[float], model: str = "") -> Table:
     """One row a turn: verdict, speedup with its interval, score, return and seconds."""
     table = Table()

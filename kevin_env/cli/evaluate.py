@@ -162,7 +162,8 @@ def _outline(config: "EvalConfig", problems: "tuple[Problem, ...]", as_json: boo
         return
     typer.echo(config.toml())
     for key, value in planned.items():
-        typer.echo(f"# {key}: {'-' if value is None else value}")
+        if value is not None:
+            typer.echo(f"# {key}: {value}")
 
 
 def _evaluate(

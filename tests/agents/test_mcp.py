@@ -20,7 +20,7 @@ from cpp_kernels import FASTER_KERNEL, RIGHT_KERNEL, WRONG_KERNEL
 from episodes import WRONG, another, correct, problem_file, recorded
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
-from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
+from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.memory import create_connected_server_and_client_session
 from mcp.types import CallToolResult, TextContent
 from serving import served
@@ -62,7 +62,7 @@ def said(result: CallToolResult) -> str:
 async def over_http(url: str, token: str = "") -> AsyncIterator[ClientSession]:
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     async with (
-        create_mcp_http_client(headers) as http,
+        httpx.AsyncClient(headers=headers, timeout=200, trust_env=False) as http,
         streamable_http_client(url, http_client=http) as (incoming, outgoing, _),
         ClientSession(incoming, outgoing, timedelta(seconds=200)) as client,
     ):

@@ -37,9 +37,8 @@ cp ../faster.py kernel.py
 
 
 def until(there: Path, process: subprocess.Popen[str]) -> None:
-    end = time.monotonic() + 120
     while not there.exists():
-        assert process.poll() is None and time.monotonic() < end
+        assert process.poll() is None
         time.sleep(0.05)
 
 

@@ -237,7 +237,7 @@ def test_what_was_recorded_counts_on_the_board() -> None:
     board = Board("t", ["L1_23_Softmax"], Shape(3, 2), recorded)
     assert (board.done, board.left, board.planned, board.seconds_left) == (3, 3, 6, None)
     best = board.lanes["L1_23_Softmax"].best
-    assert best is not None and (best.speedup, best.sample, best.turn) == (3.0, 0, 2)
+    assert best is not None and (best[1].speedup, best[0], best[1].turn) == (3.0, 0, 2)
 
 
 def points(run: Path) -> dict[str, list[int]]:

@@ -3,7 +3,7 @@
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal
@@ -24,22 +24,13 @@ from kevin_env.app.replay.pieces import (
     text,
     that_fit,
 )
-from kevin_env.app.screen import counted, on_whole_screen, turn_line
-from kevin_env.record import StopReason, Trajectory, Turn
+from kevin_env.app.screen import best_text, counted, on_whole_screen, turn_line
+from kevin_env.record import StopReason, Trajectory, Turn, best_turn
 from kevin_env.render import speedup_text
 
 _NEWS = 50
 
 Waiting = Literal["model", "judge"]
-
-
-@dataclass
-class Best:
-    """The fastest correct kernel of a problem so far."""
-
-    speedup: float
-    sample: int
-    turn: int
 
 
 @dataclass
@@ -54,7 +45,8 @@ class Lane:
     waiting: dict[int, Waiting] = field(default_factory=dict[int, Waiting])
     """What each running sample is waiting for: the model or the judge."""
     correct: bool = False
-    best: Best | None = None
+    best: tuple[int, Turn] | None = None
+    """The sample and the turn of the fastest correct kernel so far."""
     failed: bool = False
 
     def left(self, shape: Shape) -> int:
@@ -65,12 +57,17 @@ class Lane:
             if sample not in self.over
         )
 
-    def see(self, sample: int, turns: Iterable[Turn]) -> None:
+    @property
+    def speedup(self) -> float:
+        """That of the fastest kernel; 0 without one."""
+        return self.best[1].speedup or 0.0 if self.best else 0.0
+
+    def see(self, sample: int, turns: Sequence[Turn]) -> None:
         """Updates `correct` and `best` from judged turns."""
-        for turn in turns:
-            self.correct |= turn.category == "correct"
-            if turn.speedup and (self.best is None or turn.speedup > self.best.speedup):
-                self.best = Best(turn.speedup, sample, turn.turn)
+        self.correct |= any(turn.category == "correct" for turn in turns)
+        found = best_turn(turns)
+        if found is not None and (found.speedup or 0.0) > self.speedup:
+            self.best = sample, found
 
 
 class Board:
@@ -204,7 +201,7 @@ def picture(board: Board, width: int, height: int) -> Text:
             text(f" {board.title}", "bold"),
             progress(board.done / max(board.planned, 1), progress_text(board), width),
             text(f" {_samples_text(every)}"),
-            text(f" {best_text(board)}", "green"),
+            text(f" {best_of(board)}", "green"),
         )
         busy_first = sorted(every, key=lambda lane: not lane.waiting)
         rows = [_lane_cells(board, lane) for lane in busy_first]
@@ -230,15 +227,15 @@ def progress_text(board: Board) -> str:
     )
 
 
-def best_text(board: Board) -> str:
+def best_of(board: Board) -> str:
     """Number of solved problems, and the fastest kernel of all."""
     lanes = list(board.lanes.values())
     solved = f"{sum(lane.correct for lane in lanes)} of {len(lanes)} problems solved"
-    timed = [(lane.best, lane) for lane in lanes if lane.best]
-    if not timed:
+    lane = max(lanes, key=lambda lane: lane.speedup, default=None)
+    if lane is None or lane.best is None:
         return solved
-    best, lane = max(timed, key=lambda pair: pair[0].speedup)
-    return f"{solved}, best {speedup_text(best.speedup)} on {lane.id}"
+    sample, turn = lane.best
+    return f"{solved}, {best_text(turn, f'{lane.id}, sample {sample}, ')}"
 
 
 def _sample_text(problem: str, sample: int) -> Text:
@@ -273,14 +270,14 @@ def _lane_columns(board: Board, width: int) -> tuple[Column, ...]:
 
 def _lane_cells(board: Board, lane: Lane) -> dict[str, Text]:
     """A row of the table of problems."""
-    best, waiting = lane.best, list(lane.waiting.values())
+    (sample, best), waiting = lane.best or (0, None), list(lane.waiting.values())
     known = "correct" if lane.correct else ""
     turns = sparkline([each or None for each in lane.turns[:32]], board.shape.turns)
     return {
         "problem": text(lane.id, "red" if lane.failed else "bold" if waiting else ""),
         "ended": text(f"{len(lane.over)}/{len(lane.turns)}", DIM),
         "best": text(speedup_text(best.speedup) if best else known, "green"),
-        "found in": text(f"sample {best.sample}, turn {best.turn}" if best else "", DIM),
+        "found in": text(f"sample {sample}, turn {best.turn}" if best else "", DIM),
         "turns": text(turns, "cyan"),
         "waiting for": text(_waiting(waiting), DIM),
     }

@@ -5,7 +5,6 @@ the tree of forks, except for those that a search pruned.
 """
 
 import math
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +21,7 @@ from kevin_env.app.evaluate.figures import (
     ProblemSpeed,
     Totals,
 )
+from kevin_env.app.replay.rows import natural
 from kevin_env.outcome import is_hack
 from kevin_env.record import Trajectory, Turn, Usage, best_turn
 
@@ -162,7 +162,7 @@ def gather(trajectories: Iterable[Trajectory], ratios: Mapping[str, float]) -> l
     found = [_attempts(each, ratios.get(name)) for name, each in problems.items()]
     return sorted(
         found,
-        key=lambda each: (math.inf if each.level is None else each.level, _natural(each.problem)),
+        key=lambda each: (math.inf if each.level is None else each.level, natural(each.problem)),
     )
 
 
@@ -280,12 +280,6 @@ def _factors(episode: Trajectory, ratio: float | None) -> Factors:
     if episode.config.get("baseline") == "compile":
         return {"eager": 1 / ratio if ratio else None, "compile": 1.0}
     return {"eager": 1.0, "compile": ratio}
-
-
-def _natural(text: str) -> list[object]:
-    """A sort key that puts `L1_3` before `L1_23`: texts and numbers in turn, numbers by length."""
-    parts = enumerate(re.split(r"([0-9]+)", text))
-    return [(len(part), part) if at % 2 else part for at, part in parts]
 
 
 def _correct_at(sample: Sample, at: int) -> bool:

@@ -22,7 +22,7 @@ from kevin_env.app.errors import (
     BadInput,
     one_line,
 )
-from kevin_env.app.evaluate.board import Board, best_text, progress_text, shown
+from kevin_env.app.evaluate.board import Board, best_of, progress_text, shown
 from kevin_env.app.evaluate.config import EvalConfig, OpenAI
 from kevin_env.app.evaluate.figures import RunMetrics
 from kevin_env.app.evaluate.folder import OnBadLine, Recorded, RunFolder
@@ -133,7 +133,7 @@ def evaluate(
         raise BadInput(said) from error
     for line in kept:
         console.print(line, soft_wrap=True)
-    show(console, f"{progress_text(board)}; {best_text(board)}", "bold")
+    show(console, f"{progress_text(board)}; {best_of(board)}", "bold")
     for words, style in _last_words(run, folder, interrupted):
         show(console, words, style)
     return Ended(metrics, INTERRUPTED if interrupted else _code(run))

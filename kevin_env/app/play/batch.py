@@ -26,7 +26,7 @@ from kevin_env.app.replay.pieces import (
     that_fit,
 )
 from kevin_env.app.replay.rows import mark_of
-from kevin_env.app.screen import counted, on_whole_screen, show, turn_line
+from kevin_env.app.screen import best_text, counted, on_whole_screen, show, turn_line
 from kevin_env.record import Trajectory, Turn, best_turn
 from kevin_env.render import speedup_text
 
@@ -107,13 +107,12 @@ def progress_text(batch: Batch) -> str:
     return f"{batch.taken} of {batch.planned} turns, {elapsed} elapsed{soon}"
 
 
-def best_text(batch: Batch) -> str:
+def best_of(batch: Batch) -> str:
     """The running best."""
     if batch.best is None:
-        return "best: none timed yet"
+        return "none timed yet"
     at, turn = batch.best
-    where = f"sample {batch.number(at)}, turn {turn.turn}"
-    return f"best {speedup_text(turn.speedup)} ({where})"
+    return best_text(turn, f"sample {batch.number(at)}, ")
 
 
 def sample_line(number: int, turn: Turn) -> Text:
@@ -128,7 +127,7 @@ def picture(batch: Batch, width: int, height: int) -> Text:
     device = next(known, None)
     many = f"  {len(batch.samples)} samples of {episode.config['max_turns']} turns"
     where = f"{device.name} ({device.device})" if device else "the judge starts"
-    best = text(f"{best_text(batch)} ", "bold green" if batch.best else DIM)
+    best = text(f"{best_of(batch)} ", "bold green" if batch.best else DIM)
     head = (
         ends(join((f" {episode.problem.id}", "bold"), many), best, width),
         text(f" {where}  ·  {episode.model}", DIM),
@@ -180,9 +179,9 @@ class BatchRun:
         """The results, a line per sample."""
         for at, sample in enumerate(self.batch.samples):
             reason = sample.episode.stop_reason or "interrupted"
-            best = f"{counted(len(sample.turns), 'turn')}, {plain.best_text(sample.turns)}"
+            best = f"{counted(len(sample.turns), 'turn')}, {plain.best_of(sample.turns)}"
             show(console, f"sample {self.batch.number(at)}: {best}, {plain.ended_text(reason)}")
-        show(console, f"{best_text(self.batch)}; {progress_text(self.batch)}", "bold")
+        show(console, f"{best_of(self.batch)}; {progress_text(self.batch)}", "bold")
 
     def begin(self) -> None:
         """Starts all episodes."""
@@ -222,7 +221,7 @@ class BatchRun:
             show(errors, f"sample {number}: {event.message}", "bold red")
         elif isinstance(event, Judged):
             line = sample_line(number, self.batch.samples[at].turns[-1])
-            line.append(f"  {best_text(self.batch)}; {progress_text(self.batch)}", DIM)
+            line.append(f"  {best_of(self.batch)}; {progress_text(self.batch)}", DIM)
             console.print(line, soft_wrap=True)
 
 

@@ -11,14 +11,21 @@ from kevin_env.app.panel import look_of, panel_lines, show_panel
 from kevin_env.app.play.live import Live, Phase, StageBegan, happened, stages_text
 from kevin_env.app.replay.panes import pane_lines
 from kevin_env.app.replay.pieces import Look, join, paragraph
-from kevin_env.app.screen import PIPE_WIDTH, show, show_lines, turns_table, verdict_line, waiting
+from kevin_env.app.screen import (
+    PIPE_WIDTH,
+    best_text,
+    show,
+    show_lines,
+    turns_table,
+    verdict_line,
+    waiting,
+)
 from kevin_env.episode import Episode
 from kevin_env.extract import Extracted, extract
 from kevin_env.judge.api import JudgeError, OnStage, Stage
 from kevin_env.outcome import visible
 from kevin_env.policies.base import Policy, PolicyError
 from kevin_env.record import Reply, StopReason, Trajectory, Turn, best_turn
-from kevin_env.render import speedup_text
 
 MOST_LINES = 12
 """Lines of message and diagnostics printed for a turn; the record has all."""
@@ -108,7 +115,7 @@ class Narrator:
         if trajectory.turns:
             self.console.print(turns_table(trajectory.turns, trajectory.returns, trajectory.model))
         ended = ended_text(trajectory.stop_reason or "interrupted")
-        show(self.console, f"{ended}; {best_text(trajectory.turns)}")
+        show(self.console, f"{ended}; {best_of(trajectory.turns)}")
 
     def _kernel(self, episode: Episode) -> list[Text]:
         """The turn's kernel or its diff; nothing if it has been printed already."""
@@ -172,13 +179,13 @@ def take_turns(episode: Episode, policy: Policy, narrator: Narrator) -> Trajecto
     return episode.finish(reason)
 
 
-def best_text(turns: Sequence[Turn]) -> str:
+def best_of(turns: Sequence[Turn]) -> str:
     """The fastest correct turn so far."""
     best = best_turn(turns)
     if best is None:
         right = any(turn.category == "correct" for turn in turns)
-        return "best: not timed" if right else "best: none correct yet"
-    return f"best: {speedup_text(best.speedup)} (turn {best.turn})"
+        return "best not timed" if right else "none correct yet"
+    return best_text(best)
 
 
 def ended_text(reason: str) -> str:

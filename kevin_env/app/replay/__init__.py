@@ -4,7 +4,7 @@
     rows       what a list shows of an episode; `tables` lays it out
     query      which rows are wanted, in which order
     describe   what is said about an episode and a turn, as blocks; drawn as lines by `panes`, as
-               Markdown by `markdown`, as HTML by `page`; `diffs` draws two turns
+               Markdown by `markdown`, as HTML by `page`; `diffs` compares two kernels
     plain      without a screen
     export     to files; `page` is the HTML one, which `serve` keeps up to date
 

@@ -12,6 +12,7 @@ from kevin_env.app.replay.describe import (
     Diff,
     Facts,
     Log,
+    Pane,
     Prose,
     Section,
     episode_facts,
@@ -67,8 +68,9 @@ def _turn(episode: Trajectory, at: int) -> Iterator[str]:
     yield from (f"`s_{turn.turn} = {score}`, `R_{turn.turn} = {value}`", "")
     if turn.summary:
         yield from (inline(turn.summary), "")
-    for pane, heading in (("kernel", ()), ("diff", ()), ("feedback", ("Feedback:", ""))):
-        yield from heading
+    panes: tuple[Pane, ...] = ("kernel", "diff", "feedback")
+    for pane in panes:
+        yield from ("Feedback:", "") if pane == "feedback" else ()
         for block in pane_blocks(episode, at, pane):
             yield from _block(block)
 

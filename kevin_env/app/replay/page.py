@@ -6,12 +6,12 @@ Content-Security-Policy allows only the page's own script and no requests.
 
 import base64
 import hashlib
-import html
 import json
-import re
 from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from typing import Any
+
+import jinja2
 
 from kevin_env.advantage import returns_of
 from kevin_env.app.replay.code import clean, code_lines, unfenced
@@ -21,6 +21,7 @@ from kevin_env.app.replay.describe import (
     Bars,
     Block,
     Code,
+    Diff,
     Facts,
     Log,
     Prose,
@@ -67,13 +68,9 @@ def document(
         f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; "
         f"connect-src {connect}; img-src data:; base-uri 'none'; form-action 'none'"
     )
-    fields = {"policy": policy, "title": html.escape(clean(title)), "style": style}
-    fields |= {"script": script, "data": _embedded(data)}
-    # In one pass, since the values may contain placeholders.
-    return re.sub(
-        r"\{(policy|title|style|script|data)\}",
-        lambda found: fields[found[1]],
-        asset(_HERE, "page.html"),
+    template = jinja2.Environment(autoescape=True).from_string(asset(_HERE, "page.html.j2"))
+    return template.render(
+        policy=policy, title=clean(title), style=style, script=script, data=_embedded(data)
     )
 
 
@@ -141,6 +138,8 @@ def _block(block: Block) -> list[Any]:
             return ["facts", [[name, clean(value)] for name, value in pairs]]
         case Code(_, wrong, note):
             return ["code", list(wrong), clean(note)]
+        case Diff():
+            raise ValueError("a page compares kernels itself")
         case Log(name, words):
             return ["log", name, clean(words)]
         case Bars(seconds, total):

@@ -35,6 +35,7 @@ from kevin_env.app.replay.pieces import (
     text,
     wrapped,
 )
+from kevin_env.app.screen import best_text
 from kevin_env.record import Trajectory, Turn, best_turn
 from kevin_env.render import speedup_text
 
@@ -117,8 +118,7 @@ def facts(episode: Trajectory, more: Sequence[str] = ()) -> tuple[Text, Text]:
     left, best = text(f" {'  ·  '.join(words)}", DIM), best_turn(episode.turns)
     if best is None:
         return left, text("no speedup yet " if not episode.stop_reason else "no speedup ", DIM)
-    where = f" (turn {best.turn}{', noisy' * (best.kind == 'too_noisy')}) "
-    return left, join(("best ", DIM), (speedup_text(best.speedup), "bold green"), (where, DIM))
+    return left, text(f"{best_text(best)} ", "bold green")
 
 
 def about_lines(episode: Trajectory, at: int, width: int) -> list[Text]:
@@ -236,6 +236,7 @@ def _changed(
     parts = _row(body, look, head, " " * head.cell_len)
     if look.wrap or tint:
         parts = [fit(part, max(part.cell_len, look.width)) for part in parts]
-    for part in parts if tint else ():
-        part.stylize_before(Style(bgcolor=tint[0]))
+    if tint:
+        for part in parts:
+            part.stylize_before(Style(bgcolor=tint[0]))
     return parts

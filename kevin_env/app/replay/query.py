@@ -10,7 +10,7 @@ from typing import Literal, get_args
 
 from kevin_env.app.errors import BadInput
 from kevin_env.app.replay.library import Library, holds, in_file
-from kevin_env.app.replay.rows import CATEGORIES, Row
+from kevin_env.app.replay.rows import CATEGORIES, Row, natural
 
 Sort = Literal["newest", "file", "problem", "model", "best", "return", "turns"]
 SORTS: tuple[Sort, ...] = get_args(Sort)
@@ -109,7 +109,7 @@ def ordered(rows: Iterable[Row], sort: Sort, reverse: bool = False) -> list[Row]
         earlier = sorted(sorted(rows, key=in_file), key=lambda row: row.created)
         return earlier if reverse else earlier[::-1]
     if sort in ("problem", "model"):
-        return sorted(rows, key=lambda row: _natural(_FIELDS[sort](row)), reverse=reverse)
+        return sorted(rows, key=lambda row: natural(_FIELDS[sort](row)), reverse=reverse)
     value = _NUMBERS["speedup" if sort == "best" else sort]
     known = {row: number for row in rows if (number := value(row)) is not None}
     rest = [row for row in rows if row not in known]
@@ -163,11 +163,6 @@ class Listing:
         """The position of a row in the list."""
         keys = (n for n, each in enumerate(self.shown) if row and each.key == row.key)
         return next(keys, otherwise)
-
-
-def _natural(words: str) -> list[str | int]:
-    """A sort key that puts L2 before L10: text and numbers alternate."""
-    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", words.lower())]
 
 
 def _test(word: str) -> Callable[[Row], bool] | str:

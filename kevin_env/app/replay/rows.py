@@ -1,5 +1,6 @@
 """The rows of a list of episodes, read without building whole trajectories."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,6 +77,12 @@ class Row:
         return self.place.path, self.episode_id
 
 
+def natural(words: str) -> list[object]:
+    """A sort key that puts `L1_3` before `L1_23`: texts and numbers in turn, numbers by length."""
+    parts = enumerate(re.split(r"([0-9]+)", words.lower()))
+    return [(len(part), part) if at % 2 else part for at, part in parts]
+
+
 def read_row(line: bytes, place: Place) -> Row:
     """The row of a finished episode's line.
 
@@ -110,16 +117,4 @@ def read_row(line: bytes, place: Place) -> Row:
 
 def row_of(episode: Trajectory, place: Place = NOWHERE) -> Row:
     """The row of a complete episode."""
-    return Row(
-        place=place,
-        episode_id=episode.episode_id,
-        problem=episode.problem.id,
-        level=episode.problem.level,
-        model=episode.model,
-        device=episode.hardware.name if episode.hardware else "",
-        created=episode.created,
-        stop_reason=episode.stop_reason,
-        marks="".join(mark_of(turn) for turn in episode.turns),
-        speedups=tuple(turn.speedup for turn in episode.turns),
-        value=episode.returns[0] if episode.returns else None,
-    )
+    return read_row(episode.model_dump_json().encode(), place)

@@ -1,8 +1,4 @@
-"""Lines and tables of any length, of which only what is on the screen is drawn.
-
-`DataTable` makes and holds every row, which takes a minute for 100,000 episodes, and `RichLog` has
-no selection: copying by mouse is what a pane is for.
-"""
+"""Lines and tables of any length, of which only what is on the screen is drawn."""
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
