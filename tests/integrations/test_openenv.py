@@ -223,6 +223,9 @@ def test_nothing_that_is_asked_for_is_passed_over_in_silence(url: str, tmp_path:
             with pytest.raises(RuntimeError, match=words):
                 env.reset(**options)
         assert env.state().episode_id is None  # a failed reset ends the episode before
+        with pytest.raises(RuntimeError, match="send reset first"):
+            env.step(KernelAction(code=REPLY))
+        assert env.reset(problem_id="L1_23_Softmax").observation.turn == 0
 
 
 def test_calls_out_of_order_are_told(url: str) -> None:

@@ -67,6 +67,16 @@ def test_its_end_is_known_at_once_and_how(submit: Submit, code: str, expected: i
     assert ran.seconds < AT_ONCE
 
 
+@pytest.mark.parametrize(
+    "line", ["# -*- coding: latin-1 -*-", "#!python\n# vim: set fileencoding=cp1252 :"]
+)
+def test_a_source_that_names_another_encoding_means_its_characters(
+    submit: Submit, line: str
+) -> None:
+    ran = submit(f"{line}\ntext = 'Größe'\nassert len(text) == 5, text")
+    assert ran.end is None
+
+
 def test_leaving_python_is_a_failure_of_its_own(submit: Submit) -> None:
     end = submit("import sys\nsys.exit(3)").end
     assert isinstance(end, Failed) and end.failure.kind == "exit"
