@@ -215,8 +215,8 @@ def test_bad_input_is_one_error_and_takes_no_turn(tmp_path: Path, problem: Probl
         assert "unknown problem 'nothing'" in await refused(
             client, "get_problem", problem_id="nothing"
         )
-        path = str(tmp_path / "7_Double.py")
-        assert "unknown problem" in await refused(client, "get_problem", problem_id=path)
+        other = problem_file(tmp_path, "8_Other")
+        assert "unknown problem" in await refused(client, "get_problem", problem_id=other.path)
         await call(client, "get_problem", problem_id="Double")
         assert "unknown tool 'grade'" in await refused(client, "grade")
         assert "code: Field required" in await refused(client, "submit_kernel")
