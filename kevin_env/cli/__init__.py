@@ -154,8 +154,8 @@ COMMANDS: dict[str, dict[str, tuple[Callable[..., None], str]]] = {
         "eval": (evaluate.evaluate, "eval --problems L1 --model gpt-5 --samples 4 --out run"),
         "judge": (judge.judge, f"judge kernel.py {PROBLEM} --timeout 20"),
         "serve": (serve.serve, "serve --problem L1 --port 8000"),
-        "mcp": (agents.mcp, f"mcp {PROBLEM} --turns 20"),
-        "workspace": (agents.workspace, "workspace L1_36_RMSNorm_ work --turns 20"),
+        "mcp": (agents.mcp, f"mcp {PROBLEM} --max-turns 20"),
+        "workspace": (agents.workspace, "workspace L1_36_RMSNorm_ work --max-turns 20"),
         "judge-server": (judge_server.judge_server, "judge-server --device cuda:0,1"),
     },
     "Look at the results": {

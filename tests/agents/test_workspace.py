@@ -80,7 +80,7 @@ def test_a_shell_script_plays_a_workspace(tmp_path: Path, pool: LocalPool) -> No
         ("wrong", WRONG_KERNEL), ("right", RIGHT_KERNEL), ("faster", FASTER_KERNEL),
     ):  # fmt: skip
         (tmp_path / f"{name}.py").write_text(code)
-    words = ["7_Double.py", "work", "--turns", "4", "--device", "cpu", "--out", "t.jsonl"]
+    words = ["7_Double.py", "work", "--max-turns", "4", "--device", "cpu", "--out", "t.jsonl"]
     with (
         served(pool) as (judges, _),
         workspace(tmp_path, judges.url, *words) as (process, environment),
@@ -125,7 +125,7 @@ def test_only_the_token_of_the_episode_submits_to_it(tmp_path: Path) -> None:
 def test_checks_of_two_processes_share_the_turns(tmp_path: Path) -> None:
     problem_file(tmp_path)
     scripted = ScriptedPool([correct(2.0)] * 2)
-    words = ["7_Double.py", "work", "--rules", "open", "--turns", "2"]
+    words = ["7_Double.py", "work", "--rules", "open", "--max-turns", "2"]
     with served(scripted) as (judges, _), workspace(tmp_path, judges.url, *words) as (process, _):
         work = tmp_path / "work"
         assert check(work, "nothing.py").returncode == check(work, "--help").returncode == 2
