@@ -149,7 +149,17 @@ def test_a_client_plays_three_turns_on_a_cpu(
     transport: str, tmp_path: Path, problem: Problem, pool: LocalPool
 ) -> None:
     out, reports = tmp_path / "out", list[str | None]()
-    words = ["mcp", "--problem", problem.path, "--device", "cpu", "--max-turns", "3", "--out", str(out)]
+    words = [
+        "mcp",
+        "--problem",
+        problem.path,
+        "--device",
+        "cpu",
+        "--max-turns",
+        "3",
+        "--out",
+        str(out),
+    ]
 
     async def hear(progress: float, total: float | None, message: str | None) -> None:
         reports.append(message)
