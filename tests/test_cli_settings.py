@@ -29,7 +29,7 @@ OVERRIDES = [
 FLAGS = [
     word
     for name, value in OTHER_SETTINGS.items()
-    for word in (f"--{name.replace('_', '-').replace('max-', '')}", str(value))
+    for word in (f"--{name.replace('_', '-')}", str(value))
     if value and word != "True"
 ]
 
