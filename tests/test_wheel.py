@@ -57,7 +57,7 @@ def test_the_wheel_carries_what_it_needs(tmp_path: Path) -> None:
     assert {path.suffix for path in beside_code} >= {
         ".js",
         ".css",
-        ".html",
+        ".j2",
         ".md",
         ".typed",
         ".yaml",
