@@ -209,10 +209,10 @@ def _arguments(name: str, values: dict[str, Any]) -> _Arguments:
     try:
         return kind.model_validate(values)
     except ValidationError as error:
-        told = "; ".join(_told(error))
-        raise ValueError(f"{name}: {told}; it takes {', '.join(kind.model_fields)}") from None
+        faults = "; ".join(_faults(error))
+        raise ValueError(f"{name}: {faults}; it takes {', '.join(kind.model_fields)}") from None
 
 
-def _told(error: ValidationError) -> Iterator[str]:
+def _faults(error: ValidationError) -> Iterator[str]:
     for each in error.errors():
         yield f"{'.'.join(map(str, each['loc']))[:100]}: {each['msg']}"

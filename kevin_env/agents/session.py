@@ -45,7 +45,7 @@ class Standing(Frozen):
     done: bool
     """Whether the episode has ended: no kernel is judged any more."""
     best_turn: int | None
-    """The turn with the largest speedup that counts; None before the first correct kernel."""
+    """The correct turn with the largest speedup; None before the first."""
     best_speedup: float | None
 
 
@@ -314,7 +314,7 @@ class AgentSession:
             "seconds_left": 0.0 if over else self._seconds_left(),
             "done": over,
             "best_turn": best.turn if best else None,
-            "best_speedup": best.paid_speedup if best else None,
+            "best_speedup": best.speedup if best else None,
         }
 
 

@@ -147,7 +147,7 @@ def workspace(
         typer.echo(f"{folder}/AGENTS.md tells the agent what to do; Ctrl-C stops it", err=True)
         ended = asyncio.run(serve_workspace(session, chosen, minutes, folder, sock))
     best = best_turn(ended.turns) if ended else None
-    typer.echo(f"best turn: {best.turn}, {best.paid_speedup:.2f}x" if best else "no correct kernel")
+    typer.echo(f"best turn: {best.turn}, {best.speedup:.2f}x" if best else "no correct kernel")
     typer.echo(f"recorded in {out}; kevin-env replay {out} shows it", err=True)
 
 

@@ -309,6 +309,19 @@ def test_a_client_that_goes_away_frees_the_judge_and_keeps_its_turns(
     assert (len(episode.turns), episode.stop_reason) == (1, "interrupted")
 
 
+def test_the_best_speedup_is_that_of_its_turn_and_not_what_is_paid(
+    tmp_path: Path, problem: Problem
+) -> None:
+    noisy = correct(4.0).model_copy(update={"kind": "too_noisy", "speedup_interval": (1.0, 16.0)})
+
+    async def steps(client: ClientSession) -> None:
+        await call(client, "get_problem")
+        verdict = await call(client, "submit_kernel", code=another(1))
+        assert verdict["speedup"] == verdict["best_speedup"] == 4.0
+
+    play(Table(tmp_path, ScriptedPool([noisy]), [problem]), steps)
+
+
 def test_two_clients_do_not_see_each_other(tmp_path: Path, problem: Problem) -> None:
     table = Table(tmp_path, ScriptedPool([correct(2.0), WRONG]), [problem])
 
