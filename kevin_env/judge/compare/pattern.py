@@ -29,7 +29,7 @@ _NARROWER = {
     torch.float32: {"bfloat16": torch.bfloat16, "float16 or TF32": torch.float16, "TF32": None},
     torch.float16: {"bfloat16": torch.bfloat16},
 }
-"""Types that an output of a type may have been rounded to; the first that fits is told."""
+"""Types that an output of a type may have been rounded to; the first that fits is reported."""
 COARSEST = 2.0**-7
 """The error of an output through rounding to the coarsest of them, relative to its largest value.
 

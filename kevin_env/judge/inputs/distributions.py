@@ -10,6 +10,7 @@ answer is checked, so it would have to inspect all entries.
 
 import math
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 import torch
 
@@ -108,23 +109,17 @@ def _redrawn(
 ) -> torch.Tensor:  # fmt: skip
     hashed = _hashed(own, key)
     # 23 bits and a half fit a float32, and are never 0 or 1
-    drawn = torch.erfinv(((hashed >> 40) & 0x7FFFFF).float().add_(0.5).mul_(2**-22).sub_(1)).mul_(
-        math.sqrt(2)
-    )
-    bounded = math.inf not in map(abs, structure.bounds)
-    clustered = distribution in ("wide", "negative")
-    if clustered and not bounded:
-        centres = drawn.mul_(400 / APART).round()
+    drawn = ((hashed >> 40) & 0x7FFFFF).float().add_(0.5).mul_(2**-22).sub_(1)
+    place = Placement.of(distribution, structure)
+    drawn = torch.erfinv(drawn).mul_(place.factor)
+    if place.clustered:
+        centres = drawn.round()
         drawn = drawn.sub_(centres).mul_(WIDTH)  # within half of the width
-        if distribution == "negative" and admits_negative(structure):
+        if place.below:
             centres = centres.abs().add_(1).neg_()
             drawn = drawn.sub_(2 * WIDTH)
         drawn = drawn.add_(centres, alpha=APART)
-    elif clustered:
-        drawn *= 4  # reaches both ends of a range
-    elif distribution == "offset":
-        # with 4 all values would be near the upper bound, and their squared mean 1300 variances
-        drawn += 2 if bounded else 4
+    drawn += place.shift
     dropped = (own == 0) | (hashed & 0xFFFF >= density * 0x10000)  # bits that are not used above
     return within(drawn, structure).masked_fill_(dropped, 0)
 
@@ -135,17 +130,43 @@ def _redrawn_on_gpu(
     """As `_redrawn`, of any floating-point dtype."""
     from kevin_env.judge.compare import kernels
 
-    bounded = math.inf not in map(abs, structure.bounds)
-    clustered = distribution in ("wide", "negative")
-    drawn = torch.erfinv(kernels.uniform(tensor, key, density)).mul_(math.sqrt(2))
-    if clustered:
-        drawn.mul_(400 / APART if not bounded else 4)
-    below = distribution == "negative" and admits_negative(structure)
-    shift = (2.0 if bounded else 4.0) if distribution == "offset" else 0.0
-    clusters = (APART, WIDTH) if clustered and not bounded else None
-    return kernels.placed(
-        drawn, tensor.dtype, clusters, below and clusters is not None, shift, structure.bounds
-    )
+    place = Placement.of(distribution, structure)
+    drawn = torch.erfinv(kernels.uniform(tensor, key, density)).mul_(place.factor)
+    clusters = (APART, WIDTH) if place.clustered else None
+    return kernels.placed(drawn, tensor.dtype, clusters, place.below, place.shift, structure.bounds)
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where a distribution has its values.
+
+    Attributes:
+        factor: What numbers are multiplied by that have a normal distribution of variance 1/2.
+        clustered: Whether they lie in clusters around multiples of `APART`.
+        below: Whether the clusters are below 0.
+        shift: Is added.
+    """
+
+    factor: float
+    clustered: bool
+    below: bool
+    shift: float
+
+    @classmethod
+    def of(cls, distribution: str, structure: Structure) -> "Placement":
+        """The placement in inputs of a structure; values with two bounds are mapped between them.
+
+        As an offset, 4 would bring all of them near the upper bound, with a squared mean of 1300
+        variances.
+        """
+        bounded = math.inf not in map(abs, structure.bounds)
+        wide = distribution in ("wide", "negative")
+        return cls(
+            factor=math.sqrt(2) * (400 / APART if wide else 1),
+            clustered=wide and not bounded,
+            below=distribution == "negative" and admits_negative(structure) and not bounded,
+            shift=(2.0 if bounded else 4.0) if distribution == "offset" else 0.0,
+        )
 
 
 def _hashed(values: torch.Tensor, key: int) -> torch.Tensor:
