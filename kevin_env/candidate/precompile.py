@@ -76,24 +76,35 @@ def prepare_kernels() -> None:
     with suppress(Exception):  # the calls report it
         if "triton.runtime.jit" not in sys.modules:
             return
-        from triton.runtime import driver
+        _shorten_tuning()
+        binaries = sorted(Path(os.environ["TRITON_CACHE_DIR"]).glob("*/*.cubin"))
+        if binaries:  # most submissions have none, and need no driver of Triton
+            _load(binaries[:MOST_LOADED])
 
-        active: Any = driver.active
-        utils, device = active.utils, active.get_current_device()
-        load, loaded = utils.load_binary, dict[tuple[str, bytes, int, int], Any]()
-        for binary in sorted(Path(os.environ["TRITON_CACHE_DIR"]).glob("*/*.cubin"))[:MOST_LOADED]:
-            with suppress(Exception):
-                about = json.loads(binary.with_suffix(".json").read_bytes())
-                given = about["name"], binary.read_bytes(), about["shared"], device
-                loaded[given] = load(*given)
 
-        def load_once(*given: Any) -> Any:
-            return loaded.get(given) or load(*given)
+def _shorten_tuning() -> None:
+    from triton.testing import do_bench
 
-        utils.load_binary = load_once
-        from triton.testing import do_bench
+    do_bench.__defaults__ = (*TUNING, *(do_bench.__defaults__ or ())[2:])
 
-        do_bench.__defaults__ = (*TUNING, *(do_bench.__defaults__ or ())[2:])
+
+def _load(binaries: list[Path]) -> None:
+    """Loads binaries, which Triton then gets in place of loading them again."""
+    from triton.runtime import driver
+
+    active: Any = driver.active
+    utils, device = active.utils, active.get_current_device()
+    load, loaded = utils.load_binary, dict[tuple[str, bytes, int, int], Any]()
+    for binary in binaries:
+        with suppress(Exception):
+            about = json.loads(binary.with_suffix(".json").read_bytes())
+            given = about["name"], binary.read_bytes(), about["shared"], device
+            loaded[given] = load(*given)
+
+    def load_once(*given: Any) -> Any:
+        return loaded.get(given) or load(*given)
+
+    utils.load_binary = load_once
 
 
 def compile_in_forks(

@@ -65,6 +65,15 @@ def guessed(x, y, n, scale, BLOCK: tl.constexpr, EVEN: tl.constexpr):
     value = tl.load(x + at) * scale if EVEN else tl.load(x + at, mask=at < n)
     tl.store(y + at, value, mask=EVEN or at < n)
 
+@triton.jit
+def operated(x, y, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + at, tl.load(x + at, mask=at < n), mask=at < n)
+
+@torch.library.custom_op("rehearsed::copy", mutates_args=("y",))
+def copy(x: torch.Tensor, y: torch.Tensor) -> None:
+    operated[(triton.cdiv(x.numel(), 64),)](x, y, x.numel(), BLOCK=64)
+
 def launch(x, y):
     grid = lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)
     plain[grid](x, y, x.numel(), x.stride(0), BLOCK=triton.next_power_of_2(min(x.numel(), 256)))
@@ -88,6 +97,7 @@ class ModelNew(nn.Module):
             shifted[(processors,)](x[1:], y, x.numel(), BLOCK=128)
             guessed[grid](x.to("cuda"), self.weight, x.numel(), 0.5, BLOCK=64)
             assert x.to("cuda").device == x.device == x.cuda().device
+            torch.ops.rehearsed.copy(x, y)
             plain[grid](x.to(half).cuda(), y, x.numel(), x.stride(0), BLOCK=64)
         return y
 """

@@ -13,14 +13,17 @@ import threading
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import rehearsal
 
+from kevin_env.candidate.precompile import TUNING, prepare_kernels
 from kevin_env.candidate.precompile import Compilations as Compiler
 
 pytest.importorskip("triton")
-KERNELS = {"plain": 4, "shifted": 2, "tuned": 4, "guessed": 2}
+KERNELS = {"plain": 4, "shifted": 2, "tuned": 4, "guessed": 2, "operated": 2}
 """How often each is compiled for all cases: sizes that 16 divides are compiled for, and types, and
 constants.
 """
@@ -147,3 +150,25 @@ def test_a_process_with_several_threads_compiles_without_a_fork(tmp_path: Path) 
     thread.start()
     thread.join(20)
     assert ran == [os.getpid()]
+
+
+def test_what_was_compiled_is_loaded_once_and_tuners_take_less_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from triton.runtime import driver
+    from triton.testing import do_bench
+
+    loads = list[tuple[Any, ...]]()
+    utils = SimpleNamespace(load_binary=lambda *given: loads.append(given) or given)
+    device = SimpleNamespace(utils=utils, get_current_device=lambda: 0)
+    monkeypatch.setattr(driver, "_active", device)
+    monkeypatch.setattr(do_bench, "__defaults__", do_bench.__defaults__)
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    (tmp_path / "hash").mkdir()
+    (tmp_path / "hash" / "kernel.cubin").write_bytes(b"code")
+    (tmp_path / "hash" / "kernel.json").write_text('{"name": "kernel", "shared": 64}')
+    prepare_kernels()
+    assert loads == [("kernel", b"code", 64, 0)]
+    assert utils.load_binary(*loads[0]) == loads[0] and len(loads) == 1
+    assert utils.load_binary("kernel", b"other", 64, 0) and len(loads) == 2
+    assert do_bench.__defaults__ and do_bench.__defaults__[:2] == TUNING
