@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,6 +14,7 @@ from kevin_env.cli.options import (
     Given,
     Override,
     complete_problems,
+    of_server,
     open_socket,
     positive,
     settings_options,
@@ -26,17 +27,13 @@ TOKEN = "KEVIN_ENV_MCP_TOKEN"
 """The environment variable with the secret of clients of `kevin-env mcp --http`."""
 
 
-def _of_server(help: str, **more: Any) -> Any:
-    return typer.Option(help=help, rich_help_panel="Server", **more)
-
-
 Problems = Annotated[
     list[str] | None,
     typer.Option(help="Problems to offer: IDs, levels, files, folders; by default train."),
 ]
-Http = Annotated[bool, _of_server("Serve many clients over HTTP, instead of one over stdio.")]
-Host = Annotated[str, _of_server("Address to listen on.")]
-Port = Annotated[int, _of_server("Port to listen on; 0 picks a free one.", min=0, max=65535)]
+Http = Annotated[bool, of_server("Serve many clients over HTTP, instead of one over stdio.")]
+Host = Annotated[str, of_server("Address to listen on.")]
+Port = Annotated[int, of_server("Port to listen on; 0 picks a free one.", min=0, max=65535)]
 Minutes = Annotated[
     float,
     typer.Option(

@@ -101,6 +101,11 @@ def positive(value: float | None) -> float | None:
     return finite(value)
 
 
+def of_server(help: str, **more: Any) -> Any:
+    """An option of a command that serves; arguments as of `typer.Option`."""
+    return typer.Option(help=help, rich_help_panel="Server", **more)
+
+
 def open_socket(host: str, port: int) -> socket.socket:
     """A listening socket.
 

@@ -1,27 +1,29 @@
 """`kevin-env serve`: episodes for OpenEnv clients."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from kevin_env.cli.options import EPISODE, Given, Override, open_socket, settings_options
-
-
-def _of_server(help: str, **more: Any) -> Any:
-    return typer.Option(help=help, rich_help_panel="Server", **more)
-
+from kevin_env.cli.options import (
+    EPISODE,
+    Given,
+    Override,
+    of_server,
+    open_socket,
+    settings_options,
+)
 
 Problems = Annotated[
     list[str] | None,
     typer.Option(help="Problems to offer: IDs, levels, files, folders; by default all."),
 ]
-Host = Annotated[str, _of_server("Address to listen on; 0.0.0.0 for all interfaces.")]
-Port = Annotated[int, _of_server("Port to listen on; 0 picks a free one.", min=0, max=65535)]
-Sessions = Annotated[int, _of_server("Limit of concurrent sessions.", min=1)]
+Host = Annotated[str, of_server("Address to listen on; 0.0.0.0 for all interfaces.")]
+Port = Annotated[int, of_server("Port to listen on; 0 picks a free one.", min=0, max=65535)]
+Sessions = Annotated[int, of_server("Limit of concurrent sessions.", min=1)]
 StepTimeout = Annotated[
-    float, _of_server("Seconds for a step, including the wait for a judge.", min=1)
+    float, of_server("Seconds for a step, including the wait for a judge.", min=1)
 ]
-IdleTimeout = Annotated[float, _of_server("Seconds after which an idle session ends.", min=1)]
+IdleTimeout = Annotated[float, of_server("Seconds after which an idle session ends.", min=1)]
 
 
 @settings_options(EPISODE)
