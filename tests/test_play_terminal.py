@@ -89,7 +89,7 @@ def test_it_ends_at_once_while_a_turn_runs(tmp_path: Path, keys: str) -> None:
 @pytest.mark.parametrize("samples", [(), pytest.param(("2",), marks=pytest.mark.full)])
 def test_a_terminal_that_goes_away_loses_no_turn(tmp_path: Path, samples: Sequence[str]) -> None:
     with play(tmp_path, "w.", *samples) as screen:
-        screen.wait_for("class ModelNew" if not samples else "2 of 4 turns")
+        screen.wait_for("1 of 2 turns" if not samples else "2 of 4 turns")
         assert screen.hang_up() == 128 + signal.SIGHUP
     kept = [[turn.kind for turn in each.turns] for each in recorded(tmp_path / "t.jsonl")]
     assert kept == [["values"]] * (len(samples) + 1)
@@ -111,7 +111,7 @@ def test_input_that_ends_is_no_terminal_that_goes_away() -> None:
 
 def test_a_hang_up_signal_loses_no_turn(tmp_path: Path) -> None:
     with play(tmp_path, "w.") as screen:
-        screen.wait_for("class ModelNew")
+        screen.wait_for("1 of 2 turns")
         screen.process.send_signal(signal.SIGHUP)
         assert screen.end() == -signal.SIGHUP
     assert [len(each.turns) for each in recorded(tmp_path / "t.jsonl")] == [1]
