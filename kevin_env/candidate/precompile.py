@@ -1,12 +1,13 @@
-"""Compiles and loads a submission's Triton kernels before it holds the device.
+"""Compiles and loads a submission's Triton kernels before it holds the device, and records it.
 
 Each input case runs in a fork of this process, on tensors with shapes and no bytes (`fake_cuda`):
-the model is constructed and called, and each kernel that would be launched is compiled into the
-candidate's cache, in a separate process. Only files in a folder that the submission may write
-remain, and a fork can do nothing that the submission could not do at import. A failing fork is
-ignored: the real call compiles, and fails there.
+the model is constructed and called twice, and each kernel that would be launched is compiled into
+the candidate's cache, in a separate process. What was launched is recorded (`tape`), so that it can
+be played without this process (`replay`). A fork can do nothing that the submission could not do at
+import. A failing fork is ignored: the real call compiles, and fails there.
 """
 
+import base64
 import hashlib
 import json
 import os
@@ -15,17 +16,21 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import torch
 
 from kevin_env.candidate import fake_cuda, programs
 from kevin_env.candidate.model import LoadedModel
+from kevin_env.candidate.tape import Tape
+from kevin_env.candidate.wire import LIMIT
 from kevin_env.extension.build import NICENESS
 
+Json = dict[str, Any]
 MOST_LOADED = 64
 """Most kernels that are loaded ahead; a tuned kernel may have hundreds of configurations."""
 TUNING = 5, 20
@@ -39,19 +44,27 @@ LAUNCHER_OPTIMIZATION = "-O1"
 """For the C code that launches kernels; with Triton's -O3, gcc takes twice as long."""
 
 
-def precompile(runtime: LoadedModel, cases: list[dict[str, Any]], seconds: float) -> None:
-    """Compiles what the submission launches in any of the cases.
+def precompile(
+    runtime: LoadedModel, cases: dict[str, Json], properties: Json, seconds: float
+) -> Json:
+    """Compiles what the submission launches in any of the cases, and records its calls.
 
     Args:
         runtime: With the submission loaded and nothing constructed.
-        cases: Arguments of the orders `construct` and `stage` for each.
+        cases: Arguments of the orders `construct` and `stage` for each, by name.
+        properties: Of the device, as `torch.cuda.get_device_properties` returns them.
         seconds: For all of them; then every fork is killed.
+
+    Returns:
+        `cases` and `kernels`, as `kevin_env.candidate.replay` plays them, or `unrecorded`: why
+        there is no recording.
     """
-    with suppress(Exception):  # the calls report it
+    try:
         if runtime.device.type == "cuda" and has_kernels():
-            compile_in_forks(
-                runtime, cases, seconds, torch.cuda.get_device_properties(runtime.device)
-            )
+            return compile_in_forks(runtime, cases, seconds, SimpleNamespace(**properties))
+    except Exception as error:  # the calls report it
+        return {"unrecorded": type(error).__name__}
+    return {"unrecorded": "no kernel of Triton"}
 
 
 def has_kernels() -> bool:
@@ -108,51 +121,120 @@ def _load(binaries: list[Path]) -> None:
 
 
 def compile_in_forks(
-    runtime: LoadedModel, cases: list[dict[str, Any]], seconds: float, properties: Any
-) -> None:
-    """Runs all cases at once on a device with these properties. Other arguments as `precompile`."""
+    runtime: LoadedModel, cases: dict[str, Json], seconds: float, properties: Any
+) -> Json:
+    """Runs all cases at once on a device with these properties. As `precompile` otherwise."""
     at_once = min(len(os.sched_getaffinity(0)), MOST_AT_ONCE)
     reader, writer = os.pipe()
     try:
         with tempfile.TemporaryDirectory(
             dir=Path(runtime.path).parent, ignore_cleanup_errors=True
-        ) as folder:
+        ) as name:
+            folder = Path(name)
             os.write(writer, bytes(at_once))
-            compilations = Compilations(Path(folder), reader, writer)
+            files = [folder / f"case{number}" for number in range(len(cases))]
             functions = [
-                partial(_run_case, runtime, case, properties, compilations) for case in cases
+                partial(_run_case, runtime, case, properties, folder, (reader, writer), file)
+                for case, file in zip(cases.values(), files, strict=True)
             ]
             programs.run_in_forks(functions, seconds, {})
+            return _collected(folder, dict(zip(cases, files, strict=True)))
     finally:
         os.close(reader)
         os.close(writer)
+
+
+def _collected(folder: Path, files: dict[str, Path]) -> Json:
+    """The recordings of all cases, with the kernels that they launch."""
+    cases, kernels = dict[str, Json](), dict[str, Json]()
+    for name, file in files.items():
+        case: Json = json.loads(file.read_bytes()) if file.exists() else {"unrecorded": "it failed"}
+        if "unrecorded" in case:
+            return case
+        for call in (case["first"], case["later"]):
+            if why := _without_missing(call["steps"], folder, kernels):
+                return {"unrecorded": why}
+        cases[name] = case
+    recording = {"cases": cases, "kernels": kernels}
+    return recording if len(json.dumps(recording)) < LIMIT // 2 else {"unrecorded": "its size"}
+
+
+def _without_missing(steps: list[Json], folder: Path, kernels: dict[str, Json]) -> str:
+    """Drops options whose kernels have not been compiled; why others are missing, if they are."""
+    for step in steps:
+        if "choice" in step:
+            step["options"] = [
+                each for each in step["options"] if not _without_missing(each, folder, kernels)
+            ]
+            if not step["options"]:
+                return "no configuration of a tuned kernel can be launched"
+        if (name := step.get("kernel")) and name not in kernels:
+            file = folder / f"{name}.kernel"
+            about = json.loads(file.read_bytes()) if file.exists() else {}
+            if "cubin" not in about:
+                return about.get("unrecorded", "a kernel that does not compile")
+            kernels[name] = about
+    return ""
+
+
+class Pending:
+    """A kernel that is being compiled. Its launches are recorded.
+
+    Args:
+        name: Of the compilation.
+        source: As Triton has it.
+        tape: For its launches.
+    """
+
+    function = packed_metadata = None
+
+    def __init__(self, name: str, source: Any, tape: Tape) -> None:
+        self._name, self._tape = name, tape
+        self._signature = list(source.signature.values())
+
+    def launch_metadata(self, *_: Any) -> None:
+        """Of interest to profilers only."""
+
+    def run(self, x: int, y: int, z: int, *more: Any) -> None:
+        """Launches it, with the arguments that Triton gives."""
+        self._tape.launch(self._name, (x, y, z), self._signature, more[-len(self._signature) :])
 
 
 class Compilations:
     """Compilations in separate processes; each is done once for all forks.
 
     Args:
-        claims: An empty folder in which forks mark what they compile.
+        claims: An empty folder in which forks mark what they compile, and put what is compiled.
         reader: Of a pipe with one byte per compilation that may start.
         writer: Of that pipe.
+        tape: For launches of the kernels.
     """
 
-    def __init__(self, claims: Path, reader: int, writer: int) -> None:
+    def __init__(self, claims: Path, reader: int, writer: int, tape: Tape) -> None:
         self._claims = claims
         self._reader = reader
         self._writer = writer
+        self._tape = tape
         self._children: list[int] = []
+        self._sources = list[Any]()
 
     def compile_kernel(
         self, source: Any, target: Any = None, options: Any = None, **more: Any
-    ) -> object:
-        """Starts what `triton.compiler.compile` does; the result cannot be launched."""
-        if not _uses_descriptors(source):
+    ) -> Pending:
+        """Starts what `triton.compiler.compile` does."""
+        if _uses_descriptors(source):
+            self._tape.refuse("tensor descriptors of the host")
+        else:
+            self._sources.append(source)
+        identity = f"{source.hash()} {options}"
+        name = hashlib.sha256(identity.encode()).hexdigest()
+        self.begin(identity, partial(self._compile, name, source, target, options, more))
+        return Pending(name, source, self._tape)
+
+    def build_launchers(self) -> None:
+        """Builds what launches the kernels in a process of the submission's own."""
+        for source in self._sources:
             self.begin(_launcher(source), partial(_build_launcher, source, None))
-        self.begin(
-            f"{source.hash()} {options}", partial(self._compile, source, target, options, more)
-        )
-        return object()
 
     def begin(self, name: str, work: Callable[[], object]) -> None:
         """Runs `work` in a process once there is room, unless another fork claimed the name."""
@@ -188,10 +270,13 @@ class Compilations:
                     os.write(self._writer, b".")
         self._children = running
 
-    def _compile(self, source: Any, target: Any, options: Any, more: dict[str, Any]) -> None:
+    def _compile(self, name: str, source: Any, target: Any, options: Any, more: Json) -> None:
         from triton.compiler.compiler import compile as compile_now
 
         kernel = compile_now(source, target=target, options=options, **more)
+        file = self._claims / f"{name}.part"
+        file.write_text(json.dumps(_described(kernel)))
+        file.rename(file.with_suffix(".kernel"))
         form = getattr(kernel.metadata, "tensordesc_meta", None)
         if _uses_descriptors(source) and self._claim(f"{_launcher(source)} {form}"):
             _build_launcher(source, kernel.metadata)
@@ -204,22 +289,67 @@ class Compilations:
         return True
 
 
+def _described(kernel: Any) -> Json:
+    """What is needed to launch a compiled kernel."""
+    from triton.runtime import driver
+
+    about, active = kernel.metadata, cast(Any, driver.active)
+    most = active.utils.get_device_properties(0).get("max_shared_mem", 0)
+    if most and about.shared > most:
+        return {"unrecorded": "a kernel that needs too much shared memory"}
+    if about.num_ctas != 1 or about.launch_cooperative_grid or about.launch_pdl:
+        return {"unrecorded": "clusters, cooperative or dependent launches"}
+    scratch = [getattr(about, f"{kind}_scratch_size", 0) or 0 for kind in ("global", "profile")]
+    return {
+        "name": about.name, "shared": about.shared, "num_warps": about.num_warps,
+        "scratch": scratch, "cubin": base64.b64encode(kernel.asm["cubin"]).decode(),
+    }  # fmt: skip
+
+
 def _run_case(
-    runtime: LoadedModel, case: dict[str, Any], properties: Any, compilations: Compilations
-) -> int:
-    """In a fork: constructs the model for a case and calls it once."""
+    runtime: LoadedModel, case: Json, properties: Any, folder: Path, pipe: tuple[int, int],
+    file: Path,
+) -> int:  # fmt: skip
+    """In a fork: constructs the model for a case, and records its first calls."""
     _silence()
     os.nice(NICENESS)
     runtime.channel.close()  # so that the judge sees when the candidate ends
+    tape = Tape()
+    compilations = Compilations(folder, *pipe, tape)
+    recording = dict[str, Any]()
     try:
-        with fake_cuda.imagine(properties, compilations.compile_kernel), torch.no_grad():
-            runtime.regions = dict.fromkeys(("weights", "inbox"), fake_cuda.Region(runtime.device))  # type: ignore
-            runtime.construct(**case["construct"])
-            runtime.stage(**case["stage"])
-            runtime.model(*runtime.arguments)
+        with fake_cuda.imagine(properties, compilations.compile_kernel, tape), torch.no_grad():
+            recording = _recorded(runtime, case, tape)
+    except Exception as error:  # the calls report it
+        tape.refuse(f"{type(error).__name__} in the code")
     finally:
+        if tape.refused:
+            compilations.build_launchers()
         compilations.finish()
+    file.write_text(json.dumps({"unrecorded": tape.refused} if tape.refused else recording))
     return 0
+
+
+def _recorded(runtime: LoadedModel, case: Json, tape: Tape) -> Json:
+    regions: Any = {
+        name: fake_cuda.Region(name, runtime.device, tape) for name in ("weights", "inbox")
+    }
+    runtime.regions = regions
+    with tape:
+        with tape.part() as prepared:
+            paired = runtime.construct(**case["construct"])["paired"]
+            runtime.stage(**case["stage"])
+        recorder, runtime.recorder = runtime.recorder, None
+        with recorder.watch(runtime.model) if recorder else nullcontext():
+            first = tape.call(runtime.model, runtime.arguments)
+        later = tape.call(runtime.model, runtime.arguments)
+    record = recorder.record() if recorder else None
+    recorded = {
+        "construct": {name: case["construct"][name] for name in ("init", "tensors", "state")},
+        "stage": {name: case["stage"][name] for name in ("inputs", "specs")},
+        "paired": paired, "record": record,
+    }  # fmt: skip
+    return tape.case(prepared, first, later, **recorded)
 
 
 def _launcher(source: Any) -> str:

@@ -1,5 +1,6 @@
-"""Shapes of a problem's cases: a candidate compiles its kernels for them without a device."""
+"""Shapes of a problem's cases: a candidate compiles and records its kernels for them."""
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -14,6 +15,7 @@ from kevin_env.judge.lane import Lane
 from kevin_env.judge.workers.errors import TimedOut
 from kevin_env.judge.workers.worker import Worker
 from kevin_env.problem import Problem
+from kevin_env.rules.recorded import Rules, recording
 
 SECONDS = 20.0
 """Limit for compiling a submission's Triton kernels ahead: several times what one kernel takes.
@@ -26,6 +28,8 @@ SLACK = 10.0
 The candidate stops late compilers itself. On a busy machine that takes a while, so that it may use
 all that is left of the build time.
 """
+Properties = dict[str, int | float | str | bool]
+"""Of a GPU, as torch names them."""
 _META = torch.device("meta")
 
 
@@ -33,10 +37,12 @@ class ShapeSpec(Frozen, allow_inf_nan=True):
     """One case of a problem as shapes.
 
     Attributes:
+        name: Of the case.
         orders: The fields of `construct` and `stage`, as JSON. Places in regions mean nothing, and
             no seed is secret.
     """
 
+    name: str
     orders: dict[str, Any]
 
 
@@ -59,7 +65,14 @@ class ShapeStore:
     def of(self, problem: Problem) -> Shapes:
         """As `find_shapes`, once per problem. Call outside the lane."""
         find, held = partial(find_shapes, problem), self._lane.entered
-        return self._facts.kept("shapes", problem, Shapes, find, held)
+        return self._facts.kept("cases", problem, Shapes, find, held)
+
+
+def properties_of(device: torch.device) -> Properties:
+    """The properties of a GPU."""
+    found = torch.cuda.get_device_properties(device)
+    values = {name: getattr(found, name, None) for name in dir(found) if name[0] != "_"}
+    return {name: each for name, each in values.items() if isinstance(each, int | float | str)}
 
 
 def find_shapes(problem: Problem) -> Shapes:
@@ -68,25 +81,57 @@ def find_shapes(problem: Problem) -> Shapes:
     return Shapes(cases=tuple(each for each in found if each is not None))
 
 
-def precompile(worker: Worker, shapes: Shapes, left: float) -> None:
+@dataclass(frozen=True)
+class Recording:
+    """What a submission launches, in place of its process. A claim.
+
+    Attributes:
+        cases: By name, for `kevin_env.candidate.replay`.
+        kernels: What they launch.
+    """
+
+    cases: dict[str, Any]
+    kernels: dict[str, Any]
+
+
+def precompile(
+    worker: Worker, shapes: Shapes, properties: Properties, rules: Rules, left: float
+) -> Recording | None:
     """Compiles a loaded submission's Triton kernels, which would otherwise happen on the device.
 
-    The answer is not read; the only result is files in the candidate's folder, as after an import.
-    `left` are the seconds that are left of the build time.
+    Args:
+        worker: Its process. Files remain in its folder, as after an import.
+        shapes: Of all cases that are known.
+        properties: Of the device, which the process does not use.
+        rules: Those that its calls are held to.
+        left: The seconds that are left of the build time.
+
+    Returns:
+        What it launches, if that can be said without its process.
 
     Raises:
         CandidateError: if it ends meanwhile, or does not answer.
     """
     seconds = min(SECONDS, max(0.0, left))
+    record = recording(rules) if rules != "open" else None
+    cases = {
+        case.name: case.orders | {"construct": case.orders["construct"] | {"record": record}}
+        for case in shapes.cases
+    }
     try:
-        worker.ask(
+        answer = worker.ask(
             "precompile",
             max(left, seconds + SLACK),
-            cases=[case.orders for case in shapes.cases],
+            cases=cases,
+            properties=properties,
             seconds=seconds,
         )
     except TimedOut as late:
         raise TimedOut(late.seconds, "compiling its Triton kernels, which never ended,") from None
+    match answer:
+        case {"cases": dict(found), "kernels": dict(kernels)}:
+            return Recording(found, kernels)
+    return None
 
 
 def _shape_spec(problem: Problem, name: str) -> ShapeSpec | None:
@@ -103,4 +148,4 @@ def _shape_spec(problem: Problem, name: str) -> ShapeSpec | None:
         "construct": construction(case, weights.specs, seed=0),
         "stage": {"inputs": skeleton, "specs": inputs.specs},
     }
-    return ShapeSpec(orders=orders)
+    return ShapeSpec(name=name, orders=orders)
