@@ -35,9 +35,11 @@ KEPT_BASELINES = 3
 class Problems:
     """What has been found out about problems on one device; each is found once, in the lane."""
 
-    def __init__(self, lane: Lane, ceilings: CeilingStore, facts: FactStore) -> None:
+    def __init__(
+        self, lane: Lane, ceilings: CeilingStore, facts: FactStore, device: torch.device
+    ) -> None:
         self.facts = facts
-        self.shapes = ShapeStore(lane, facts)
+        self.shapes = ShapeStore(lane, facts, device)
         self.rooflines = Rooflines(lane, ceilings)
 
 
@@ -88,7 +90,7 @@ class Bench:
         ceilings = CeilingStore(device, info, self.lane)
         if on_gpu:
             ceilings.find_all()
-        self.problems = Problems(self.lane, ceilings, FactStore(device, info))
+        self.problems = Problems(self.lane, ceilings, FactStore(device, info), device)
         self.profiler = ProfilerState()
         limit = None
         if self.device_memory is not None and (usage := nvml_usage(device)):

@@ -56,15 +56,21 @@ class ShapeStore:
     """The shapes of problems.
 
     Finding them takes the lane, since it runs in the interpreter that times others.
+
+    Args:
+        lane: Of the device.
+        facts: Where they are kept.
+        device: Where inputs are drawn whose shapes depend on values.
     """
 
-    def __init__(self, lane: Lane, facts: FactStore) -> None:
+    def __init__(self, lane: Lane, facts: FactStore, device: torch.device = _META) -> None:
         self._lane = lane
         self._facts = facts
+        self._device = device
 
     def of(self, problem: Problem) -> Shapes:
         """As `find_shapes`, once per problem. Call outside the lane."""
-        find, held = partial(find_shapes, problem), self._lane.entered
+        find, held = partial(find_shapes, problem, self._device), self._lane.entered
         return self._facts.kept("cases", problem, Shapes, find, held)
 
 
@@ -75,9 +81,12 @@ def properties_of(device: torch.device) -> Properties:
     return {name: each for name, each in values.items() if isinstance(each, int | float | str)}
 
 
-def find_shapes(problem: Problem) -> Shapes:
-    """The shapes of a problem's cases."""
-    found = [_shape_spec(problem, name) for name in problem.cases]
+def find_shapes(problem: Problem, device: torch.device = _META) -> Shapes:
+    """The shapes of a problem's cases, those that can be found on a device included."""
+    found = [
+        _shape_spec(problem, name, _META) or _shape_spec(problem, name, device)
+        for name in problem.cases
+    ]
     return Shapes(cases=tuple(each for each in found if each is not None))
 
 
@@ -134,9 +143,9 @@ def precompile(
     return None
 
 
-def _shape_spec(problem: Problem, name: str) -> ShapeSpec | None:
+def _shape_spec(problem: Problem, name: str, device: torch.device) -> ShapeSpec | None:
     try:
-        case = Case(problem, name, _META)
+        case = Case(problem, name, device)
         case.draw_weights(0)
         skeleton, tensors = case.draw_inputs("own", 0)
         weights, inputs = (
