@@ -24,7 +24,7 @@ from typing import Any, cast
 
 import torch
 
-from kevin_env.candidate import fake_cuda, programs
+from kevin_env.candidate import failure, fake_cuda, programs
 from kevin_env.candidate.model import LoadedModel
 from kevin_env.candidate.tape import Tape
 from kevin_env.candidate.wire import LIMIT
@@ -56,8 +56,8 @@ def precompile(
         seconds: For all of them; then every fork is killed.
 
     Returns:
-        `cases` and `kernels`, as `kevin_env.candidate.replay` plays them, or `unrecorded`: why
-        there is no recording.
+        `cases` and `kernels`, as `kevin_env.candidate.replay` plays them; `failure`, if a kernel
+        does not compile in the first case; or `unrecorded`: why there is no recording.
     """
     try:
         if runtime.device.type == "cuda" and has_kernels():
@@ -149,7 +149,9 @@ def _collected(folder: Path, files: dict[str, Path]) -> Json:
     cases, kernels = dict[str, Json](), dict[str, Json]()
     for name, file in files.items():
         case: Json = json.loads(file.read_bytes()) if file.exists() else {"unrecorded": "it failed"}
-        if "unrecorded" in case:
+        if "failure" in case and cases:
+            return {"unrecorded": "a kernel that does not compile"}
+        if "failure" in case or "unrecorded" in case:
             return case
         for call in (case["first"], case["later"]):
             if why := _without_missing(call["steps"], folder, kernels):
@@ -169,7 +171,7 @@ def _without_missing(steps: list[Json], folder: Path, kernels: dict[str, Json]) 
             if not step["options"]:
                 return "no configuration of a tuned kernel can be launched"
         if (name := step.get("kernel")) and name not in kernels:
-            file = folder / f"{name}.kernel"
+            file = folder / f"{name}.kernel"  # as `Compilations` writes it
             about = json.loads(file.read_bytes()) if file.exists() else {}
             if "cubin" not in about:
                 return about.get("unrecorded", "a kernel that does not compile")
@@ -184,12 +186,15 @@ class Pending:
         name: Of the compilation.
         source: As Triton has it.
         tape: For its launches.
+        require: Raises if it is known not to compile.
     """
 
     function = packed_metadata = None
 
-    def __init__(self, name: str, source: Any, tape: Tape) -> None:
-        self._name, self._tape = name, tape
+    def __init__(
+        self, name: str, source: Any, tape: Tape, require: Callable[[], None]
+    ) -> None:  # fmt: skip
+        self._name, self._tape, self._require = name, tape, require
         self._signature = list(source.signature.values())
 
     def launch_metadata(self, *_: Any) -> None:
@@ -197,6 +202,7 @@ class Pending:
 
     def run(self, x: int, y: int, z: int, *more: Any) -> None:
         """Launches it, with the arguments that Triton gives."""
+        self._require()
         self._tape.launch(self._name, (x, y, z), self._signature, more[-len(self._signature) :])
 
 
@@ -208,6 +214,9 @@ class Compilations:
         reader: Of a pipe with one byte per compilation that may start.
         writer: Of that pipe.
         tape: For launches of the kernels.
+
+    Attributes:
+        eager: Whether launches raise the errors of the compiler.
     """
 
     def __init__(self, claims: Path, reader: int, writer: int, tape: Tape) -> None:
@@ -215,8 +224,10 @@ class Compilations:
         self._reader = reader
         self._writer = writer
         self._tape = tape
+        self.eager = False
         self._children: list[int] = []
         self._sources = list[Any]()
+        self._asked = dict[str, Callable[[], object]]()
 
     def compile_kernel(
         self, source: Any, target: Any = None, options: Any = None, **more: Any
@@ -228,8 +239,21 @@ class Compilations:
             self._sources.append(source)
         identity = f"{source.hash()} {options}"
         name = hashlib.sha256(identity.encode()).hexdigest()
-        self.begin(identity, partial(self._compile, name, source, target, options, more))
-        return Pending(name, source, self._tape)
+        self._asked[name] = partial(self._compile, name, source, target, options, more)
+        self.begin(identity, self._asked[name])
+        return Pending(name, source, self._tape, partial(self._require, name))
+
+    @property
+    def failed(self) -> bool:
+        """Whether a kernel has not been compiled, or not yet by another fork."""
+        return not all(self._file(name).exists() for name in self._asked)
+
+    def _require(self, name: str) -> None:
+        if self.eager and not self._file(name).exists():
+            self._asked[name]()
+
+    def _file(self, name: str) -> Path:
+        return self._claims / f"{name}.kernel"
 
     def build_launchers(self) -> None:
         """Builds what launches the kernels in a process of the submission's own."""
@@ -276,7 +300,7 @@ class Compilations:
         kernel = compile_now(source, target=target, options=options, **more)
         file = self._claims / f"{name}.part"
         file.write_text(json.dumps(_described(kernel)))
-        file.rename(file.with_suffix(".kernel"))
+        file.rename(self._file(name))
         form = getattr(kernel.metadata, "tensordesc_meta", None)
         if _uses_descriptors(source) and self._claim(f"{_launcher(source)} {form}"):
             _build_launcher(source, kernel.metadata)
@@ -316,17 +340,26 @@ def _run_case(
     runtime.channel.close()  # so that the judge sees when the candidate ends
     tape = Tape()
     compilations = Compilations(folder, *pipe, tape)
-    recording = dict[str, Any]()
+    answer = dict[str, Any]()
     try:
         with fake_cuda.imagine(properties, compilations.compile_kernel, tape), torch.no_grad():
-            recording = _recorded(runtime, case, tape)
-    except Exception as error:  # the calls report it
-        tape.refuse(f"{type(error).__name__} in the code")
-    finally:
-        if tape.refused:
-            compilations.build_launchers()
-        compilations.finish()
-    file.write_text(json.dumps({"unrecorded": tape.refused} if tape.refused else recording))
+            answer = _recorded(runtime, case, tape)
+            compilations.finish()
+            if compilations.failed and not tape.refused:  # its code may handle that
+                compilations.eager = True
+                tape.restart()
+                answer = _recorded(runtime, case, tape)
+    except Exception as error:
+        about = failure.describe(error, runtime.path, None)
+        if compilations.eager and about["kind"] == "jit":
+            answer = {"failure": about}
+        else:  # the calls report it
+            tape.refuse(f"{type(error).__name__} in the code")
+    if tape.refused:
+        compilations.build_launchers()
+        answer = {"unrecorded": tape.refused}
+    compilations.finish()
+    file.write_text(json.dumps(answer))
     return 0
 
 

@@ -52,6 +52,8 @@ COMPUTED = frozenset(
 )  # fmt: skip
 PLAYED = FILLS | MOVES | COMPUTED
 """Operations of torch that a list may contain, by name: they read and write their tensors only."""
+SHARED = ("weights", "inbox")
+"""Regions that buffers may lie in."""
 MOST_BYTES = 1 << 40
 """Of a buffer."""
 TRIALS = 3
@@ -250,6 +252,8 @@ class Replay:
         if about.get("in"):
             name, offset = about["in"]
             region = self._regions[name]
+            if name not in SHARED:
+                raise Unplayable("memory that is not for it")
             if not 0 <= offset <= offset + size <= region.size:
                 raise Unplayable("a buffer outside of the shared memory")
             self._memory[number] = Part(region, offset, size)

@@ -49,6 +49,10 @@ class Tape(TorchDispatchMode):
 
     def __init__(self) -> None:
         super().__init__()
+        self.restart()
+
+    def restart(self) -> None:
+        """Forgets everything."""
         self.buffers = list[Json]()
         self.steps = list[Json]()
         self.refused = ""

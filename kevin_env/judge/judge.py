@@ -144,12 +144,12 @@ class Judge:
             trial = Trial(bench, job.problem, options, secret, worker, alone=last)
             ended.callback(trial.close)
             try:
+                with watch("load"):
+                    cases = trial.cases
                 if early:
                     trial.create_context()
                 with watch("build"):
                     trial.build(job.submission.code)
-                with watch("load"):
-                    cases = trial.cases
                 with ExitStack() as lane:
                     self._enter(trial, lane, watch, own)
                     for case in cases:

@@ -1,5 +1,7 @@
 """Shapes of a problem's cases: a candidate compiles and records its kernels for them."""
 
+import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -7,15 +9,16 @@ from typing import Any
 import torch
 
 from kevin_env.frozen import Frozen
+from kevin_env.judge.handshake.claims import MALFORMED
 from kevin_env.judge.handshake.memory import Image
 from kevin_env.judge.inputs.cases import construction, model_tensors
 from kevin_env.judge.inputs.facts import FactStore
 from kevin_env.judge.inputs.reference import Case
 from kevin_env.judge.lane import Lane
-from kevin_env.judge.workers.errors import TimedOut
+from kevin_env.judge.workers.errors import Broken, Failed, Failure, TimedOut
 from kevin_env.judge.workers.worker import Worker
 from kevin_env.problem import Problem
-from kevin_env.rules.recorded import Rules, recording
+from kevin_env.rules.recorded import Operation, Record, Rules, harmless, recording
 
 SECONDS = 20.0
 """Limit for compiling a submission's Triton kernels ahead: several times what one kernel takes.
@@ -28,6 +31,8 @@ SLACK = 10.0
 The candidate stops late compilers itself. On a busy machine that takes a while, so that it may use
 all that is left of the build time.
 """
+MOST_OPERATIONS = 64
+"""Of a record."""
 Properties = dict[str, int | float | str | bool]
 """Of a GPU, as torch names them."""
 _META = torch.device("meta")
@@ -102,15 +107,61 @@ class Recording:
     cases: dict[str, Any]
     kernels: dict[str, Any]
 
+    def record(self, case: str, claimed: Record) -> Record:
+        """What the calls in a case do: what is claimed, and what the list has besides.
+
+        Raises:
+            Broken: if it is no list.
+        """
+        try:
+            calls = [self.cases[case][name]["steps"] for name in ("first", "later")]
+            steps = [step for call in calls for step in _flat(call)]
+            known = {each.name for each in claimed.operations} | harmless()
+            further = {
+                name: max(_elements(step), 1)
+                for step in sorted(steps, key=_elements)
+                if "op" in step and (name := f"aten::{step['op'][0]}") not in known
+            }
+            launched = any("kernel" in step for step in _flat(calls[1]))
+        except MALFORMED as error:
+            raise Broken("its recording is malformed") from error
+        operations = [
+            Operation(name=name[:160], line=None, weights=False, elements=elements)
+            for name, elements in further.items()
+        ]
+        both = (*operations, *claimed.operations)[:MOST_OPERATIONS]
+        kernels = claimed.kernels if launched else []
+        return claimed.model_copy(update={"operations": [*both], "kernels": kernels})
+
+
+def _flat(steps: list[Any]) -> Iterator[Any]:
+    for step in steps:
+        yield step
+        for option in step.get("options", ()):
+            yield from _flat(option)
+
+
+def _elements(step: Any) -> int:
+    """Of the largest tensor that an operation reads or makes."""
+    views = [
+        each["tensor"]
+        for each in step.get("args", ())
+        if isinstance(each, dict) and "tensor" in each
+    ]
+    views += [each for each in step.get("outs", ()) if each]
+    return max((math.prod(view[2]) for view in views), default=0)
+
 
 def precompile(
-    worker: Worker, shapes: Shapes, properties: Properties, rules: Rules, left: float
-) -> Recording | None:
+    worker: Worker, shapes: Shapes, names: Iterable[str], properties: Properties, rules: Rules,
+    left: float,
+) -> Recording | None:  # fmt: skip
     """Compiles a loaded submission's Triton kernels, which would otherwise happen on the device.
 
     Args:
         worker: Its process. Files remain in its folder, as after an import.
         shapes: Of all cases that are known.
+        names: The cases that are judged, in order.
         properties: Of the device, which the process does not use.
         rules: Those that its calls are held to.
         left: The seconds that are left of the build time.
@@ -119,13 +170,16 @@ def precompile(
         What it launches, if that can be said without its process.
 
     Raises:
-        CandidateError: if it ends meanwhile, or does not answer.
+        CandidateError: if it ends meanwhile, does not answer, or has a kernel that does not
+            compile.
     """
     seconds = min(SECONDS, max(0.0, left))
     record = recording(rules) if rules != "open" else None
+    orders = {case.name: case.orders for case in shapes.cases}
     cases = {
-        case.name: case.orders | {"construct": case.orders["construct"] | {"record": record}}
-        for case in shapes.cases
+        name: orders[name] | {"construct": orders[name]["construct"] | {"record": record}}
+        for name in names
+        if name in orders
     }
     try:
         answer = worker.ask(
@@ -138,6 +192,8 @@ def precompile(
     except TimedOut as late:
         raise TimedOut(late.seconds, "compiling its Triton kernels, which never ended,") from None
     match answer:
+        case {"failure": failed}:
+            raise Failed(Failure.read(failed))
         case {"cases": dict(found), "kernels": dict(kernels)}:
             return Recording(found, kernels)
     return None

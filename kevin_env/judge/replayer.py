@@ -44,7 +44,7 @@ class Replayer:
         self._played = 0
 
     def load(self, recording: Recording, sizes: Sizes) -> tuple[Worker, Arena, Player]:
-        """The process with the kernels of a recording loaded, and memory of these sizes.
+        """The process with a recording loaded, and memory of these sizes.
 
         Raises:
             CandidateError: if the kernels cannot be loaded.

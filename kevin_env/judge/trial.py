@@ -136,9 +136,11 @@ class Trial:
                 headers=headers,
             )  # fmt: skip
             if shapes is not None:
-                left = build - (time.monotonic() - began)
-                about, rules = self.bench.properties, self.options.rules
-                self.recording = precompile(self.worker, shapes, about, rules, left)
+                names = [each.told.name for each in self.cases]
+                self.recording = precompile(
+                    self.worker, shapes, names, self.bench.properties, self.options.rules,
+                    build - (time.monotonic() - began),
+                )  # fmt: skip
 
     @cached_property
     def cases(self) -> tuple[KnownCase, ...]:
@@ -283,6 +285,8 @@ class Trial:
         with asked(self.worker, Place("call", passed=self._passed_but())):
             if self._record is None:
                 raise Broken("it did not say what its call did")
+            if self.played and self.recording is not None:
+                self._record = self.recording.record(self.case.name, self._record)
         largest = self.known.largest
         found = violation(self._record, self.options.rules, self.options.glue, largest)
         if found is not None:

@@ -208,6 +208,7 @@ def test_none_is_made_while_others_are_timed(
         device=torch.device("cuda"),
         problems=SimpleNamespace(shapes=ShapeStore(lane, facts), facts=facts),
         properties={},
+        facts_of=lambda _: SimpleNamespace(cases=()),
     )
     worker: Any = SimpleNamespace(
         path=str(tmp_path / "submission.py"), ask=lambda order, *_, **__: told.append(order) or {}
