@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from functools import partial
@@ -225,7 +226,7 @@ class Compilations:
         self._writer = writer
         self._tape = tape
         self.eager = False
-        self._children: list[int] = []
+        self._children = dict[int, str]()
         self._sources = list[Any]()
         self._asked = dict[str, Callable[[], object]]()
 
@@ -237,23 +238,25 @@ class Compilations:
             self._tape.refuse("tensor descriptors of the host")
         else:
             self._sources.append(source)
-        identity = f"{source.hash()} {options}"
-        name = hashlib.sha256(identity.encode()).hexdigest()
+        name = hashlib.sha256(f"{source.hash()} {options}".encode()).hexdigest()
         self._asked[name] = partial(self._compile, name, source, target, options, more)
-        self.begin(identity, self._asked[name])
+        self.begin(name, self._asked[name])
         return Pending(name, source, self._tape, partial(self._require, name))
 
-    @property
     def failed(self) -> bool:
-        """Whether a kernel has not been compiled, or not yet by another fork."""
-        return not all(self._file(name).exists() for name in self._asked)
+        """Whether a kernel does not compile. Waits for those that other forks compile."""
+        self.finish()
+        files = [(self._file(name), self._file(name, ".failed")) for name in self._asked]
+        while not all(done.exists() or failed.exists() for done, failed in files):
+            time.sleep(programs.STEP)
+        return any(failed.exists() for _, failed in files)
 
     def _require(self, name: str) -> None:
         if self.eager and not self._file(name).exists():
             self._asked[name]()
 
-    def _file(self, name: str) -> Path:
-        return self._claims / f"{name}.kernel"
+    def _file(self, name: str, suffix: str = ".kernel") -> Path:
+        return self._claims / f"{name}{suffix}"
 
     def build_launchers(self) -> None:
         """Builds what launches the kernels in a process of the submission's own."""
@@ -265,8 +268,10 @@ class Compilations:
         if not self._claim(name):
             return
         if threading.active_count() > 1:  # a fork would inherit locks that other threads hold
-            with suppress(Exception):
+            try:
                 work()
+            except Exception:
+                self._file(name, ".failed").touch()
             return
         self._reap(os.WNOHANG)  # tuning starts hundreds, and zombies count as processes
         os.read(self._reader, 1)
@@ -274,24 +279,29 @@ class Compilations:
         if pid == 0:
             try:
                 work()
+            except BaseException:
+                self._file(name, ".failed").touch()
             finally:
                 os.write(self._writer, b".")
                 os._exit(0)
-        self._children.append(pid)
+        self._children[pid] = name
 
     def finish(self) -> None:
         """Waits for all processes started here."""
         self._reap(0)
 
     def _reap(self, options: int) -> None:
-        running: list[int] = []
-        for pid in self._children:
-            with suppress(ChildProcessError):
+        running = dict[int, str]()
+        for pid, name in self._children.items():
+            try:
                 ended, status = os.waitpid(pid, options)
-                if not ended:
-                    running.append(pid)
-                elif os.WIFSIGNALED(status):  # a crashed compiler does not write its byte
-                    os.write(self._writer, b".")
+            except ChildProcessError:  # the submission ignores SIGCHLD
+                ended, status = pid, 0
+            if not ended:
+                running[pid] = name
+            elif os.WIFSIGNALED(status):  # a crashed compiler does not write its byte
+                self._file(name, ".failed").touch()
+                os.write(self._writer, b".")
         self._children = running
 
     def _compile(self, name: str, source: Any, target: Any, options: Any, more: Json) -> None:
@@ -344,8 +354,7 @@ def _run_case(
     try:
         with fake_cuda.imagine(properties, compilations.compile_kernel, tape), torch.no_grad():
             answer = _recorded(runtime, case, tape)
-            compilations.finish()
-            if compilations.failed and not tape.refused:  # its code may handle that
+            if not tape.refused and compilations.failed():  # its code may handle that
                 compilations.eager = True
                 tape.restart()
                 answer = _recorded(runtime, case, tape)
