@@ -14,6 +14,7 @@ import argparse
 import statistics
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from honest import FOLDER, Entry, honest_entries, kind_of, read_entry, solution_entries
@@ -71,15 +72,17 @@ def main() -> None:
         for each in (*solution_entries("cuda"), *honest_entries("cuda"))
         if kind_of(each.code) == "triton"
     ]
+    pairs = list[Pair]()
     with LocalPool() as pool, ThreadPoolExecutor(arguments.at_once) as threads:
-        pairs = list(threads.map(lambda entry: judged(pool, entry), entries))
-    ratios, different = list[float](), 0
+        for entry, played, own in threads.map(partial(judged, pool), entries):
+            pairs.append((entry, played, own))
+            note = "" if agree(played, own) else "  DIFFERENT"
+            text = f"{entry.name:48} {played.run:12} {described(played)} | {described(own)}{note}"
+            print(text, flush=True)
     recorded = [pair for pair in pairs if pair[1].run == "replayed"]
-    for entry, played, own in pairs:
-        same = agree(played, own)
-        different += not same
-        note = "" if same else "  DIFFERENT"
-        print(f"{entry.name:48} {played.run:12} {described(played)} | {described(own)}{note}")
+    different = sum(not agree(played, own) for _, played, own in pairs)
+    ratios = list[float]()
+    for _, played, own in pairs:
         one, other = played.outcome, own.outcome
         if played.run == "replayed" and isinstance(one, Correct) and isinstance(other, Correct):
             ratios.append(one.speedup / other.speedup)

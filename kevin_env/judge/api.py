@@ -242,6 +242,10 @@ class Facts(Frozen):
     """For the timed case, whose reference is timed once."""
 
 
+Run = Literal["replayed", "own process"]
+"""Whether a submission's recorded launches were played, or it ran in a process of its own."""
+
+
 class Judgement(Frozen):
     """The verdict on one submission, and how it was reached."""
 
@@ -257,8 +261,7 @@ class Judgement(Frozen):
     """Observations for a person to look at; they do not affect the verdict."""
     profile: Profile | None = None
     """What was profiled on request; None if nothing was."""
-    run: Literal["replayed", "own process"] = "own process"
-    """Whether its recorded launches were played, or it ran in a process of its own."""
+    run: Run = "own process"
 
 
 class Describer(Protocol):
