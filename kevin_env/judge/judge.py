@@ -144,7 +144,7 @@ class Judge:
             trial = Trial(bench, job.problem, options, secret, worker, alone=last)
             ended.callback(trial.close)
             try:
-                with watch("load"):
+                with watch("queue"):  # what is not known of a problem is found in the lane
                     cases = trial.cases
                 if early:
                     trial.create_context()
