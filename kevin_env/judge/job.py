@@ -1,14 +1,16 @@
-"""One judgement: the request, where its time is spent, and whether it has been cancelled."""
+"""One judgement: the request, the time it takes and may take, and whether it has been cancelled."""
 
 import hashlib
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TypeVar
 
 from kevin_env.judge.api import (
     JudgeError,
+    Limits,
     OnStage,
     Options,
     Sandbox,
@@ -16,8 +18,15 @@ from kevin_env.judge.api import (
     Stage,
     Submission,
 )
-from kevin_env.judge.workers.worker import Worker
+from kevin_env.judge.workers.errors import TimedOut
+from kevin_env.judge.workers.usage import SLEEPING
+from kevin_env.judge.workers.worker import Patience, Worker
 from kevin_env.problem import Problem
+
+T = TypeVar("T")
+
+ALL_CALLS = 10
+"""All orders together, except building, may take this multiple of what a first call may take."""
 
 
 class Stopwatch:
@@ -51,6 +60,44 @@ class Stopwatch:
             stage = self._stack[-1]
             self._spent[stage] = self._spent.get(stage, 0.0) + now - self._since
         self._since = now
+
+
+class Allowance:
+    """The time for all orders to one submission together, except building.
+
+    Args:
+        on_gpu: Whether limits are of the device's time; on a CPU they are of processor time.
+    """
+
+    def __init__(self, on_gpu: bool) -> None:
+        self._on_gpu = on_gpu
+        self._spent = 0.0
+
+    def spent_on(
+        self, order: Callable[[Patience], T], worker: Worker, limits: Limits, first: bool,
+        pause: Callable[[], None],
+    ) -> T:  # fmt: skip
+        """Gives an order with its limit: no longer than is left for all together.
+
+        Args:
+            order: Gives it, and returns the answer.
+            worker: Whose time it takes.
+            limits: Of one order.
+            first: Whether it has the limit of a first call.
+            pause: As of `Patience`.
+        """
+        whole, charged = ALL_CALLS * limits.first, worker.charged
+        limit = limits.first if first else limits.call
+        seconds = min(limit, max(0.0, whole - self._spent))
+        usual = min(seconds, limits.call) if self._on_gpu else SLEEPING * limits.call
+        try:
+            return order(Patience(seconds, usual, pause))
+        except TimedOut as late:
+            if seconds == limit or late.seconds < seconds:
+                raise
+            raise TimedOut(whole, "all calls of ModelNew together") from None
+        finally:
+            self._spent += worker.charged - charged
 
 
 class Cancelled(JudgeError):

@@ -12,11 +12,11 @@ from kevin_env.judge.bench import Bench
 from kevin_env.judge.device import StallWatch, inform, resolve
 from kevin_env.judge.job import Cancellation, Job, Stopwatch, other_inputs
 from kevin_env.judge.ready import Interrupted
-from kevin_env.judge.rejected import Rejected
+from kevin_env.judge.rejected import NoContext, Rejected, Unplayed
 from kevin_env.judge.timing.cpu_clock import time_on_cpu
 from kevin_env.judge.timing.gpu_clock import GpuClock
 from kevin_env.judge.timing.session import Crowded
-from kevin_env.judge.trial import TIMED, NoContext, Trial, Unplayed
+from kevin_env.judge.trial import TIMED, Trial
 from kevin_env.judge.verdict import hoarding, roofline_flags, without_paths
 from kevin_env.judge.workers.errors import BaselineOutOfMemory, OwnProcessKilled
 from kevin_env.judge.workers.launcher import ForkServer

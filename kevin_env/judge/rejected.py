@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from kevin_env.judge.api import JudgeError
 from kevin_env.judge.verdict import Place, verdict
 from kevin_env.judge.workers.errors import Broken, CandidateError
 from kevin_env.judge.workers.worker import Worker
@@ -24,6 +25,14 @@ class Rejected(Exception):
         super().__init__(outcome.message)
         self.outcome = outcome
         self.killed = killed
+
+
+class NoContext(JudgeError):
+    """A submission that was built got no CUDA context."""
+
+
+class Unplayed(Exception):
+    """A submission is to be judged in a process of its own, since its recording failed."""
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from contextlib import suppress
 
 import torch
 
-from kevin_env.judge.handshake.arena import Arena, Sizes
+from kevin_env.judge.handshake.arena import Arena, Seat, Sizes
 from kevin_env.judge.handshake.handshake import Player
 from kevin_env.judge.precompile import Recording
 from kevin_env.judge.workers.errors import CandidateError
@@ -34,13 +34,10 @@ class Replayer:
 
     def __init__(self, start: Callable[[], Worker], device: torch.device, l2: int) -> None:
         self._start = start
-        self._device = device
-        self._l2 = l2
+        self._seat = Seat(device, l2, trusted=False)
         self._starting = ThreadPoolExecutor(1, "replayer")
         self._spare: Future[Worker] | None = None
         self._worker: Worker | None = None
-        self._arena: Arena | None = None
-        self._player: Player | None = None
         self._played = 0
 
     def load(self, recording: Recording, sizes: Sizes) -> tuple[Worker, Arena, Player]:
@@ -57,7 +54,7 @@ class Replayer:
             self._spare = self._starting.submit(self._start)
             self._worker = spare.result()
         self._played += 1
-        arena, player = self._seated(self._worker, sizes)
+        arena, player = self._seat.of(self._worker, sizes, SECONDS)
         cases, kernels = recording.cases, recording.kernels
         self._worker.ask("recording", SECONDS, cases=cases, kernels=kernels)
         return self._worker, arena, player
@@ -73,12 +70,10 @@ class Replayer:
 
     def close(self) -> None:
         """Ends the process that plays; the other one takes its place when it is needed."""
-        worker, arena = self._worker, self._arena
-        self._worker, self._arena, self._player, self._played = None, None, None, 0
+        worker, self._worker, self._played = self._worker, None, 0
         if worker is not None:
             worker.close()
-        if arena is not None:
-            arena.close()
+        self._seat.close()
 
     def end(self) -> None:
         """Ends both; none is started from then on."""
@@ -87,15 +82,3 @@ class Replayer:
         if self._spare is not None:
             with suppress(Exception):
                 self._spare.result().close()
-
-    def _seated(self, worker: Worker, sizes: Sizes) -> tuple[Arena, Player]:
-        if self._arena is None or self._arena.sizes != self._arena.sizes.largest(sizes):
-            if self._arena is not None:
-                sizes = self._arena.sizes.largest(sizes)
-                worker.ask("rest", SECONDS)
-                self._arena.close()
-            self._arena = self._player = None
-            self._arena = Arena(self._device, sizes, self._l2)
-        if self._player is None:
-            self._player = self._arena.admit(worker, SECONDS, trusted=False)
-        return self._arena, self._player

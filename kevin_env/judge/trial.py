@@ -7,10 +7,8 @@ from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import TypeVar
 
-import torch
-
 from kevin_env.candidate.region import Spec
-from kevin_env.judge.api import JudgeError, Limits, Options
+from kevin_env.judge.api import Limits, Options
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.compare.check import check_answer, unwritten
 from kevin_env.judge.construct import construct
@@ -23,12 +21,12 @@ from kevin_env.judge.handshake.memory import image_size, with_regions
 from kevin_env.judge.inputs.cases import plan
 from kevin_env.judge.inputs.facts import KnownCase, of_spec
 from kevin_env.judge.inputs.reference import Case, seed_from
+from kevin_env.judge.job import Allowance
 from kevin_env.judge.precompile import Recording, precompile
-from kevin_env.judge.rejected import Rejected, asked
+from kevin_env.judge.rejected import NoContext, Rejected, Unplayed, asked
 from kevin_env.judge.replayer import Replayer
 from kevin_env.judge.verdict import Place
-from kevin_env.judge.workers.errors import Broken, CandidateError, TimedOut
-from kevin_env.judge.workers.usage import SLEEPING
+from kevin_env.judge.workers.errors import Broken, CandidateError
 from kevin_env.judge.workers.worker import Patience, Worker, asleep
 from kevin_env.outcome import Incorrect
 from kevin_env.parsing import imported, parsed
@@ -38,28 +36,14 @@ from kevin_env.rules.recorded import Record, recording, violation
 T = TypeVar("T")
 
 
-class NoContext(JudgeError):
-    """A submission that was built got no CUDA context."""
-
-
-class Unplayed(Exception):
-    """A submission is to be judged in a process of its own, since its recording failed."""
-
-
 SEVERAL_QUEUES = re.compile("stream|graph|cublas|cudnn|cufft|cusparse", re.IGNORECASE)
 """Code that may use several streams, which would wait for each other in one hardware queue.
 
 The driver creates a context with one queue in half the time.
 """
-CACHED_OUTPUTS, CACHED_SLACK, CACHED_SHARE = 3, 64 << 20, 1 / 16
-"""Device memory that torch's allocator has before the first call: a multiple of the outputs and
-some more, at most a share of the device's.
-"""
 KEPT = 1 / 4
 """Share of a GPU that torch may cache in the judge: mapping it again takes milliseconds."""
 
-ALL_CALLS = 10
-"""All orders together, except building, may take this multiple of what a first call may take."""
 SLOW = 10
 """A submission is much slower if its calls take this multiple of the reference's time."""
 LEAST_SETS, LEAST_EACH = 5, 2
@@ -111,7 +95,8 @@ class Trial:
         self._on_gpu = bench.device.type == "cuda"
         self._handshakes = list[Handshake]()
         self._draws = self._checked = 0
-        self._spent = self._paused = 0.0
+        self._paused = 0.0
+        self._allowance = Allowance(self._on_gpu)
         self._called = self._interpreted = False
         self._queues = 0
         self.recording: Recording | None = None
@@ -156,12 +141,7 @@ class Trial:
     @property
     def memory(self) -> int:
         """Bytes of the device's memory that it takes before it is called."""
-        return self.sizes.total + self._cached
-
-    @property
-    def _cached(self) -> int:
-        largest = int(CACHED_SHARE * (self.bench.device_memory or 0))
-        return min(CACHED_OUTPUTS * self.sizes.outputs + CACHED_SLACK, largest)
+        return self.sizes.total + self.sizes.cached(self.bench.device_memory)
 
     def open(self) -> None:
         """Creates its context and maps memory that is large enough for every case. Needs no lane.
@@ -201,7 +181,8 @@ class Trial:
         if self.worker.has_context:
             return
         try:
-            self.worker.create_context(self._queues, self._cached)
+            cached = self.sizes.cached(self.bench.device_memory)
+            self.worker.create_context(self._queues, cached)
         except CandidateError as error:
             self.worker.close()
             raise NoContext("a submission got no CUDA context") from error
@@ -242,23 +223,13 @@ class Trial:
     @property
     def playable(self) -> bool:
         """Whether all that it is asked to do has been recorded."""
-        recorded = self.recording.cases if self.recording else {}
-        return all(each.told.name in recorded for each in self.cases)
+        names = {each.told.name for each in self.cases}
+        return self.recording is not None and self.recording.cases.keys() >= names
 
     @property
     def outbox_bytes(self) -> int:
         """Bytes of an image of a right answer in the case."""
         return _bytes(self.known.outputs)
-
-    @property
-    def outputs(self) -> list[torch.Tensor]:
-        """Meta tensors of the shapes and dtypes of a right answer in the case."""
-        return [of_spec(spec) for spec in self.known.outputs]
-
-    @property
-    def reference_seconds(self) -> float:
-        """Approximate duration of a call of the reference, at least its true one."""
-        return self.known.seconds
 
     @property
     def much_slower(self) -> bool:
@@ -370,22 +341,9 @@ class Trial:
     def _limited(
         self, order: Callable[[Patience], T], first: bool, pause: Callable[[], None] = lambda: None
     ) -> T:
-        """Gives an order with its limit: no longer than is left for all orders together.
-
-        On a CPU limits are of the submission's processor time, on a GPU of the device's.
-        """
-        whole, charged, self._paused = ALL_CALLS * self.limits.first, self.worker.charged, 0.0
-        limit = self.limits.first if first else self.limits.call
-        seconds = min(limit, max(0.0, whole - self._spent))
-        usual = min(seconds, self.limits.call) if self._on_gpu else SLEEPING * self.limits.call
-        try:
-            return order(Patience(seconds, usual, pause))
-        except TimedOut as late:
-            if seconds == limit or late.seconds < seconds:
-                raise
-            raise TimedOut(whole, "all calls of ModelNew together") from None
-        finally:
-            self._spent += self.worker.charged - charged
+        """Gives an order with its limit."""
+        self._paused = 0.0
+        return self._allowance.spent_on(order, self.worker, self.limits, first, pause)
 
     def _give_way(self) -> None:
         """Lets others that wait be judged first, in a call that takes long.

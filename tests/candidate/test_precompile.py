@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 import rehearsal
 
+from kevin_env.candidate.compilations import Compilations as Compiler
 from kevin_env.candidate.precompile import TUNING, prepare_kernels
-from kevin_env.candidate.precompile import Compilations as Compiler
 from kevin_env.candidate.tape import Tape
 
 pytest.importorskip("triton")

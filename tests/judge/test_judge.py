@@ -94,7 +94,7 @@ def test_others_find_a_submission_in_a_long_call_stopped_and_one_that_hung_gone(
 def test_a_submission_whose_calls_are_long_together_has_a_limit(
     judge: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kevin_env.judge.trial.ALL_CALLS", 1)
+    monkeypatch.setattr("kevin_env.judge.job.ALL_CALLS", 1)
     outcome = judged(judge, "compute(1.5)", call_timeout=2.0)[0].outcome
     assert (outcome.category, outcome.kind) == ("runtime", "timeout")
     assert outcome.message.startswith("all calls of ModelNew together took longer than 2 s")

@@ -127,7 +127,7 @@ class Scripted(TimingSession):
         self.least = least
         run: Any = SimpleNamespace(
             bench=bench, worker=sides[0], player=own, handshake=handshake,
-            case=SimpleNamespace(name="main"), seconds=rough[0], reference_seconds=rough[1],
+            case=SimpleNamespace(name="main"), seconds=rough[0], known=SimpleNamespace(seconds=rough[1]),
             within_limits=lambda sets, told: told(None), much_slower=lambda: rough[0] > 1.0,
             options=Options(), alone=True,
         )  # fmt: skip

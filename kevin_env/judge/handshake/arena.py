@@ -15,6 +15,9 @@ from kevin_env.judge.handshake.memory import SharedRegion, aligned, with_slack
 from kevin_env.judge.timing.chain import GpuHandshake
 from kevin_env.judge.workers.worker import Patience, Worker
 
+CACHED_OUTPUTS, CACHED_SLACK, CACHED_SHARE = 3, 64 << 20, 1 / 16
+"""A multiple of the outputs and some more, at most a share of the device's memory."""
+
 
 @dataclass(frozen=True)
 class Sizes:
@@ -28,6 +31,16 @@ class Sizes:
     def total(self) -> int:
         """Bytes of an arena of these sizes."""
         return sum(size for _, size in _laid_out(self).values())
+
+    def cached(self, device: int | None) -> int:
+        """Bytes that torch's allocator of a candidate has before the first call.
+
+        Outputs come from there, so that none is allocated or mapped while it is called.
+
+        Args:
+            device: Memory of the device.
+        """
+        return min(CACHED_OUTPUTS * self.outputs + CACHED_SLACK, int(CACHED_SHARE * (device or 0)))
 
     def largest(self, other: "Sizes") -> "Sizes":
         """What is large enough for both."""
@@ -80,6 +93,50 @@ class Arena(GpuHandshake):
         """Unmaps and frees everything; the worker is left alone."""
         super().close()
         self._whole.close()
+
+
+class Seat:
+    """The memory of a process that lives on: an arena, replaced by one that is large enough.
+
+    Args:
+        device: The GPU.
+        l2: Bytes of its L2.
+        trusted: Whether the process runs trusted code.
+    """
+
+    def __init__(self, device: torch.device, l2: int, trusted: bool) -> None:
+        self._device, self._l2, self._trusted = device, l2, trusted
+        self._arena: Arena | None = None
+        self._player: Player | None = None
+
+    def of(self, worker: Worker, sizes: Sizes, seconds: float) -> tuple[Arena, Player]:
+        """The memory, at least of these sizes, and the process in it.
+
+        Args:
+            worker: The same process until `close`.
+            sizes: What is needed.
+            seconds: For each order to the process.
+
+        Raises:
+            CandidateError: if it does not map the memory.
+            torch.OutOfMemoryError: if there is none.
+        """
+        if self._arena is None or self._arena.sizes != self._arena.sizes.largest(sizes):
+            before, self._arena, self._player = self._arena, None, None
+            if before is not None:
+                sizes = before.sizes.largest(sizes)
+                worker.ask("rest", seconds)
+                before.close()
+            self._arena = Arena(self._device, sizes, self._l2)
+        if self._player is None:
+            self._player = self._arena.admit(worker, seconds, self._trusted)
+        return self._arena, self._player
+
+    def close(self) -> None:
+        """Frees the memory, once the process has ended."""
+        arena, self._arena, self._player = self._arena, None, None
+        if arena is not None:
+            arena.close()
 
 
 @contextmanager

@@ -78,7 +78,7 @@ class Chains:
         self._handshake = handshake
         self._known = session.trial.bench.links.known_seconds
         trial = session.trial
-        self._reference = Side(session.reference, trial.reference_seconds)
+        self._reference = Side(session.reference, trial.known.seconds)
         self._own = Side(trial.player, trial.seconds)
         self._constants: list[float] = []
         """The constant of a link, by the null model's that are mixed with the reference's."""

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import torch
 
 from kevin_env.judge.construct import construct
-from kevin_env.judge.handshake.arena import Arena, Sizes
+from kevin_env.judge.handshake.arena import Arena, Seat, Sizes
 from kevin_env.judge.handshake.handshake import Player
 from kevin_env.judge.inputs.source import source_of
 from kevin_env.judge.timing.calibration import construct_null, null_code
@@ -31,11 +31,8 @@ class Partner:
 
     def __init__(self, start: Callable[[], Worker], device: torch.device, l2: int) -> None:
         self._start = start
-        self._device = device
-        self._l2 = l2
+        self._seat = Seat(device, l2, trusted=True)
         self._worker: Worker | None = None
-        self._arena: Arena | None = None
-        self._player: Player | None = None
         self._loaded = ""
 
     def load(self, key: str, code: str, entry: str) -> tuple[Worker, bool]:
@@ -66,27 +63,15 @@ class Partner:
             torch.OutOfMemoryError: if there is none.
         """
         assert self._worker is not None
-        if self._arena is None or self._arena.sizes != self._arena.sizes.largest(sizes):
-            before, self._arena, self._player = self._arena, None, None
-            if before is not None:
-                sizes = before.sizes.largest(sizes)
-                with as_judge_error():
-                    self._worker.ask("rest", BASELINE_SECONDS)
-                before.close()
-            self._arena = Arena(self._device, sizes, self._l2)
-        if self._player is None:
-            with as_judge_error():
-                self._player = self._arena.admit(self._worker, BASELINE_SECONDS, trusted=True)
-        return self._arena, self._player
+        with as_judge_error():
+            return self._seat.of(self._worker, sizes, BASELINE_SECONDS)
 
     def close(self) -> None:
         """Ends it; another one is started when it is needed."""
-        worker, arena = self._worker, self._arena
-        self._worker, self._arena, self._player, self._loaded = None, None, None, ""
+        worker, self._worker, self._loaded = self._worker, None, ""
         if worker is not None:
             worker.close()
-        if arena is not None:
-            arena.close()
+        self._seat.close()
 
 
 class Partners:

@@ -47,7 +47,7 @@ class InputSupply:
     @property
     def fitting(self) -> int:
         """How many sets the budget holds, with the outputs of their calls; at least 1."""
-        each = self._stock[0].image.end + sum(tensor.nbytes for tensor in self._trial.outputs)
+        each = self._stock[0].image.end + self._trial.outbox_bytes
         return max(1, self._budget // max(1, each))
 
     def fill(self, count: int) -> None:
