@@ -2,8 +2,8 @@
 
 import os
 import signal
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +15,7 @@ from kevin_env.cli.options import (
     Given,
     Override,
     complete_problems,
+    extra,
     of_server,
     open_socket,
     positive,
@@ -23,10 +24,6 @@ from kevin_env.cli.options import (
 
 if TYPE_CHECKING:
     from kevin_env.settings import Settings
-
-TOKEN = "KEVIN_ENV_MCP_TOKEN"
-"""The environment variable with the secret of clients of `kevin-env mcp --http`."""
-
 
 Problems = Annotated[
     list[str] | None,
@@ -94,8 +91,9 @@ def mcp(
     from kevin_env.recorder import Recorder
     from kevin_env.selection import find_problems
 
-    with _extra():
+    with extra():
         from kevin_env.agents import server as served
+        from kevin_env.agents.check import TOKEN
         from kevin_env.agents.session import AgentSession
         from kevin_env.integrations.judge_server import require_token_for
     chosen, problems = _settings(settings, override), find_problems(problem or "train")
@@ -148,7 +146,7 @@ def workspace(
     from kevin_env.record import best_turn
     from kevin_env.recorder import Recorder
 
-    with _extra():
+    with extra():
         from kevin_env.agents.session import AgentSession
         from kevin_env.agents.workspace import serve_workspace
     chosen, task = _settings(settings, override), load_problem(problem)
@@ -196,7 +194,7 @@ def agent(
     from kevin_env.render import ending_text
     from kevin_env.selection import find_problems
 
-    with _extra():
+    with extra():
         from kevin_env.agents.run import Command, play_agent, public_judges
     chosen, problems = _settings(settings, override), find_problems(problem)
     program = shutil.which(command[0])
@@ -228,17 +226,6 @@ def agent(
 def _end_as_interrupted() -> None:
     """SIGTERM ends an episode as Ctrl-C does: an agent's cannot be resumed."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-
-
-@contextmanager
-def _extra() -> Iterator[None]:
-    """Names the extra if it is missing."""
-    from kevin_env.app.errors import BadInput
-
-    try:
-        yield
-    except ImportError as error:
-        raise BadInput(str(error)) from error
 
 
 def _settings(given: Given, override: Sequence[str] | None) -> "Settings":
