@@ -3,6 +3,8 @@ no score.
 """
 
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -249,3 +251,28 @@ def test_an_unknown_command_is_one_line(tmp_path: Path) -> None:
     )
     assert done.returncode == 2 and done.stderr.count("\n") == 1
     assert "no-such-agent: no such command" in done.stderr
+
+
+@pytest.mark.full
+def test_the_commands_of_the_page_run(tmp_path: Path, pool: LocalPool) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "agents.md").read_text()
+    lines = re.findall(r"^    (kevin-env (?:agent|report) .*)$", page, re.MULTILINE)
+    assert len(lines) == 2
+    claude = tmp_path / "bin" / "claude"
+    claude.parent.mkdir()
+    claude.write_text('#!/bin/sh\necho "$@"; cat AGENTS.md; ./check kernel.py\n')
+    claude.chmod(0o755)
+    with served(pool, TOKEN) as (judges, _):
+        path = f"{Path(sys.executable).parent}:{claude.parent}:{os.environ['PATH']}"
+        for line in lines:
+            done = subprocess.run(
+                shlex.split(line), cwd=tmp_path, env={**environment(judges.url), "PATH": path},
+                capture_output=True, text=True,
+            )  # fmt: skip
+            assert done.returncode == 0, done.stderr
+    [episode] = recorded(tmp_path / "run.jsonl")
+    assert (episode.model, episode.agent) == ("claude", "confined")
+    assert [turn.category for turn in episode.turns] == ["rules"]
+    text = (tmp_path / f"run.jsonl.{episode.episode_id}.log").read_text()
+    assert text.startswith("-p Follow AGENTS.md\n") and "19 turns" in text
+    assert (tmp_path / "run.report.html").exists()
