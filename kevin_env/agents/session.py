@@ -131,7 +131,7 @@ class AgentSession:
         settings: how the episode is played.
         seconds: time for the whole episode, judging included. A kernel that was submitted in time
             is judged to the end.
-        recorder: writes the trajectory.
+        recorder: writes the trajectory, if there is one.
 
     Raises:
         ValueError: if the settings are only for chats.
@@ -143,7 +143,7 @@ class AgentSession:
         pool: JudgePool,
         settings: Settings,
         seconds: float,
-        recorder: Recorder,
+        recorder: Recorder | None,
     ) -> None:
         if settings.templates != "default":
             raise ValueError(f"templates={settings.templates!r} is for chats; leave it out")
