@@ -14,6 +14,7 @@ from kevin_env.agents.session import AgentSession
 from kevin_env.agents.workspace import serve_workspace
 from kevin_env.integrations.judge_server import listen
 from kevin_env.judge.api import JudgeError, JudgePool
+from kevin_env.judge.sandbox.readable import NAME as READABLE
 from kevin_env.outcome import Outcome
 from kevin_env.pools.http import POOL, TOKEN
 from kevin_env.problem import Problem
@@ -24,8 +25,11 @@ from kevin_env.turn import begin_verdict
 
 GRACE_SECONDS = 10.0
 """What an agent has left to end by itself once it has used its turns."""
+MOST_PRINTED = 64 << 20
+"""Bytes that are kept of what an agent prints."""
 PROTECTIONS = frozenset({"filesystem", "processes"})
 """What a confined agent is kept from."""
+_LAST_WORDS_SECONDS = 1.0
 _RUNNER = (sys.executable, "-P", "-m", "kevin_env.judge.sandbox.command")
 
 OnTurn = Callable[[Turn], object]
@@ -156,14 +160,15 @@ async def _run(
     reader, writer = os.pipe()
     wanted = " ".join(sorted(PROTECTIONS)) if required else ""
     runner = [*_RUNNER, str(writer), wanted, str(folder.parent), str(folder)]
-    with log.open("ab") as output:
-        process = await asyncio.create_subprocess_exec(
-            *(runner if command.sandbox else ()), *command.words,
-            stdin=asyncio.subprocess.DEVNULL, stdout=output, stderr=output,
-            cwd=None if command.sandbox else folder, env=_environment(),
-            pass_fds=(writer,) if command.sandbox else (), start_new_session=True,
-        )  # fmt: skip
+    process = await asyncio.create_subprocess_exec(
+        *(runner if command.sandbox else ()), *command.words,
+        stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT, cwd=None if command.sandbox else folder,
+        env=_environment(), pass_fds=(writer,) if command.sandbox else (), start_new_session=True,
+    )  # fmt: skip
     os.close(writer)
+    assert process.stdout
+    copying = asyncio.ensure_future(_copy(process.stdout, log))
     try:
         held = await asyncio.to_thread(os.read, reader, 1000)
         confined = {*held.decode().split()} >= PROTECTIONS and not public_judges()
@@ -181,9 +186,20 @@ async def _run(
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         await process.wait()
+        # One that is not confined may have left processes, which hold the pipe.
+        with suppress(TimeoutError):
+            await asyncio.wait_for(copying, _LAST_WORDS_SECONDS)
+
+
+async def _copy(output: asyncio.StreamReader, log: Path) -> None:
+    """Writes what an agent prints to a file, up to a limit."""
+    with log.open("wb", buffering=0) as file:
+        while chunk := await output.read(1 << 16):
+            file.write(chunk[: max(0, MOST_PRINTED - file.tell())])
 
 
 def _environment() -> Mapping[str, str]:
     """That of this process, with this Python first, and without what is meant for the judge."""
-    kept = {name: value for name, value in os.environ.items() if name not in (TOKEN, POOL)}
+    ours = {name for name in os.environ if name.startswith("KEVIN_ENV_")} - {READABLE}
+    kept = {name: value for name, value in os.environ.items() if name not in ours}
     return kept | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{kept.get('PATH', '')}"}

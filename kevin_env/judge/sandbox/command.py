@@ -88,7 +88,7 @@ def _keep(pid: int, order: Order, canary: Canary, outside: int) -> None:
 
 def _become(order: Order, canary: Canary, outside: int) -> None:
     """Closes the sandbox, tries it, and executes the command. Does not return."""
-    os.environ["HOME"] = str(order.home)
+    os.environ |= {"HOME": str(order.home), "TMPDIR": "/tmp"}
     os.chdir(order.folder)
     own = (order.home, order.folder, *SCRATCH)
     system.limit_resources()
@@ -104,7 +104,7 @@ def _become(order: Order, canary: Canary, outside: int) -> None:
     canary.close()
     if broken := order.required.difference(held):
         sys.exit(f"the sandbox does not hold here: {', '.join(sorted(broken))}")
-    os.execvp(order.command[0], order.command)
+    os.execvp(order.command[0], [*order.command])
 
 
 def _code(status: int) -> int:
