@@ -28,7 +28,7 @@ from kevin_env.candidate.replay import Kernel, Recorded, Replay, Unplayable
 from kevin_env.candidate.seeding import reseed
 from kevin_env.candidate.wire import Channel, Closed, encode
 
-MOST_KEPT = 8 << 30
+MOST_KEPT = 4 << 30
 """Bytes that torch keeps between two submissions that are played."""
 
 

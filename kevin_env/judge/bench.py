@@ -1,5 +1,6 @@
 """Everything of a judge that outlives one submission: the lane, processes and cached results."""
 
+import math
 from contextlib import suppress
 
 import torch
@@ -28,6 +29,8 @@ MEMORY_SHARE = 0.6
 """Share of the host memory that is free when the judge starts, for one candidate."""
 LEAST_FREE = 1 / 3
 """Share of the device memory that was free at the start, which a submission leaves to the judge."""
+READY_SHARE = 1 / 4
+"""Share of the device memory for what submissions that are ready share with the judge or cache."""
 KEPT_BASELINES = 3
 """On a CPU, processes of references, with that of the null model."""
 
@@ -83,7 +86,8 @@ class Bench:
         judges = gpus_of_host(device) if on_gpu else 1
         self.capacity = capacity_of(machine_of(judges, self.device_memory, memory))
         self.slots = Line(self.capacity.slots)
-        self.ready = Ready(self.capacity.ready)
+        shared = READY_SHARE * (self.device_memory or math.inf)
+        self.ready = Ready(self.capacity.ready, shared)
         self.lane = Lane(identity(device))
         self.links = Links(device, info.l2)
         self.properties = properties_of(device) if on_gpu else {}

@@ -215,7 +215,7 @@ class Judge:
             return
         with ExitStack() as ready:
             with watch("queue"):
-                ready.enter_context(bench.ready.place(worker))
+                ready.enter_context(bench.ready.place(worker, trial.memory))
             with watch("load"):
                 trial.open()
             with watch("queue"), asleep(worker, wait=False):

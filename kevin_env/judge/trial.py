@@ -153,6 +153,16 @@ class Trial:
         sides = zip(*((each.inputs, each.outputs, each.model) for each in self.cases), strict=True)
         return Sizes(*(max(map(_bytes, side)) for side in sides))
 
+    @property
+    def memory(self) -> int:
+        """Bytes of the device's memory that it takes before it is called."""
+        return self.sizes.total + self._cached
+
+    @property
+    def _cached(self) -> int:
+        largest = int(CACHED_SHARE * (self.bench.device_memory or 0))
+        return min(CACHED_OUTPUTS * self.sizes.outputs + CACHED_SLACK, largest)
+
     def open(self) -> None:
         """Creates its context and maps memory that is large enough for every case. Needs no lane.
 
@@ -190,10 +200,8 @@ class Trial:
         """
         if self.worker.has_context:
             return
-        largest = int(CACHED_SHARE * (self.bench.device_memory or 0))
-        cached = min(CACHED_OUTPUTS * self.sizes.outputs + CACHED_SLACK, largest)
         try:
-            self.worker.create_context(self._queues, cached)
+            self.worker.create_context(self._queues, self._cached)
         except CandidateError as error:
             self.worker.close()
             raise NoContext("a submission got no CUDA context") from error
