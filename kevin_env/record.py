@@ -21,6 +21,7 @@ StopReason = Literal[
     "max_turns",
     "stop_on",
     "time_limit",
+    "agent_ended",
     "interrupted",
     "context_length",
     "refused",
@@ -28,9 +29,12 @@ StopReason = Literal[
     "judge_error",
     "pruned",
 ]
-"""Why an episode ended. `time_limit`: the time of an agent. `pruned`: a search continued from
-another sample.
+"""Why an episode ended. `time_limit`: the time of an agent, which `agent_ended` did not use up.
+`pruned`: a search continued from another sample.
 """
+
+Confinement = Literal["confined", "unconfined"]
+"""Whether a coding agent was kept from the judge and the record."""
 
 
 def _encodable(text: str) -> str:
@@ -246,6 +250,10 @@ class Trajectory(Frozen):
     model: str
     base_url: str | None = None
     """Address of the model's endpoint, as `policies.openai.public_url` gives it; else None."""
+    agent: Confinement | None = None
+    """How a coding agent ran that `kevin-env agent` started."""
+    final: Outcome | None = None
+    """The verdict on the best kernel of an agent, judged once more after the episode."""
     hardware: DeviceInfo | None = None
     turns: tuple[Turn, ...] = ()
     returns: tuple[float, ...] = ()
@@ -256,3 +264,9 @@ class Trajectory(Frozen):
     parent: str | None = None
     """The `episode_id` that it was forked or resumed from; its first turns are the parent's."""
     secret: str | None = None
+
+    @property
+    def player(self) -> str:
+        """The model, and whether it was an agent that nothing kept from the judge."""
+        unconfined = " (unconfined)" if self.agent == "unconfined" else ""
+        return f"{self.model or 'not recorded'}{unconfined}"

@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from kevin_env.outcome import Outcome, interval_of, speedup_of
 from kevin_env.record import Turn
 from kevin_env.wording import ratio
 
@@ -39,6 +40,12 @@ def turn_cells(turn: Turn, value: float, model: str = "") -> dict[str, str]:
 def speedup_text(speedup: float | None, interval: tuple[float, float] | None = None) -> str:
     """Such as `2.31x [2.20, 2.41]`; empty without a speedup."""
     return "" if speedup is None else f"{_figure(speedup)}x {interval_text(interval)}".rstrip()
+
+
+def ending_text(outcome: Outcome) -> str:
+    """Such as `correct/timed 2.10x [2.05, 2.15]`."""
+    speedup = speedup_text(speedup_of(outcome), interval_of(outcome))
+    return f"{outcome.category}/{outcome.kind} {speedup}".rstrip()
 
 
 def interval_text(interval: tuple[float, float] | None) -> str:

@@ -40,11 +40,11 @@ PAPER = tuple(f"kevin-paper/{name}.j2" for name in ("task", "history", "feedback
 AGENTS = tuple(
     f"agents/{name}.j2"
     for name in (
-        *("task", "guide", "standing"),
+        *("task", "guide", "standing", "harbor"),
         *("get_problem", "submit_kernel", "profile_kernel", "best_so_far"),
     )
 )
-"""What coding agents read: the task, the guide of a workspace, and the answer of each tool."""
+"""What coding agents read: the task, the guides of workspaces and Harbor, each tool's answer."""
 _RAISED = (jinja2.TemplateError, OSError, TypeError, ValueError, LookupError, ArithmeticError)
 """Errors of loading, compiling and rendering a template."""
 

@@ -125,7 +125,7 @@ def test_the_help_of_every_command_ends_with_an_example_that_can_be_run() -> Non
 
     root = get_command(app)
     every = dict(commands(root))
-    assert len(every) == 19
+    assert len(every) == 20
     for names, command in every.items():
         start = f"Example: `kevin-env {' '.join(names)}"
         assert command.epilog.startswith(start)

@@ -20,7 +20,7 @@ from kevin_env.judge.api import Facts, Judgement, JudgePool, Stage
 from kevin_env.outcome import ProfileKind
 from kevin_env.parsing import as_submission
 from kevin_env.problem import Problem, shown_source
-from kevin_env.record import Message, Trajectory, Turn, best_turn
+from kevin_env.record import Message, StopReason, Trajectory, Turn, best_turn
 from kevin_env.recorder import Recorder
 from kevin_env.selection import named
 from kevin_env.settings import Settings
@@ -131,7 +131,7 @@ class AgentSession:
         settings: how the episode is played.
         seconds: time for the whole episode, judging included. A kernel that was submitted in time
             is judged to the end.
-        recorder: writes the trajectory.
+        recorder: writes the trajectory, if there is one.
 
     Raises:
         ValueError: if the settings are only for chats.
@@ -143,7 +143,7 @@ class AgentSession:
         pool: JudgePool,
         settings: Settings,
         seconds: float,
-        recorder: Recorder,
+        recorder: Recorder | None,
     ) -> None:
         if settings.templates != "default":
             raise ValueError(f"templates={settings.templates!r} is for chats; leave it out")
@@ -259,11 +259,23 @@ class AgentSession:
     async def until_time_is_up(self) -> None:
         """Waits for the end of the episode's time, and for a kernel that was submitted in time."""
         await asyncio.sleep(self._seconds_left())
+        await self.settled()
+
+    async def settled(self) -> None:
+        """Waits for the kernel that is being judged, if there is one."""
         if self._last is not None:
             await asyncio.wait([asyncio.wrap_future(self._last.future)])
 
-    def close(self) -> Trajectory | None:
-        """Ends the episode, without the kernel that is being judged; None if it never started."""
+    @property
+    def trajectory(self) -> Trajectory | None:
+        """The episode so far; None before the start."""
+        return self._episode and self._episode.trajectory
+
+    def close(self, reason: StopReason = "interrupted") -> Trajectory | None:
+        """Ends the episode, without the kernel that is being judged; None if it never started.
+
+        `reason` says why it ends if it has turns and time left.
+        """
         for asked in self._profiles.values():
             asked.future.cancel()
         with self._submitting:
@@ -271,7 +283,7 @@ class AgentSession:
                 wait([self._last.future])  # it has been judged, and is being recorded
             if self._episode is None:
                 return None
-            return self._episode.finish("interrupted" if self._seconds_left() else "time_limit")
+            return self._episode.finish(reason if self._seconds_left() else "time_limit")
 
     def _open(self, problem: Problem, agent: str) -> Episode:
         episode = Episode(

@@ -5,7 +5,7 @@ import errno
 import json
 import secrets
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -18,9 +18,18 @@ from kevin_env.record import Trajectory
 from kevin_env.settings import Settings
 from kevin_env.templates import render
 
+Agent = Callable[[AgentSession, Path], Awaitable[None]]
+"""Works in a folder until it is done, or cancelled because the episode has ended."""
+
 
 async def serve_workspace(
-    session: AgentSession, settings: Settings, minutes: float, folder: Path, sock: socket.socket
+    session: AgentSession,
+    settings: Settings,
+    minutes: float,
+    folder: Path,
+    sock: socket.socket,
+    agent: Agent | None = None,
+    name: str = "agent",
 ) -> Trajectory | None:
     """Starts the episode, writes the folder, and serves both until the episode has ended.
 
@@ -32,10 +41,13 @@ async def serve_workspace(
         minutes: its time, for the guide.
         folder: where to write; may exist, and must be empty.
         sock: where to listen; its address is written into the folder.
+        agent: works in the folder. When it is done, the episode ends.
+        name: of the agent, for the record.
 
     Raises:
         OSError: if the folder is not empty or cannot be written.
         EpisodeError, ProblemError, JudgeError: as `AgentSession.start`.
+        Exception: any error of `agent`.
     """
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.iterdir()):
@@ -57,17 +69,29 @@ async def serve_workspace(
         server.should_exit = True
 
     server = make_http_server(until_over)
+    working: list[asyncio.Future[None]] = []
+    done = False
     try:
-        task = await session.start()
+        task = await session.start(agent=name)
         host, port = sock.getsockname()[:2]
         url = f"http://{f'[{host}]' if ':' in host else host}:{port}{PATH}"
         write_workspace(folder, task, settings, minutes, url, token)
-        timer = asyncio.ensure_future(session.until_time_is_up())
-        timer.add_done_callback(stop)
+        working = [asyncio.ensure_future(session.until_time_is_up())]
+        working += [asyncio.ensure_future(agent(session, folder))] if agent else []
+        for each in working:
+            each.add_done_callback(stop)
         await server.serve(sockets=[sock])
-        timer.cancel()
+        done = bool(agent) and working[-1].done()
     finally:
-        trajectory = session.close()
+        for each in working:
+            each.cancel()
+        try:  # Ctrl-C may cancel this, too
+            ended = await asyncio.gather(*working, return_exceptions=True)
+        finally:
+            trajectory = session.close("agent_ended" if done else "interrupted")
+    for each in ended:
+        if isinstance(each, Exception):
+            raise each
     return trajectory
 
 

@@ -156,6 +156,7 @@ COMMANDS: dict[str, dict[str, tuple[Callable[..., None], str]]] = {
         "serve": (serve.serve, "serve --problem L1 --port 8000"),
         "mcp": (agents.mcp, f"mcp {PROBLEM} --max-turns 20"),
         "workspace": (agents.workspace, "workspace L1_36_RMSNorm_ work --max-turns 20"),
+        "agent": (agents.agent, f"agent {PROBLEM} --max-turns 20 -- claude -p 'Follow AGENTS.md'"),
         "judge-server": (judge_server.judge_server, "judge-server --device cuda:0,1"),
     },
     "Look at the results": {

@@ -1,8 +1,9 @@
-"""`kevin-env mcp` and `kevin-env workspace`: episodes for coding agents."""
+"""`kevin-env mcp`, `workspace` and `agent`: episodes for coding agents."""
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+import signal
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +15,7 @@ from kevin_env.cli.options import (
     Given,
     Override,
     complete_problems,
+    extra,
     of_server,
     open_socket,
     positive,
@@ -22,10 +24,6 @@ from kevin_env.cli.options import (
 
 if TYPE_CHECKING:
     from kevin_env.settings import Settings
-
-TOKEN = "KEVIN_ENV_MCP_TOKEN"
-"""The environment variable with the secret of clients of `kevin-env mcp --http`."""
-
 
 Problems = Annotated[
     list[str] | None,
@@ -48,6 +46,24 @@ Problem = Annotated[
 ]
 Workspace = Annotated[Path, typer.Argument(help="Folder to write; new or empty.")]
 Out = Annotated[Path, typer.Option(help="Trajectory file to append to, outside of the workspace.")]
+TrajectoryFile = Annotated[Path, typer.Option(help="Trajectory file to append to.")]
+Played = Annotated[
+    list[str],
+    typer.Option(
+        help="Problems to play, one after another: IDs, levels, files, folders.",
+        autocompletion=complete_problems,
+    ),
+]
+Command = Annotated[
+    list[str], typer.Argument(metavar="-- COMMAND...", help="The agent; the shell is not used.")
+]
+Samples = Annotated[int, typer.Option(help="Number of episodes per problem.", min=1)]
+Name = Annotated[
+    str, typer.Option(help="The agent's name in the record; by default that of its command.")
+]
+Unconfined = Annotated[
+    bool, typer.Option("--unconfined", help="Use no sandbox for the agent; the record says so.")
+]
 
 
 @settings_options(EPISODE)
@@ -75,8 +91,9 @@ def mcp(
     from kevin_env.recorder import Recorder
     from kevin_env.selection import find_problems
 
-    with _extra():
+    with extra():
         from kevin_env.agents import server as served
+        from kevin_env.agents.check import TOKEN
         from kevin_env.agents.session import AgentSession
         from kevin_env.integrations.judge_server import require_token_for
     chosen, problems = _settings(settings, override), find_problems(problem or "train")
@@ -129,7 +146,7 @@ def workspace(
     from kevin_env.record import best_turn
     from kevin_env.recorder import Recorder
 
-    with _extra():
+    with extra():
         from kevin_env.agents.session import AgentSession
         from kevin_env.agents.workspace import serve_workspace
     chosen, task = _settings(settings, override), load_problem(problem)
@@ -137,6 +154,7 @@ def workspace(
         raise BadInput(f"--host {host}: give the address at which the agent reaches this machine")
     if out.resolve().is_relative_to(folder.resolve()):
         raise BadInput(f"--out {out} is in the workspace: give a file outside of {folder}")
+    _end_as_interrupted()
     recorder = Recorder(out)
     recorder.require()
     with open_socket(host, port) as sock, open_pool(chosen.device) as pool:
@@ -148,15 +166,66 @@ def workspace(
     typer.echo(f"recorded in {out}; kevin-env replay {out} shows it", err=True)
 
 
-@contextmanager
-def _extra() -> Iterator[None]:
-    """Names the extra if it is missing."""
-    from kevin_env.app.errors import BadInput
+@settings_options(EPISODE)
+def agent(
+    settings: Given,
+    command: Command,
+    problem: Played,
+    samples: Samples = 1,
+    override: Override = None,
+    minutes: Minutes = 60,
+    out: TrajectoryFile = TRAJECTORIES,
+    name: Name = "",
+    unconfined: Unconfined = False,
+) -> None:
+    """Run a coding agent on problems, each in a new workspace.
 
-    try:
-        yield
-    except ImportError as error:
-        raise BadInput(str(error)) from error
+    The command runs in a sandbox with the network: it can write to its workspace, and sees neither
+    your files, nor other processes, nor a GPU; its home folder is empty. KEVIN_ENV_READABLE names
+    more places that it may read. Where it cannot be confined, the record says so. Its best kernel
+    is judged once more at the end. What it prints is kept beside the trajectory file. Needs the
+    extra mcp.
+    """
+    import shutil
+
+    from kevin_env.app.arguments import open_pool
+    from kevin_env.app.errors import ENDED_EARLY, BadInput
+    from kevin_env.app.screen import make_console, show, turn_line
+    from kevin_env.render import ending_text
+    from kevin_env.selection import find_problems
+
+    with extra():
+        from kevin_env.agents.run import Command, play_agent, public_judges
+    chosen, problems = _settings(settings, override), find_problems(problem)
+    program = shutil.which(command[0])
+    if program is None:
+        raise BadInput(f"{command[0]}: no such command")
+    if chosen.require_sandbox and (unconfined or public_judges()):
+        raise BadInput("--require-sandbox: leave out --unconfined, and judge with a token")
+    _end_as_interrupted()
+    words = (str(Path(program).absolute()), *command[1:])
+    how = Command(words, name or Path(program).name, minutes, sandbox=not unconfined)
+    errors, played = make_console(stream="stderr"), 0
+    with open_pool(chosen.device) as pool:
+        for each in (each for each in problems for _ in range(samples)):
+            show(errors, f"{each.id}: {how.name} has {chosen.max_turns} turns", "bold")
+            ended = play_agent(
+                each, pool, chosen, how, out,
+                lambda turn: errors.print(f"turn {turn.turn} ", turn_line(turn, why=True)),
+            )  # fmt: skip
+            played += bool(ended.turns)
+            final = ending_text(ended.final) if ended.final else "no correct kernel"
+            turns = f"{len(ended.turns)} turns, {ended.stop_reason}, {ended.agent}"
+            typer.echo(f"{each.id}: {final} ({turns})")
+            log = f"{out}.{ended.episode_id}.log"
+            typer.echo(f"what the agent printed is in {log}", err=True)
+    typer.echo(f"recorded in {out}; kevin-env report {out} shows the figures", err=True)
+    raise typer.Exit(0 if played else ENDED_EARLY)
+
+
+def _end_as_interrupted() -> None:
+    """SIGTERM ends an episode as Ctrl-C does: an agent's cannot be resumed."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def _settings(given: Given, override: Sequence[str] | None) -> "Settings":

@@ -6,7 +6,8 @@ import json
 import math
 import socket
 import types
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
@@ -119,6 +120,17 @@ def open_socket(host: str, port: int) -> socket.socket:
         return listen(host, port)
     except OSError as error:
         raise BadInput(f"cannot listen on {host} port {port}: {error.strerror or error}") from error
+
+
+@contextmanager
+def extra() -> Iterator[None]:
+    """Reports a missing extra as wrong input."""
+    from kevin_env.app.errors import BadInput
+
+    try:
+        yield
+    except ImportError as error:
+        raise BadInput(str(error)) from error
 
 
 def print_json(value: Any) -> None:

@@ -1,5 +1,6 @@
 """`kevin-env problems`, `show` and `export-problems`: lists, lints, shows and exports problems."""
 
+import os
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -10,6 +11,7 @@ from kevin_env.cli.options import (
     Json,
     complete_problems,
     example,
+    extra,
     print_json,
     settings_options,
 )
@@ -125,7 +127,8 @@ def show(
 
 def export_problems(
     out: Annotated[
-        Path, typer.Option(help="A .parquet file for verl or SkyRL, or a folder for Hugging Face.")
+        Path,
+        typer.Option(help="A .parquet file for verl or SkyRL, or a folder for the other formats."),
     ],
     names: Annotated[
         list[str] | None,
@@ -134,15 +137,38 @@ def export_problems(
             help="Problems; by default those to train on in a file, all in a folder.",
         ),
     ] = None,
+    format: Annotated[
+        Literal["dataset", "harbor"], typer.Option(help="A data set, or tasks of Harbor.")
+    ] = "dataset",
+    url: Annotated[
+        str,
+        typer.Option(help="For harbor: of `kevin-env mcp --http`, as containers reach it."),
+    ] = "",
 ) -> None:
-    """Export problems as a data set.
+    """Export problems as a data set, or as tasks of Harbor for coding agents.
 
     A parquet file has the problems to train on, without held-out ones unless they are named. A
     folder has both sides of the split, and a card.
+
+    With --format harbor, each problem is a task whose kernel is graded by the server at --url,
+    outside of the agent's container. The server must offer the problems; set KEVIN_ENV_MCP_TOKEN to
+    its token here, and where Harbor runs. Needs the extra mcp.
     """
     from kevin_env.app.dataset import export_problems
     from kevin_env.app.errors import BadInput
+    from kevin_env.app.screen import counted
+    from kevin_env.selection import SIDES, find_problems
 
     if out.suffix in (".csv", ".json", ".jsonl", ".arrow", ".txt", ".zip"):
         raise BadInput(f"--out {out}: give a .parquet file or a folder")
+    if (format == "harbor") != bool(url):
+        raise BadInput("give --format harbor and --url together")
+    if format == "harbor":
+        with extra():
+            from kevin_env.agents.check import TOKEN
+            from kevin_env.agents.harbor import export_harbor
+        chosen = find_problems(names or SIDES)
+        export_harbor(chosen, out, url, os.environ.get(TOKEN, ""))
+        typer.echo(f"wrote {counted(len(chosen), 'task')} to {out}", err=True)
+        return
     typer.echo(f"wrote {export_problems(names or [], out)}", err=True)

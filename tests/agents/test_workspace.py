@@ -152,6 +152,20 @@ def test_the_episode_ends_with_its_time(tmp_path: Path) -> None:
         assert check(tmp_path / "work").returncode == 2
 
 
+def test_a_server_that_is_told_to_stop_leaves_a_finished_episode(tmp_path: Path) -> None:
+    problem_file(tmp_path)
+    words = ["7_Double.py", "work", "--rules", "open"]
+    with (
+        served(ScriptedPool([correct(2.0)])) as (judges, _),
+        workspace(tmp_path, judges.url, *words) as (process, _),
+    ):
+        check(tmp_path / "work")
+        process.terminate()
+        assert process.wait(60) == 130
+    [episode] = recorded(tmp_path / "trajectories.jsonl")
+    assert (len(episode.turns), episode.stop_reason) == (1, "interrupted")
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [

@@ -31,9 +31,8 @@ from stub_server import Answer, delta, serve  # noqa: E402
 from tiny_models import reply  # noqa: E402
 from verifiers.v1.clients import EvalClientConfig, ModelContext  # noqa: E402
 
+from kevin_env.agents.verifiers import KernelEnv, KernelEnvConfig  # noqa: E402
 from kevin_env.integrations.verifiers import (  # noqa: E402
-    KernelEnv,
-    KernelEnvConfig,
     KernelTask,
     KernelTasksetConfig,
 )
@@ -138,7 +137,9 @@ def judged(problem: Any, submission: Any) -> Any:
     return correct(2.0) if name == "fast" else WRONG
 
 
-def played(folder: Path, pool: JudgePool, answers: list[Answer], **settings: Any) -> Any:
+def played(
+    folder: Path, pool: JudgePool, answers: list[Answer], *, tools: bool = False, **settings: Any
+) -> Any:
     """One episode of verifiers' own machinery, in this process."""
     Scripted.judges = pool
     problem = problem_file(folder)
@@ -148,7 +149,7 @@ def played(folder: Path, pool: JudgePool, answers: list[Answer], **settings: Any
     async def play(url: str) -> Any:
         config = KernelEnvConfig(
             taskset=KernelTasksetConfig(id="kevin-vf", problems=problem.path), settings=Settings(**settings),
-            record=folder / "e.jsonl",
+            record=folder / "e.jsonl", tools=tools,
         )  # fmt: skip
         env = Scripted(config)
         (task,) = env.taskset
@@ -205,3 +206,26 @@ def test_a_judge_that_fails_twice_is_an_error_and_no_score(tmp_path) -> None:
     episode = played(tmp_path, ScriptedPool([failure, failure]), [says(reply("fast"))], max_turns=1)
     assert not episode.ok and "the device is gone" in episode.errors[-1].message
     assert not episode.traces[0].rewards
+
+
+def calls(code: str) -> Answer:
+    """A reply that submits a file."""
+    function = {"name": "kevin_submit_kernel", "arguments": json.dumps({"code": code})}
+    call = {"index": 0, "id": f"call_{len(code)}", "type": "function", "function": function}
+    return Answer([delta("tool_calls", role="assistant", content=None, tool_calls=[call])])
+
+
+def test_a_harness_plays_with_tools(tmp_path) -> None:
+    def code(kind: str) -> str:
+        return reply(kind).split("```python\n")[1].split("```")[0]
+
+    answers = [calls(code("wrong")), calls(code("fast")), says("Done.")]
+    episode = played(tmp_path, ScriptedPool(judged), answers, tools=True, max_turns=3)
+    assert (episode.ok, episode.errors) == (True, [])
+    (trace,) = episode.traces
+    assert trace.reward == 2.3
+    assert (trace.metrics["turns"], trace.metrics["speedup"]) == (2, 2.0)
+    (recorded,) = episodes_in(tmp_path / "e.jsonl")
+    assert [turn.category for turn in recorded.turns] == ["correctness", "correct"]
+    assert (recorded.stop_reason, recorded.model) == ("agent_ended", "stub")
+    assert "512 of 1024 elements differ" in trace.model_dump_json()

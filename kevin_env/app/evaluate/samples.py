@@ -36,7 +36,7 @@ RATES: dict[str, Callable[[Turn], bool]] = {
 Factors = Mapping[Baseline, float | None]
 """Factors from a recorded speedup to one over each baseline; None if unknown."""
 
-_ANSWERED = ("refused", "context_length")
+_ANSWERED = ("refused", "context_length", "agent_ended", "time_limit")
 """Stop reasons before the first turn for which the model is responsible."""
 _CUT_OFF = (None, "interrupted", "model_error", "judge_error")
 

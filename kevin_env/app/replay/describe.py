@@ -20,7 +20,7 @@ from kevin_env.outcome import (
     speedup_of,
 )
 from kevin_env.record import Message, Trajectory, Turn, best_turn
-from kevin_env.render import speedup_text
+from kevin_env.render import ending_text, speedup_text
 from kevin_env.score import CORRECT_SHARE, at_bound
 from kevin_env.wording import decimal, duration, profile_lines
 
@@ -113,10 +113,11 @@ def episode_facts(episode: Trajectory) -> dict[str, str]:
     hardware = episode.hardware
     return {
         "problem": episode.problem.id,
-        "model": episode.model or "not recorded",
+        "model": episode.player,
         "device": f"{hardware.name} ({hardware.device})" if hardware else "not recorded",
         "created": episode.created,
         "ended": episode.stop_reason or "not yet",
+        **({"judged again": ending_text(episode.final)} if episode.final else {}),
     }
 
 

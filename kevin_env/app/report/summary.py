@@ -12,12 +12,19 @@ from rich.table import Table
 from kevin_env.app.evaluate.figures import Baseline, ProblemMetrics, RunMetrics
 from kevin_env.app.evaluate.folder import Recorded
 from kevin_env.app.evaluate.samples import Attempts, Sample, gather
-from kevin_env.app.evaluate.tables import first_baseline, largest_k, metric_tables, notes
+from kevin_env.app.evaluate.tables import (
+    first_baseline,
+    largest_k,
+    metric_tables,
+    notes,
+    plain_table,
+)
 from kevin_env.app.replay.code import clean
 from kevin_env.app.replay.rows import MARKS, mark_of
 from kevin_env.judge.verdict import flag_name
 from kevin_env.outcome import held_roofline, is_hack
-from kevin_env.record import Trajectory, Turn
+from kevin_env.record import Trajectory, Turn, best_turn
+from kevin_env.render import ending_text, speedup_text
 
 EDGES = (0.0, 0.1, 0.2, 0.5, 0.8, 1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 """Lower ends of the bins of speedups. They include the p of fast_p."""
@@ -68,7 +75,7 @@ def summarise(title: str, recorded: Recorded, metrics: RunMetrics, pages: Pages)
         "k": largest_k(metrics.overall.correct),
         "overall": metrics.overall.model_dump(mode="json"),
         "levels": {n: each.model_dump(mode="json") for n, each in metrics.levels.items()},
-        "grids": list(map(grid_of, metric_tables(metrics))),
+        "grids": list(map(grid_of, (*metric_tables(metrics), *_agents(recorded.episodes)))),
         "notes": [*notes(metrics.overall), *_left_out(recorded.episodes, problems)],
         "bins": _bins([each.speedup(baseline) for problem in problems for each in problem.samples]),
         "roofline": marks,
@@ -94,8 +101,25 @@ def grid_of(table: Table) -> dict[str, Any]:
     }
 
 
+def _agents(episodes: Sequence[Trajectory]) -> Iterator[Table]:
+    """The episodes of coding agents, those apart that nothing kept from the judge."""
+    table = plain_table("Agents", "problem", "agent", "ran", "best speedup", "judged again")
+    for kind in ("confined", "unconfined"):
+        for each in (each for each in episodes if each.agent == kind):
+            best = best_turn(each.turns)
+            table.add_row(
+                clean(each.problem.id),
+                _short(each.model),
+                kind,
+                speedup_text(best.speedup if best else None),
+                ending_text(each.final) if each.final else "",
+            )
+        table.add_section()
+    yield from [table] if table.rows else []
+
+
 def _facts(episodes: Sequence[Trajectory]) -> Iterator[tuple[str, str]]:
-    yield "model", _several(each.model or "not recorded" for each in episodes)
+    yield "model", _several(each.player for each in episodes)
     devices = (each.hardware.name if each.hardware else "not recorded" for each in episodes)
     yield "device", _several(devices)
     for name in _SETTINGS:

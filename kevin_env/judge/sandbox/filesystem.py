@@ -70,7 +70,12 @@ _SUPERVISOR = "1"
 
 
 def change_root(
-    readable: Readable, folder: Path, size: int, fresh_proc: bool, gpu: str | None = None
+    readable: Readable,
+    folder: Path,
+    size: int,
+    fresh_proc: bool,
+    gpu: str | None = None,
+    writable: Iterable[Path] = (),
 ) -> tuple[Path, ...]:
     """In fresh namespaces: replaces the root directory.
 
@@ -80,9 +85,10 @@ def change_root(
         size: Bytes of memory that it may use. Writing fails at twice that.
         fresh_proc: Whether the process namespace is new, too, and needs a /proc.
         gpu: As of `devices`.
+        writable: Folders of the machine that it may write to.
 
     Returns:
-        The writable places, all of one file system.
+        The places to write to that are in memory, all of one file system.
 
     Raises:
         Refused: if the machine does not allow it.
@@ -92,6 +98,8 @@ def change_root(
     _add_scratch(folder, min(2 * size, SCRATCH_SIZE))
     for place, link in readable.bound:
         _show(folder, place, link)
+    for place in writable:
+        _bind(place, _inside(folder, place))
     _add_devices(folder, gpu)
     _add_proc(folder, fresh_proc)
     mount(None, str(folder), None, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV)

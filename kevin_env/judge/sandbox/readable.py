@@ -58,7 +58,9 @@ def find_readable(named: Iterable[str] = ()) -> Readable:
     Args:
         named: More places, by the operator.
     """
-    places = {Path(place) for place in (*SYSTEM, *named)}
+    places = {*map(Path, SYSTEM)}
+    # A name below a link to a folder, such as /bin/sh, would be made in the folder itself.
+    places.update(Path(each).parent.resolve() / Path(each).name for each in named)
     for root in _installations():
         places.update(part for name in PARTS for part in root.glob(name))
     places.update(_python())

@@ -10,6 +10,7 @@ import ctypes
 import errno
 import os
 import struct
+from collections.abc import Sequence
 
 from kevin_env.judge.sandbox.system import LIBC, NEW, Refused, check, prctl
 
@@ -93,7 +94,7 @@ _X32 = 0x40000000
 _LOAD, _AND, _RETURN, _IF_EQUAL, _IF_AT_LEAST = 0x20, 0x54, 0x06, 0x15, 0x35
 _ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
 _NR, _ARCH, _ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data
-_AF_UNIX, _AF_INET, _SOCK_STREAM, _SOCK_SEQPACKET, _SOCK_TYPES = 1, 2, 1, 5, 0xF
+_AF_UNIX, _SOCK_STREAM, _SOCK_SEQPACKET, _SOCK_TYPES = 1, 1, 5, 0xF
 _SHARED_ANONYMOUS, _SHARED_ANONYMOUS_MASK = 0x21, 0x23
 _SET_LEASE = 1024
 _NO_NEW_PRIVS, _SET_MODE_FILTER, _SPEC_ALLOW = 38, 1, 4
@@ -105,7 +106,7 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
 
 
-def restrict(isolated: bool, processes: bool, device: str, loopback: bool = False) -> None:
+def restrict(isolated: bool, processes: bool, device: str, internet: Sequence[int] = ()) -> None:
     """Installs the filter for the caller and all that it starts.
 
     Args:
@@ -117,9 +118,8 @@ def restrict(isolated: bool, processes: bool, device: str, loopback: bool = Fals
         device: `cpu` or `cuda:0`. On a CPU memory can be shared only in files; CUDA's
             pinned memory is
             shared.
-        loopback: Whether, in a network namespace, it may also have internet sockets, which
-            reach only
-            itself, and `LATER`: NVIDIA's tools need them, and nothing is timed under these.
+        internet: With namespaces, address families besides Unix sockets. With any, also `LATER`,
+            so that nothing is timed: NVIDIA's tools and coding agents need both.
 
     Raises:
         Refused: if the kernel has no such filters.
@@ -127,7 +127,7 @@ def restrict(isolated: bool, processes: bool, device: str, loopback: bool = Fals
     machine = os.uname().machine
     if machine not in NUMBERS:
         raise Refused(f"no system call numbers for {machine}")
-    instructions = program(machine, isolated, processes, device == "cpu", loopback)
+    instructions = program(machine, isolated, processes, device == "cpu", internet)
     code = b"".join(struct.pack("HBBI", *each) for each in instructions)
     prctl(_NO_NEW_PRIVS, 1)
     filled = _Program(len(code) // 8, code)
@@ -138,7 +138,7 @@ def restrict(isolated: bool, processes: bool, device: str, loopback: bool = Fals
 
 
 def program(
-    machine: str, isolated: bool, processes: bool, on_cpu: bool, loopback: bool = False
+    machine: str, isolated: bool, processes: bool, on_cpu: bool, internet: Sequence[int] = ()
 ) -> list[Instruction]:
     """The filter's instructions: operation, jump if true, jump if not, operand."""
     numbers = NUMBERS[machine]
@@ -153,7 +153,7 @@ def program(
     for name in DENIED:
         if name in numbers:
             code += _when(numbers[name], [_deny()])
-    for name in LATER if not loopback else ():
+    for name in LATER if not internet else ():
         if name in numbers:
             code += _when(numbers[name], [_deny()])
     # its flags are in memory; libraries fall back to clone
@@ -168,7 +168,7 @@ def program(
     code += _when(
         numbers["fcntl"], [_argument(1), (_IF_EQUAL, 0, 1, _SET_LEASE), _deny(), _return(_ALLOW)]
     )
-    code += _sockets(numbers, isolated, on_cpu, loopback) + _foreign_processes(numbers, processes)
+    code += _sockets(numbers, isolated, on_cpu, internet) + _foreign_processes(numbers, processes)
     if on_cpu:
         masked = [
             _argument(3),
@@ -180,13 +180,13 @@ def program(
 
 
 def _sockets(
-    numbers: dict[str, int], isolated: bool, on_cpu: bool, loopback: bool
+    numbers: dict[str, int], isolated: bool, on_cpu: bool, internet: Sequence[int]
 ) -> list[Instruction]:
-    """With namespaces, Unix sockets only: others, such as vsock, belong to no namespace."""
+    """With namespaces, Unix sockets and `internet`: others, such as vsock, belong to none."""
     unix = [_argument(0), (_IF_EQUAL, 1, 0, _AF_UNIX), _deny()]
     if isolated:
-        internet = [(_IF_EQUAL, 0, 1, _AF_INET), _return(_ALLOW)] if loopback else []
-        return _when(numbers["socket"], [_argument(0), *internet, *unix[1:], _return(_ALLOW)])
+        more = [each for kind in internet for each in ((_IF_EQUAL, 0, 1, kind), _return(_ALLOW))]
+        return _when(numbers["socket"], [_argument(0), *more, *unix[1:], _return(_ALLOW)])
     # a datagram socket could send to any path without being connected
     connected = [
         _argument(1),

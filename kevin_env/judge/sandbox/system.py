@@ -121,12 +121,13 @@ NEW = 0x7E020080
 """All flags of clone(2) that make namespaces, with control groups (0x2000000) and time (0x80)."""
 
 
-def enter_namespaces(user: bool, processes: bool) -> None:
+def enter_namespaces(user: bool, processes: bool, network: bool = True) -> None:
     """Moves the caller into new namespaces; for processes, only its future children.
 
     Args:
         user: Whether to use a user namespace, which needs no privilege.
         processes: Whether to add a process namespace; the caller then mounts a /proc for it.
+        network: Whether to add a network namespace; without one, it keeps the machine's network.
 
     Raises:
         Refused: if the kernel does not allow it; then nothing has changed.
@@ -134,7 +135,7 @@ def enter_namespaces(user: bool, processes: bool) -> None:
     uid, gid = os.geteuid(), os.getegid()
     flags = (
         _NEWNS
-        | _NEWNET
+        | (_NEWNET if network else 0)
         | _NEWIPC
         | _NEWUTS
         | (_NEWUSER if user else 0)

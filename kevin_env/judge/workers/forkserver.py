@@ -224,7 +224,8 @@ def _close_sandbox(
     with contextlib.suppress(Refused):
         system.drop_privileges()
     with contextlib.suppress(Refused):
-        seccomp.restrict(level.namespaces, level.processes, device, loopback=tools)
+        internet = (socket.AF_INET,) if tools else ()
+        seccomp.restrict(level.namespaces, level.processes, device, internet)
 
 
 if __name__ == "__main__":

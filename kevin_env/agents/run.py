@@ -1,0 +1,205 @@
+"""Runs a command as the agent of a workspace, and judges its best kernel once more at the end."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from kevin_env.agents.session import AgentSession
+from kevin_env.agents.workspace import serve_workspace
+from kevin_env.integrations.judge_server import listen
+from kevin_env.judge.api import JudgeError, JudgePool
+from kevin_env.judge.sandbox.readable import NAME as READABLE
+from kevin_env.outcome import Outcome
+from kevin_env.pools.http import POOL, TOKEN
+from kevin_env.problem import Problem
+from kevin_env.record import Confinement, Trajectory, Turn, best_turn
+from kevin_env.recorder import Recorder
+from kevin_env.settings import Settings
+from kevin_env.turn import begin_verdict
+
+GRACE_SECONDS = 10.0
+"""What an agent has left to end by itself once it has used its turns."""
+MOST_PRINTED = 64 << 20
+"""Bytes that are kept of what an agent prints."""
+PROTECTIONS = frozenset({"filesystem", "processes"})
+"""What a confined agent is kept from."""
+_LAST_WORDS_SECONDS = 1.0
+_RUNNER = (sys.executable, "-P", "-m", "kevin_env.judge.sandbox.command")
+
+OnTurn = Callable[[Turn], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """How an agent is started.
+
+    Attributes:
+        words: the program, by its absolute path, and its arguments.
+        name: of the agent, for the record.
+        minutes: its time, judging included.
+        sandbox: whether to confine it as far as this machine allows.
+    """
+
+    words: Sequence[str]
+    name: str
+    minutes: float
+    sandbox: bool = True
+
+
+class AgentRecorder(Recorder):
+    """Writes an agent's episode once its best kernel has been judged again.
+
+    Args:
+        path: the trajectory file.
+        on_turn: called with each turn.
+    """
+
+    def __init__(self, path: Path, on_turn: OnTurn) -> None:
+        super().__init__(path)
+        self._on_turn = on_turn
+        self.agent: Confinement = "unconfined"
+        """How the agent runs; set before its first turn."""
+
+    def begin(self, trajectory: Trajectory) -> None:
+        """As `Recorder.begin`, saying how the agent runs."""
+        super().begin(trajectory.model_copy(update={"agent": self.agent}))
+        self._on_turn(trajectory.turns[-1])
+
+    def add(self, episode_id: str, turn: Turn) -> None:
+        """As `Recorder.add`."""
+        super().add(episode_id, turn)
+        self._on_turn(turn)
+
+    def finish(self, trajectory: Trajectory) -> None:
+        """Nothing yet; `conclude` writes the episode."""
+
+    def conclude(self, trajectory: Trajectory, final: Outcome | None) -> Trajectory:
+        """Writes the finished episode, also if it has no turn."""
+        whole = trajectory.model_copy(update={"agent": self.agent, "final": final})
+        super().finish(whole)
+        return whole
+
+
+def play_agent(
+    problem: Problem,
+    pool: JudgePool,
+    settings: Settings,
+    command: Command,
+    out: Path,
+    on_turn: OnTurn,
+) -> Trajectory:
+    """Plays one episode with a command in a workspace of its own, and records it.
+
+    What the command prints is in `OUT.EPISODE.log`. Its workspace is removed at the end.
+
+    Args:
+        problem: the problem.
+        pool: the judges; the caller closes them.
+        settings: how the episode is played. With `require_sandbox`, an agent that cannot be
+            confined is not started.
+        command: the agent.
+        out: the trajectory file.
+        on_turn: called with each turn.
+
+    Raises:
+        ProblemError, JudgeError, OSError: as `serve_workspace`; turns so far are recorded.
+        JudgeError: also if the agent cannot be confined and must be, or if its best kernel could
+            not be judged again.
+    """
+    recorder = AgentRecorder(out, on_turn)
+    session = AgentSession((problem,), pool, settings, 60 * command.minutes, recorder)
+    final, ended = None, None
+    with (
+        TemporaryDirectory(prefix="kevin-agent-", ignore_cleanup_errors=True) as scratch,
+        listen("127.0.0.1", 0) as sock,
+    ):
+
+        async def work(session: AgentSession, folder: Path) -> None:
+            assert session.trajectory
+            log = out.with_name(f"{out.name}.{session.trajectory.episode_id}.log")
+            await _run(command, settings.require_sandbox, session, recorder, folder, log)
+
+        try:
+            serving = serve_workspace(
+                session, settings, command.minutes, Path(scratch, "work"), sock, work, command.name
+            )
+            ended = asyncio.run(serving)
+            best = best_turn(ended.turns) if ended else None
+            if best and best.submission:
+                options = settings.options()
+                final = begin_verdict(best.submission, problem, options, pool).result().outcome
+        finally:
+            # Nothing is recorded of an agent that could not start.
+            if session.trajectory and (session.trajectory.turns or ended):
+                ended = recorder.conclude(session.trajectory, final)
+    assert ended is not None
+    return ended
+
+
+def public_judges() -> bool:
+    """Whether an agent could use the judges without its session: their address is enough."""
+    pool = os.environ.get(POOL)
+    return bool(pool) and (pool == "ray" or not os.environ.get(TOKEN))
+
+
+async def _run(
+    command: Command,
+    required: bool,
+    session: AgentSession,
+    recorder: AgentRecorder,
+    folder: Path,
+    log: Path,
+) -> None:
+    """Runs the command until it ends; if cancelled, ends it."""
+    reader, writer = os.pipe()
+    wanted = " ".join(sorted(PROTECTIONS)) if required else ""
+    runner = [*_RUNNER, str(writer), wanted, str(folder.parent), str(folder)]
+    process = await asyncio.create_subprocess_exec(
+        *(runner if command.sandbox else ()), *command.words,
+        stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT, cwd=None if command.sandbox else folder,
+        env=_environment(), pass_fds=(writer,) if command.sandbox else (), start_new_session=True,
+    )  # fmt: skip
+    os.close(writer)
+    assert process.stdout
+    copying = asyncio.ensure_future(_copy(process.stdout, log))
+    try:
+        held = await asyncio.to_thread(os.read, reader, 1000)
+        confined = {*held.decode().split()} >= PROTECTIONS and not public_judges()
+        if required and not confined:
+            raise JudgeError(f"the agent cannot be confined on this machine; see {log}")
+        recorder.agent = "confined" if confined else "unconfined"
+        await process.wait()
+        await session.settled()
+    finally:
+        os.close(reader)
+        ended = session.trajectory and session.trajectory.stop_reason
+        if process.returncode is None and ended:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(process.wait(), GRACE_SECONDS)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()
+        # One that is not confined may have left processes, which hold the pipe.
+        with suppress(TimeoutError):
+            await asyncio.wait_for(copying, _LAST_WORDS_SECONDS)
+
+
+async def _copy(output: asyncio.StreamReader, log: Path) -> None:
+    """Writes what an agent prints to a file, up to a limit."""
+    with log.open("wb", buffering=0) as file:
+        while chunk := await output.read(1 << 16):
+            file.write(chunk[: max(0, MOST_PRINTED - file.tell())])
+
+
+def _environment() -> Mapping[str, str]:
+    """That of this process, with this Python first, and without what is meant for the judge."""
+    ours = {name for name in os.environ if name.startswith("KEVIN_ENV_")} - {READABLE}
+    kept = {name: value for name, value in os.environ.items() if name not in ours}
+    return kept | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{kept.get('PATH', '')}"}
