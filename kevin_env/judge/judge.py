@@ -17,7 +17,7 @@ from kevin_env.judge.timing.cpu_clock import time_on_cpu
 from kevin_env.judge.timing.gpu_clock import GpuClock
 from kevin_env.judge.timing.session import Crowded
 from kevin_env.judge.trial import TIMED, NoContext, Trial
-from kevin_env.judge.verdict import hoarding, roofline_flags, without_paths
+from kevin_env.judge.verdict import flags_of, hoarding, without_paths
 from kevin_env.judge.workers.errors import BaselineOutOfMemory, OwnProcessKilled
 from kevin_env.judge.workers.launcher import ForkServer
 from kevin_env.judge.workers.worker import asleep
@@ -153,13 +153,14 @@ class Judge:
                             trial.check_rules()
                     with watch("time"):
                         outcome = self._clock(trial)
-                        for _ in range(RETRIES * options.retry_noisy):
+                        for _ in range(0 if trial.interpreted else RETRIES * options.retry_noisy):
                             if outcome.kind == "timed":
                                 break
                             outcome = self._clock(trial)
                 with watch("load"), asleep(worker):
                     draw, rooflines = partial(trial.draw, TIMED), bench.problems.rooflines
-                    outcome = rooflines.added(outcome, job.problem.sha256, trial.case, draw)
+                    if not trial.interpreted:
+                        outcome = rooflines.added(outcome, job.problem.sha256, trial.case, draw)
             except Rejected as rejected:
                 if not last and (rejected.killed or _lacked(rejected.outcome)):
                     raise _Caused from rejected
@@ -173,7 +174,7 @@ class Judge:
             return Judgement(
                 outcome=outcome, seconds=watch.seconds(), device=self.info, sandbox=sandbox,
                 secret=secret, log=without_paths(worker.log, str(worker.folder)),
-                flags=roofline_flags(outcome),
+                flags=flags_of(outcome, trial.interpreted),
             )  # fmt: skip
 
     def _enter(self, trial: Trial, lane: ExitStack, watch: Stopwatch) -> None:
