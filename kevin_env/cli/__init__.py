@@ -151,7 +151,7 @@ COMMANDS: dict[str, dict[str, tuple[Callable[..., None], str]]] = {
     },
     "Play and evaluate": {
         "play": (play.play, f"play {PROBLEM} --model gpt-5 --max-turns 8 --out run.jsonl"),
-        "eval": (evaluate.evaluate, "eval --problems L1 --model gpt-5 --samples 4 --out run"),
+        "eval": (evaluate.evaluate, "eval --problem L1 --model gpt-5 --samples 4 --out run"),
         "judge": (judge.judge, f"judge kernel.py {PROBLEM} --timeout 20"),
         "serve": (serve.serve, "serve --problem L1 --port 8000"),
         "mcp": (agents.mcp, f"mcp {PROBLEM} --max-turns 20"),

@@ -34,7 +34,7 @@ Model = Annotated[str | None, typer.Option(help="Model name at the endpoint, or 
 BaseUrl = Annotated[
     str | None, typer.Option(help="OpenAI-compatible endpoint; by default $OPENAI_BASE_URL.")
 ]
-Problems = Annotated[
+Names = Annotated[
     list[str] | None,
     typer.Option(
         metavar="A,B,...",
@@ -78,7 +78,7 @@ def evaluate(
     override: Override = None,
     model: Model = None,
     base_url: BaseUrl = None,
-    problems: Problems = None,
+    problem: Names = None,
     samples: Samples = None,
     out: Out = None,
     resume: Resume = None,
@@ -104,7 +104,7 @@ def evaluate(
     flags = {
         "policy.model": model,
         "policy.base_url": base_url,
-        "problems": ",".join(problems) if problems else None,
+        "problem": ",".join(problem) if problem else None,
         "samples": samples,
         "out": str(out) if out else None,
         "tensorboard": tensorboard or None,
@@ -117,10 +117,10 @@ def evaluate(
         given = sorted(key for key, value in (flags | more).items() if value)
         _print(_figures(recorded, config, override or [], given, console), plain, as_json)
         return
-    if config is not None and problems and not config.is_file():
+    if config is not None and problem and not config.is_file():
         raise BadInput(
             f"{config} is not a configuration file; several problems are one list: "
-            f"--problems {','.join((*problems, str(config)))}"
+            f"--problem {','.join((*problem, str(config)))}"
         )
     load_env_file()
     chosen, found = _read(config, resume, override or [], flags)
