@@ -221,7 +221,7 @@ def test_what_goes_on_is_said_in_words() -> None:
     live = happened(live, Replied("r", 5.0))
     assert live.doing(6.0) == "the judge"
     live = happened(live, StageBegan("queue", 5.0))
-    assert live.doing(9.0) == "waiting for another judge, 4 s"
+    assert live.doing(9.0) == "waiting for its turn, 4 s"
     live = happened(live, StageBegan("build", 9.0))
     assert live.doing(10.5) == "queue 4.0 s  build 1.5 s"
     assert spent((("time", 1.0), ("queue", 2.0), ("time", 5.0)), 6.0) == {"time": 2.0, "queue": 3.0}

@@ -12,7 +12,7 @@ from kevin_env.cli.options import (
     Given,
     Override,
     Plain,
-    complete_problems,
+    of_problems,
     print_json,
     settings_options,
 )
@@ -34,14 +34,7 @@ Model = Annotated[str | None, typer.Option(help="Model name at the endpoint, or 
 BaseUrl = Annotated[
     str | None, typer.Option(help="OpenAI-compatible endpoint; by default $OPENAI_BASE_URL.")
 ]
-Names = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="A,B,...",
-        help="IDs, levels such as L1, held_out, kernelbench:level1, or paths.",
-        autocompletion=complete_problems,
-    ),
-]
+Names = Annotated[list[str] | None, of_problems("")]
 Samples = Annotated[int | None, typer.Option(help="Number of samples per problem.")]
 Out = Annotated[Path | None, typer.Option(help="Run folder; by default a new one in runs/.")]
 Resume = Annotated[Path | None, typer.Option(metavar="RUN", help="Continue this run folder.")]

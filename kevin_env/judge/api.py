@@ -147,6 +147,7 @@ class Seconds(Frozen):
     """Wall time of each stage of one judgement, in seconds."""
 
     queue: float = 0.0
+    """Until it has a process, and the device: others are on it, or its reference is prepared."""
     build: float = 0.0
     load: float = 0.0
     verify: float = 0.0
@@ -354,7 +355,7 @@ def devices_here(choice: str) -> tuple[str, ...]:
     for name in names:
         if most is not None and name != "cpu" and int(name.removeprefix("cuda:")) >= most:
             devices = f"{most} CUDA device{'s' * (most != 1)} found"
-            raise JudgeError(f"no device {name} here: {devices}; use --device cpu")
+            raise JudgeError(f"no device {name} here: {devices}; choose the device cpu")
     return names
 
 

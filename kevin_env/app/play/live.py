@@ -159,7 +159,7 @@ class Live:
         if not seconds:
             return "the judge"
         if self.stages[-1][0] == "queue" and seconds["queue"] > _QUEUED:
-            return f"waiting for another judge, {seconds['queue']:.0f} s"
+            return f"waiting for its turn, {seconds['queue']:.0f} s"
         return stages_text(seconds)
 
 
