@@ -232,7 +232,7 @@ def test_a_running_episode_grows_on_the_screen(tmp_path: Path) -> None:
     async def end(pilot: Pilot[Any]) -> None:
         recorder.finish(trajectory(turn(1), RIGHT, timed(3, 7.5)))
 
-    steps = ("", more, until("2.00x"), end, until("7.50x"), "q", until("max_turns"))
+    steps = ("", more, until("2.00x"), end, until("7.50x"), "q", until("all turns played"))
     app = ReplayApp(Library(tmp_path / "t.jsonl"), follow=True)
     assert len(screens(app, *steps[:-2])) == 5
 

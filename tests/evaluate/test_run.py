@@ -271,7 +271,7 @@ def test_two_devices_are_not_mixed(tmp_path: Path) -> None:
     [
         ({"turns": 4}, "begun with settings.max_turns = 3, not 4; use another --out"),
         ({"samples": 1}, "begun with samples = 2, not 1"),
-        ({"problem": 1}, "begun with problem = .*2_Double.py among others"),
+        ({"problems": 1}, "begun with problem = .*2_Double.py among others"),
         ({"policy": {"kind": "solutions"}}, "begun with policy.kind = scripted, not solutions"),
     ],
 )
