@@ -77,7 +77,9 @@ def edit(old: str, new: str) -> Step:
 
 
 def test_an_episode_runs_to_its_end(played: Callable[..., list[str]], tmp_path: Path) -> None:
-    ended, looked, keys = played("w2", until("2 of 2 turns"), until("all turns played"), "left", "?")[1:]
+    ended, looked, keys = played(
+        "w2", until("2 of 2 turns"), until("all turns played"), "left", "?"
+    )[1:]
     assert "best 2.00x (turn 2)" in ended
     assert "▌ ~     1  correctness/values" in looked
     assert "enter next" not in ended and "retake" in ended
@@ -90,7 +92,13 @@ def test_an_episode_runs_to_its_end(played: Callable[..., list[str]], tmp_path: 
 
 def test_the_reply_is_seen_while_it_comes(played: Callable[..., list[str]], tmp_path: Path) -> None:
     coming, prompt, back, nothing = played(
-        ".", until("class ModelNew"), "p", "p", "1", touch(tmp_path / "go"), until("all turns played")
+        ".",
+        until("class ModelNew"),
+        "p",
+        "p",
+        "1",
+        touch(tmp_path / "go"),
+        until("all turns played"),
     )[:4]
     assert "turn 1 of 1  the reply, 529 characters" in coming and "▌ ▸     1  replying" in coming
     assert "── user, " in prompt and "class ModelNew" in back
