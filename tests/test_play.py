@@ -173,6 +173,7 @@ def test_resuming_says_which_lines_are_left_out(unfinished: Path) -> None:
     assert refused.startswith("kevin-env: cannot resume: ")
 
 
+@pytest.mark.usefixtures("one_pool")
 def test_an_episode_is_resumed_on_the_device_of_its_record(
     unfinished: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,6 +194,7 @@ def test_an_episode_is_resumed_on_the_device_of_its_record(
     assert asked == ["cuda:1"]
 
 
+@pytest.mark.usefixtures("one_pool")
 @pytest.mark.usefixtures("one_pool")
 def test_an_episode_goes_on_at_the_endpoint_of_its_record(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
