@@ -195,7 +195,6 @@ def test_an_episode_is_resumed_on_the_device_of_its_record(
 
 
 @pytest.mark.usefixtures("one_pool")
-@pytest.mark.usefixtures("one_pool")
 def test_an_episode_goes_on_at_the_endpoint_of_its_record(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
