@@ -173,7 +173,6 @@ def test_resuming_says_which_lines_are_left_out(unfinished: Path) -> None:
     assert refused.startswith("kevin-env: cannot resume: ")
 
 
-@pytest.mark.usefixtures("one_pool")
 def test_an_episode_is_resumed_on_the_device_of_its_record(
     unfinished: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
