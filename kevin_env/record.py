@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import AfterValidator, ConfigDict, Field, computed_field, model_validator
 
-from kevin_env.judge.api import DeviceInfo, Seconds, Submission
+from kevin_env.judge.api import DeviceInfo, Run, Seconds, Submission
 from kevin_env.judge.verdict import flag_name
 from kevin_env.meaning import meaning_of
 from kevin_env.outcome import Category, Frozen, Outcome, Profile, interval_of, speedup_of
@@ -129,6 +129,8 @@ class Turn(Frozen):
     """A person wrote the reply instead of the episode's model."""
     secret: str | None = None
     """The secret that the turn's inputs were derived from; None if nothing was judged."""
+    run: Run | None = None
+    """How the submission ran; None if nothing was judged, or in older records."""
 
     @model_validator(mode="before")
     @classmethod

@@ -157,6 +157,11 @@ class Settings(Frozen):
     """Profile of a correct kernel for the feedback: time per kernel, or also Nsight Compute."""
     sanitize: bool = False
     """Run compute-sanitizer on illegal accesses and on outputs that change between calls."""
+    replay: Literal["auto", "never"] = "auto"
+    """On a GPU, play the recorded launches of a Triton submission where it can be recorded.
+
+    `never` runs every submission in a process of its own, which takes longer.
+    """
     require_sandbox: bool = False
     """Refuse to run if a protection of the sandbox is missing."""
     stop_on: Literal["correct"] | Annotated[float, Field(gt=0)] | None = Field(

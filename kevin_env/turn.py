@@ -246,4 +246,5 @@ def _turn(
         usage=reply.usage,
         by_person=reply.by_person,
         secret=evidence.secret if evidence else None,
+        run=evidence.run if evidence else None,
     )

@@ -42,7 +42,7 @@ from kevin_env.settings import Settings
 
 KEYS = (
     "file problem category kind message line speedup speedup_interval score device seconds sandbox "
-    "flags roofline profile"
+    "flags run roofline profile"
 )
 ARITHMETIC = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return x * 2\n"
 

@@ -289,12 +289,12 @@ def test_tf32_is_not_float32(pool: LocalPool) -> None:
 
 
 def test_memory_comes_back(pool: LocalPool) -> None:
-    # what the judge shares with the reference is kept
+    # what is shared with processes that live on is kept, and torch's cache varies by an input set
     judged(pool, "honest/softmax_triton", problem="L1_23_Softmax")
     before = used_memory()
-    for _ in range(3):
+    for _ in range(6):
         judged(pool, "honest/softmax_triton", problem="L1_23_Softmax")
-    assert used_memory() - before < GIB
+    assert used_memory() - before < 4 * GIB, "less than an input of each"
 
 
 def used_memory() -> int:

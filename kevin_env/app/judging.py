@@ -80,6 +80,7 @@ class Judged:
             "seconds": seconds.model_dump() | {"total": seconds.total},
             "sandbox": judgement.sandbox.model_dump() if judgement else None,
             "flags": list(judgement.flags) if judgement else [],
+            "run": judgement.run if judgement else None,
             "profile": judgement.profile.model_dump() if judgement and judgement.profile else None,
             "roofline": held.model_dump() if held else None,
         }

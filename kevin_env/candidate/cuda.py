@@ -51,7 +51,12 @@ def _driver() -> ctypes.CDLL:
     return library
 
 
-def _call(name: str, *arguments: object) -> None:
+def call(name: str, *arguments: object) -> None:
+    """Calls a function of the driver.
+
+    Raises:
+        CudaError: if it fails.
+    """
     code = getattr(_driver(), name)(*arguments)
     if code:
         raise CudaError(name, code)
@@ -65,7 +70,7 @@ def allocate(size: int) -> int:
     """
     pointer = ctypes.c_uint64()
     try:
-        _call("cuMemAlloc_v2", ctypes.byref(pointer), ctypes.c_size_t(size))
+        call("cuMemAlloc_v2", ctypes.byref(pointer), ctypes.c_size_t(size))
     except CudaError as error:
         raise (
             torch.OutOfMemoryError(str(error)) if error.code == OUT_OF_MEMORY else error
@@ -75,27 +80,27 @@ def allocate(size: int) -> int:
 
 def free(pointer: int) -> None:
     """Frees an allocation."""
-    _call("cuMemFree_v2", ctypes.c_uint64(pointer))
+    call("cuMemFree_v2", ctypes.c_uint64(pointer))
 
 
 def export_handle(base: int) -> str:
     """The IPC handle, as hex, of the allocation that begins at `base`; cached by allocation."""
     identity = ctypes.c_uint64()  # differs between two allocations at one address
-    _call("cuPointerGetAttribute", ctypes.byref(identity), _BUFFER_ID, ctypes.c_uint64(base))
+    call("cuPointerGetAttribute", ctypes.byref(identity), _BUFFER_ID, ctypes.c_uint64(base))
     return _exported(base, identity.value)
 
 
 @functools.lru_cache(maxsize=1024)
 def _exported(base: int, _identity: int) -> str:
     handle = _Handle()
-    _call("cuIpcGetMemHandle", ctypes.byref(handle), ctypes.c_uint64(base))
+    call("cuIpcGetMemHandle", ctypes.byref(handle), ctypes.c_uint64(base))
     return bytes(handle.bytes).hex()
 
 
 def open_handle(handle: str) -> int:
     """Maps another process's allocation and returns its address here."""
     pointer = ctypes.c_uint64()
-    _call(
+    call(
         "cuIpcOpenMemHandle_v2",
         ctypes.byref(pointer),
         _Handle.from_buffer_copy(bytes.fromhex(handle)),
@@ -106,13 +111,13 @@ def open_handle(handle: str) -> int:
 
 def close_handle(pointer: int) -> None:
     """Unmaps what `open_handle` mapped."""
-    _call("cuIpcCloseMemHandle", ctypes.c_uint64(pointer))
+    call("cuIpcCloseMemHandle", ctypes.c_uint64(pointer))
 
 
 def allocation_of(pointer: int) -> tuple[int, int]:
     """Base address and size of the allocation that `pointer` lies in."""
     base, size = ctypes.c_uint64(), ctypes.c_size_t()
-    _call(
+    call(
         "cuMemGetAddressRange_v2", ctypes.byref(base), ctypes.byref(size), ctypes.c_uint64(pointer)
     )
     return base.value, size.value
@@ -154,7 +159,7 @@ def _runtime() -> Any | None:
 def wait_for(pointer: int, value: int) -> None:
     """Makes later work on the current stream wait until the word is at least `value`."""
     stream = torch.cuda.current_stream().cuda_stream
-    _call(
+    call(
         "cuStreamWaitValue32_v2",
         ctypes.c_void_p(stream),
         ctypes.c_uint64(pointer),
@@ -166,7 +171,7 @@ def wait_for(pointer: int, value: int) -> None:
 def write_word(pointer: int, value: int) -> None:
     """Writes a word once earlier work on the current stream is done."""
     stream = torch.cuda.current_stream().cuda_stream
-    _call(
+    call(
         "cuStreamWriteValue32_v2",
         ctypes.c_void_p(stream),
         ctypes.c_uint64(pointer),
@@ -177,9 +182,7 @@ def write_word(pointer: int, value: int) -> None:
 
 def copy_2d(parameters: object) -> None:
     """Queues a copy on the current stream; `parameters` refers to a CUDA_MEMCPY2D."""
-    _call(
-        "cuMemcpy2DAsync_v2", parameters, ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
-    )
+    call("cuMemcpy2DAsync_v2", parameters, ctypes.c_void_p(torch.cuda.current_stream().cuda_stream))
 
 
 class _Array:

@@ -1,12 +1,12 @@
 """A fake CUDA device: tensors without bytes, and properties of the real device.
 
-A fork of a process that has a CUDA context cannot use CUDA. Until its kernels are compiled, a
-submission only needs shapes, addresses and device properties. Parts of torch and Triton are
-replaced permanently: use it only in a process that ends afterwards.
+A fork of a process that has a CUDA context cannot use CUDA. To be recorded, a submission only needs
+shapes, addresses and device properties. Parts of torch and Triton are replaced permanently: use it
+only in a process that ends afterwards.
 """
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
 from typing import Any
@@ -18,9 +18,10 @@ from torch._subclasses import fake_tensor
 from torch.utils import cpp_extension
 
 from kevin_env.candidate.region import Spec
+from kevin_env.candidate.tape import Tape
 
-ADDRESS = 512
-"""Address of every allocation, aligned like the judge's inputs and torch's allocations."""
+LONGEST_NAME = 500
+"""Characters of the name of a tuned kernel with the arguments that it is tuned for."""
 _INDEX = torch.device("cuda", 0)
 _GUARDS = "_ZN3c104impl26device_guard_impl_registryE"
 """torch's table of device guards, one address per device type."""
@@ -31,28 +32,32 @@ _DEVICE_TYPES = 2
 class Region:
     """A region without memory: only the shapes of its tensors exist. Enter `imagine` first."""
 
-    def __init__(self, device: torch.device) -> None:
-        self.device = device
+    def __init__(self, name: str, device: torch.device, tape: Tape) -> None:
+        self._name, self._device, self._tape = name, device, tape
 
     def tensor(self, spec: Spec) -> torch.Tensor:
         """The tensor that `spec` describes."""
-        dtype = getattr(torch, spec["dtype"])
-        return torch.empty_strided(spec["shape"], spec["stride"], dtype=dtype, device=self.device)
+        dtype, place = getattr(torch, spec["dtype"]), (spec["shape"], spec["stride"])
+        tensor = torch.empty_strided(*place, dtype=dtype, device=self._device)
+        return self._tape.place(tensor, self._name, spec)
 
 
-def imagine(properties: Any, compile_kernel: Callable[..., Any]) -> fake_tensor.FakeTensorMode:
+def imagine(
+    properties: Any, compile_kernel: Callable[..., Any], tape: Tape
+) -> fake_tensor.FakeTensorMode:
     """Replaces everything that queries or uses the device, permanently.
 
     Args:
         properties: The result of `torch.cuda.get_device_properties` on the real device.
         compile_kernel: Replaces `triton.compiler.compile`.
+        tape: What happens is recorded on.
 
     Returns:
         The mode in which tensors have no bytes, to be entered.
     """
-    _answer(properties)
-    _replace_tensors()
-    _replace_triton(properties, compile_kernel)
+    _answer(properties, tape)
+    _replace_tensors(tape)
+    _replace_triton(properties, compile_kernel, tape)
     _replace(cpp_extension, _jit_compile=_unbuilt)
     _run_custom_operators()
     return fake_tensor.FakeTensorMode(allow_non_fake_inputs=True)
@@ -63,8 +68,8 @@ def warm() -> None:
     fake_tensor.FakeTensorMode()
 
 
-def _answer(properties: Any) -> None:
-    """Replaces functions of `torch.cuda` by constants."""
+def _answer(properties: Any, tape: Tape) -> None:
+    """Replaces functions of `torch.cuda` by constants; notes those that a tape cannot hold."""
     stream = _Stream()
     answers = {
         "is_available": True, "device_count": 1, "current_device": 0, "set_device": None,
@@ -72,40 +77,59 @@ def _answer(properties: Any) -> None:
         "get_device_properties": properties, "get_device_name": properties.name,
         "get_device_capability": (properties.major, properties.minor), "_exchange_device": 0,
         "_maybe_exchange_device": 0, "current_stream": stream, "default_stream": stream,
-        "Stream": stream,
-        "Event": stream, "CUDAGraph": stream, "stream": nullcontext(), "graph": nullcontext(),
         "is_current_stream_capturing": False, "empty_cache": None,
     }  # fmt: skip
+    unrecorded = {
+        "Stream": stream, "Event": stream, "CUDAGraph": stream, "stream": nullcontext(),
+        "graph": nullcontext(),
+    }  # fmt: skip
     _replace(torch.cuda, **{name: partial(_constant, answer) for name, answer in answers.items()})
+    _replace(
+        torch.cuda,
+        **{name: partial(_refused, tape, name, answer) for name, answer in unrecorded.items()},
+    )
 
 
-def _replace_tensors() -> None:
+def _replace_tensors(tape: Tape) -> None:
     """Gives tensors without bytes an address, and keeps torch from using a device."""
     table = (ctypes.c_void_p * _DEVICE_TYPES).in_dll(ctypes.CDLL("libc10.so"), _GUARDS)
     table[1] = table[0]
     _replace(fake_tensor, init_gpu_context=partial(_constant, None))
     _replace(fake_tensor.FakeTensorMode, avoid_device_init=True)
-    _replace(fake_tensor.FakeTensor, data_ptr=_address)
+    _replace(fake_tensor.FakeTensor, data_ptr=lambda tensor: tape.address(tensor))
     _replace(torch.Tensor, to=_moved, cuda=_on_the_device)
     _replace(nn.Module, _apply=_apply)
 
 
-def _replace_triton(properties: Any, compile_kernel: Callable[..., Any]) -> None:
-    """Compiles kernels instead of launching them, and all configurations of tuned ones."""
+def _replace_triton(properties: Any, compile_kernel: Callable[..., Any], tape: Tape) -> None:
+    """Has launches recorded, and all configurations of tuned kernels."""
     import triton.compiler
     from triton.runtime import driver
     from triton.runtime.autotuner import Autotuner
-    from triton.runtime.jit import JITFunction
 
     driver.set_active(_driver(properties))
-    launch = JITFunction.run
-
-    def prepare(self: Any, *args: Any, warmup: bool = True, **meta: Any) -> Any:
-        return launch(self, *args, **meta, warmup=True)
-
     _replace(triton.compiler, compile=compile_kernel)
-    _replace(JITFunction, run=prepare)
-    _replace(Autotuner, do_bench=property(lambda _: _untimed), check_disk_cache=_not_remembered)
+    run = Autotuner.run
+
+    def run_all(tuner: Any, *args: Any, **kwargs: Any) -> None:
+        configurations = tuner.configs
+        if len(configurations) < 2:
+            return run(tuner, *args, **kwargs)
+        tuner.nargs = dict(zip(tuner.arg_names, args, strict=False))
+        shapes = [value for value in {**tuner.nargs, **kwargs}.values() if not callable(value)]
+        key = [each.dtype if hasattr(each, "dtype") else each for each in shapes]
+        options = list[Any]()
+        try:
+            for configuration in tuner.prune_configs(kwargs):
+                tuner.configs = [configuration]
+                with tape.part() as steps:
+                    run(tuner, *args, **kwargs)
+                options.append(steps)
+        finally:
+            tuner.configs = configurations
+        tape.choose(f"{tuner.base_fn.__name__} {key}"[:LONGEST_NAME], options)
+
+    _replace(Autotuner, run=run_all)
 
 
 def _driver(properties: Any) -> Any:
@@ -173,8 +197,9 @@ def _constant(value: Any, *_: Any, **__: Any) -> Any:
     return value
 
 
-def _address(tensor: torch.Tensor) -> int:
-    return ADDRESS + int(tensor.storage_offset()) * tensor.element_size()
+def _refused(tape: Tape, name: str, answer: Any, *_: Any, **__: Any) -> Any:
+    tape.refuse(f"torch.cuda.{name}")
+    return answer
 
 
 def _indexed(value: Any) -> Any:
@@ -211,18 +236,6 @@ def _apply(
     return model
 
 
-def _untimed(call: Callable[[], None], quantiles: Sequence[float]) -> list[float]:
-    """Compiles a configuration instead of timing it."""
-    call()
-    return [0.0 for _ in quantiles]
-
-
 def _unbuilt(*_: Any, **__: Any) -> None:
     """Refuses to build an extension: a killed fork would leave its lock file behind."""
     raise RuntimeError("an extension cannot be used without a device")
-
-
-def _not_remembered(tuner: Any, key: Any, configurations: Any, measure: Callable[[], None]) -> bool:
-    """Neither reads nor writes a tuner's times."""
-    measure()
-    return False

@@ -14,6 +14,7 @@ from torch import nn
 from kevin_env.candidate import tree, weights
 from kevin_env.candidate.recorder import Recorder
 from kevin_env.candidate.region import Region, Spec
+from kevin_env.candidate.replay import Recorded
 from kevin_env.candidate.seeding import reseed
 from kevin_env.candidate.wire import Channel
 from kevin_env.extension.build import install
@@ -52,7 +53,7 @@ class LoadedModel:
         self.model: Any = None
         self.regions: dict[str, Region] = {}
         self.arguments, self.held = list[Any](), list[Any]()
-        self.recorder: Recorder | None = None
+        self.recorder: Recorder | Recorded | None = None
         self.kernels: dict[str, None] = {}
 
     def prepare(self, device: str, threads: int, readable: bool = False) -> Message:
@@ -112,8 +113,9 @@ class LoadedModel:
             precision == "tf32"
         )
         reseed(seed)
-        self.recorder = Recorder(self.path, self.kernels, **record) if record else None
-        recorded = self.recorder.watch() if self.recorder and self.context else nullcontext()
+        recorder = Recorder(self.path, self.kernels, **record) if record else None
+        self.recorder = recorder
+        recorded = recorder.watch() if recorder and self.context else nullcontext()
         with torch.no_grad(), weights.Creation() as creation, recorded:
             model = self._model(*tree.unflatten(init, init_tensors))
         order = creation.names(model) if isinstance(model, nn.Module) else []

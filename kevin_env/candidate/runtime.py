@@ -24,12 +24,26 @@ from kevin_env.candidate.region import (
     poison,
     spec_of,
 )
+from kevin_env.candidate.replay import Kernel, Recorded, Replay, Unplayable
 from kevin_env.candidate.seeding import reseed
-from kevin_env.candidate.wire import Closed, encode
+from kevin_env.candidate.wire import Channel, Closed, encode
+
+MOST_KEPT = 4 << 30
+"""Bytes that torch keeps between two submissions that are played."""
 
 
 class Runtime(LoadedModel, programs.Orders):
-    """One candidate process. Every public method is an order of that name."""
+    """One candidate process. Every public method is an order of that name.
+
+    Attributes:
+        cases, kernels_of: Of the submission that is played, if one is.
+        played: Its case.
+    """
+
+    def __init__(self, channel: Channel) -> None:
+        super().__init__(channel)
+        self.cases, self.kernels_of = dict[str, Message](), dict[str, Kernel]()
+        self.played: Message | None = None
 
     def serve(self) -> None:
         """Answers orders until the judge closes the connection."""
@@ -172,9 +186,54 @@ class Runtime(LoadedModel, programs.Orders):
 
         return {"code": programs.run_in_forks([run], seconds, environment)[0]}
 
-    def precompile(self, cases: list[Message], seconds: float) -> Message:
-        """Compiles Triton kernels for these cases in forks; failures are left to the calls."""
-        precompile.precompile(self, cases, seconds)
+    def precompile(self, cases: dict[str, Message], properties: Message, seconds: float) -> Message:
+        """Compiles Triton kernels for these cases in forks, and records what they launch.
+
+        Failures are left to the calls.
+        """
+        return precompile.precompile(self, cases, properties, seconds)
+
+    def recording(self, cases: dict[str, Message], kernels: dict[str, Message]) -> Message:
+        """Takes a recorded submission in place of one that is loaded."""
+        self.kernels_of = {name: Kernel(about) for name, about in kernels.items()}
+        self.cases = cases
+        return {}
+
+    def play(self, case: str) -> Message:
+        """Chooses the case that `construct`, `stage` and `go` play."""
+        self.played = self.cases[case]
+        return {}
+
+    def construct(self, **order: Any) -> Message:
+        """See `LoadedModel.construct`. What is played is prepared with these weights."""
+        if self.played is None:
+            return super().construct(**order)
+        _require_recorded(self.played["construct"], order)
+        tf32 = order["precision"] == "tf32"
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = tf32
+        self.model, self.arguments, self.held = None, [], []
+        self.model = Replay(self.played, self.kernels_of, self.regions, self.device)
+        self.recorder = Recorded(self.played["record"]) if order["record"] else None
+        self.synchronize()
+        return {"paired": self.played["paired"]}
+
+    def stage(self, **order: Any) -> Message:
+        """See `LoadedModel.stage`. What is played finds its inputs where they were recorded."""
+        if self.played is None:
+            return super().stage(**order)
+        _require_recorded(self.played["stage"], order)
+        return {}
+
+    def clear(self) -> Message:
+        """Removes what was played, and overwrites the memory that it had."""
+        self.model, self.arguments, self.held, self.played = None, [], [], None
+        self.synchronize()
+        for kernel in self.kernels_of.values():
+            kernel.unload()
+        self.cases, self.kernels_of = {}, {}
+        poison(self.device)
+        if torch.cuda.memory_reserved(self.device) > MOST_KEPT:
+            torch.cuda.empty_cache()
         return {}
 
     def _claim(self, output: Any) -> Message:
@@ -226,3 +285,9 @@ class Runtime(LoadedModel, programs.Orders):
         spec, used = self.regions["outbox"].pack(tensor, free)
         place = None if used is None else "outbox"  # larger than any correct answer
         return {**spec, "device": tensor.device.type, "in": place}, used or 0
+
+
+def _require_recorded(recorded: Message, order: Message) -> None:
+    """Raises if an order is another one than was recorded, such as for inputs of other shapes."""
+    if any(order[name] != value for name, value in recorded.items()):
+        raise Unplayable("it was recorded for other inputs")

@@ -115,6 +115,10 @@ class Options(Frozen):
     """Relative half-width of the speedup's interval at which it is precise; None: the pace's."""
     retry_noisy: bool = False
     """Whether a time with a wide interval is measured again."""
+    replay: Literal["auto", "never"] = "auto"
+    """`auto`: on a GPU, a Triton submission whose launches can be recorded is played by a process
+    of the judge. `never`: it runs in a process of its own.
+    """
 
     def limits(
         self, reference: float = 0.0, interpreted: bool = False, device: str = "cpu"
@@ -144,10 +148,9 @@ class Sandbox(Frozen):
 
 
 class Seconds(Frozen):
-    """Wall time of each stage of one judgement, in seconds."""
+    """Seconds of each stage of one judgement; `queue` includes preparing a new reference."""
 
     queue: float = 0.0
-    """Until it has a process, and the device: others are on it, or its reference is prepared."""
     build: float = 0.0
     load: float = 0.0
     verify: float = 0.0
@@ -239,6 +242,10 @@ class Facts(Frozen):
     """For the timed case, whose reference is timed once."""
 
 
+Run = Literal["replayed", "own process"]
+"""Whether a submission's recorded launches were played, or it ran in a process of its own."""
+
+
 class Judgement(Frozen):
     """The verdict on one submission, and how it was reached."""
 
@@ -254,6 +261,7 @@ class Judgement(Frozen):
     """Observations for a person to look at; they do not affect the verdict."""
     profile: Profile | None = None
     """What was profiled on request; None if nothing was."""
+    run: Run = "own process"
 
 
 class Describer(Protocol):

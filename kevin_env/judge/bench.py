@@ -1,5 +1,6 @@
 """Everything of a judge that outlives one submission: the lane, processes and cached results."""
 
+import math
 from contextlib import suppress
 
 import torch
@@ -10,11 +11,12 @@ from kevin_env.judge.capacity import SUBMISSION, capacity_of, host_memory, machi
 from kevin_env.judge.device import free_memory, gpu_of, gpus_of_host, identity
 from kevin_env.judge.inputs.facts import FactStore, ProblemFacts
 from kevin_env.judge.lane import Lane, Line
-from kevin_env.judge.precompile import ShapeStore
+from kevin_env.judge.precompile import ShapeStore, properties_of
 from kevin_env.judge.ready import Ready
+from kevin_env.judge.replayer import Replayer
 from kevin_env.judge.timing.baselines import Baselines
 from kevin_env.judge.timing.calibration import Links
-from kevin_env.judge.workers.errors import CandidateError
+from kevin_env.judge.workers.errors import CandidateError, as_judge_error
 from kevin_env.judge.workers.launcher import ForkServer
 from kevin_env.judge.workers.memory_watch import DeviceMemory, limit_of, nvml_usage
 from kevin_env.judge.workers.worker import Worker
@@ -27,6 +29,8 @@ MEMORY_SHARE = 0.6
 """Share of the host memory that is free when the judge starts, for one candidate."""
 LEAST_FREE = 1 / 3
 """Share of the device memory that was free at the start, which a submission leaves to the judge."""
+READY_SHARE = 1 / 4
+"""Share of the device memory for what submissions that are ready share with the judge or cache."""
 KEPT_BASELINES = 3
 """On a CPU, processes of references, with that of the null model."""
 
@@ -34,9 +38,11 @@ KEPT_BASELINES = 3
 class Problems:
     """What has been found out about problems on one device; each is found once, in the lane."""
 
-    def __init__(self, lane: Lane, ceilings: CeilingStore, facts: FactStore) -> None:
+    def __init__(
+        self, lane: Lane, ceilings: CeilingStore, facts: FactStore, device: torch.device
+    ) -> None:
         self.facts = facts
-        self.shapes = ShapeStore(lane, facts)
+        self.shapes = ShapeStore(lane, facts, device)
         self.rooflines = Rooflines(lane, ceilings)
 
 
@@ -58,6 +64,8 @@ class Bench:
         slots: For submissions that are judged at once, compilers included.
         ready: Places for those that wait for the lane with a context.
         links: What is known of a GPU's links.
+        properties: Of a GPU, for candidates that do not use it.
+        replayer: Plays recorded submissions; None on a CPU.
     """
 
     def __init__(
@@ -78,13 +86,15 @@ class Bench:
         judges = gpus_of_host(device) if on_gpu else 1
         self.capacity = capacity_of(machine_of(judges, self.device_memory, memory))
         self.slots = Line(self.capacity.slots)
-        self.ready = Ready(self.capacity.ready)
+        shared = READY_SHARE * (self.device_memory or math.inf)
+        self.ready = Ready(self.capacity.ready, shared)
         self.lane = Lane(identity(device))
         self.links = Links(device, info.l2)
+        self.properties = properties_of(device) if on_gpu else {}
         ceilings = CeilingStore(device, info, self.lane)
         if on_gpu:
             ceilings.find_all()
-        self.problems = Problems(self.lane, ceilings, FactStore(device, info))
+        self.problems = Problems(self.lane, ceilings, FactStore(device, info), device)
         self.profiler = ProfilerState()
         limit = None
         if self.device_memory is not None and (usage := nvml_usage(device)):
@@ -93,6 +103,7 @@ class Bench:
         gpu = gpu_of(device) if on_gpu else None
         self.candidates = WarmPool(info, self.memory, spares, limit, server, gpu)
         self.baselines = Baselines(self.candidates.take_trusted, KEPT_BASELINES)
+        self.replayer = Replayer(self._start_replayer, device, info.l2) if on_gpu else None
 
     def facts_of(self, problem: Problem) -> ProblemFacts:
         """What is known of a problem. Call without holding the lane."""
@@ -114,6 +125,18 @@ class Bench:
             return False
         return free_memory(self.device) < LEAST_FREE * self.device_memory
 
+    def _start_replayer(self) -> Worker:
+        worker = self.candidates.take()
+        try:
+            with as_judge_error():
+                worker.create_context(queues=1)
+        except BaseException:
+            worker.close()
+            raise
+        return worker
+
     def close(self) -> None:
         """Ends every process."""
+        if self.replayer is not None:
+            self.replayer.end()
         self.candidates.close()

@@ -16,7 +16,7 @@ from kevin_env.judge.rejected import Rejected
 from kevin_env.judge.timing.cpu_clock import time_on_cpu
 from kevin_env.judge.timing.gpu_clock import GpuClock
 from kevin_env.judge.timing.session import Crowded
-from kevin_env.judge.trial import TIMED, NoContext, Trial
+from kevin_env.judge.trial import TIMED, NoContext, Trial, Unplayed
 from kevin_env.judge.verdict import flags_of, hoarding, without_paths
 from kevin_env.judge.workers.errors import BaselineOutOfMemory, OwnProcessKilled
 from kevin_env.judge.workers.launcher import ForkServer
@@ -37,6 +37,8 @@ AGAIN = (
     _Caused, Crowded, NoContext, OwnProcessKilled, BaselineOutOfMemory, torch.OutOfMemoryError,
 )  # fmt: skip
 """After these a submission is judged again, on other inputs."""
+SEEN = ("correctness", "rules")
+"""Categories of verdicts that the judge sees in answers and records, whoever gave them."""
 RETRIES = 2
 """How often a noisy time is measured again."""
 
@@ -115,14 +117,22 @@ class Judge:
         Raises:
             AGAIN: if something else may have caused its failure, unless this is the last try.
         """
+        own = last or job.options.replay == "never"
         while True:
             try:
-                return self._attempt(job, secret, last, early)
+                return self._attempt(job, secret, last, early, own)
             except Interrupted:  # before it saw any input
                 continue
+            except Unplayed:
+                own, secret = True, other_inputs(secret)
 
-    def _attempt(self, job: Job, secret: str, last: bool, early: bool) -> Judgement:
-        """As `_judged`. Raises `Interrupted` if it was ended for another submission."""
+    def _attempt(self, job: Job, secret: str, last: bool, early: bool, own: bool) -> Judgement:
+        """As `_judged`; with `own`, in a process of its own even if it was recorded.
+
+        Raises:
+            Interrupted: if it was ended for another submission.
+            Unplayed: if its recording was played, and failed otherwise than by wrong answers.
+        """
         bench, watch, options = self.bench, job.watch, job.options
         job.cancellation.require_wanted()
         with ExitStack() as ended:
@@ -134,14 +144,14 @@ class Judge:
             trial = Trial(bench, job.problem, options, secret, worker, alone=last)
             ended.callback(trial.close)
             try:
+                with watch("queue"):  # what is not known of a problem is found in the lane
+                    cases = trial.cases
                 if early:
                     trial.create_context()
                 with watch("build"):
                     trial.build(job.submission.code)
-                with watch("load"):
-                    cases = trial.cases
                 with ExitStack() as lane:
-                    self._enter(trial, lane, watch)
+                    self._enter(trial, lane, watch, own)
                     for case in cases:
                         with watch("load"):
                             trial.enter(case)
@@ -157,11 +167,13 @@ class Judge:
                             if outcome.kind == "timed":
                                 break
                             outcome = self._clock(trial)
-                with watch("load"), asleep(worker):
+                with watch("load"), asleep(trial.worker):
                     draw, rooflines = partial(trial.draw, TIMED), bench.problems.rooflines
                     if not trial.interpreted:
                         outcome = rooflines.added(outcome, job.problem.sha256, trial.case, draw)
             except Rejected as rejected:
+                if trial.played and rejected.outcome.category not in SEEN:
+                    raise Unplayed from rejected
                 if not last and (rejected.killed or _lacked(rejected.outcome)):
                     raise _Caused from rejected
                 if _lacked(rejected.outcome) and bench.lacks_memory():
@@ -175,14 +187,24 @@ class Judge:
                 outcome=outcome, seconds=watch.seconds(), device=self.info, sandbox=sandbox,
                 secret=secret, log=without_paths(worker.log, str(worker.folder)),
                 flags=flags_of(outcome, trial.interpreted),
+                run="replayed" if trial.played else "own process",
             )  # fmt: skip
 
-    def _enter(self, trial: Trial, lane: ExitStack, watch: Stopwatch) -> None:
+    def _enter(self, trial: Trial, lane: ExitStack, watch: Stopwatch, own: bool) -> None:
         """Gives a submission its context and its memory, and enters the lane.
 
-        On a GPU both come before the lane, unless the submission is to be alone there.
+        On a GPU both come before the lane, unless the submission is to be alone there. One that was
+        recorded needs neither.
         """
         bench, worker = self.bench, trial.worker
+        if bench.replayer is not None and trial.playable and not own:
+            worker.dismiss()
+            with watch("queue"):
+                lane.enter_context(bench.lane.entered())
+            lane.callback(bench.replayer.clear)
+            with watch("load"):
+                trial.open_recorded(bench.replayer)
+            return
         if trial.alone and isinstance(self._clock, GpuClock):
             with watch("queue"), asleep(worker, wait=False):
                 lane.enter_context(bench.lane.entered())
@@ -195,7 +217,7 @@ class Judge:
             return
         with ExitStack() as ready:
             with watch("queue"):
-                ready.enter_context(bench.ready.place(worker))
+                ready.enter_context(bench.ready.place(worker, trial.memory))
             with watch("load"):
                 trial.open()
             with watch("queue"), asleep(worker, wait=False):

@@ -1,19 +1,24 @@
-"""Shapes of a problem's cases: a candidate compiles its kernels for them without a device."""
+"""Shapes of a problem's cases: a candidate compiles and records its kernels for them."""
 
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import torch
 
 from kevin_env.frozen import Frozen
+from kevin_env.judge.handshake.claims import MALFORMED
 from kevin_env.judge.handshake.memory import Image
 from kevin_env.judge.inputs.cases import construction, model_tensors
 from kevin_env.judge.inputs.facts import FactStore
 from kevin_env.judge.inputs.reference import Case
 from kevin_env.judge.lane import Lane
-from kevin_env.judge.workers.errors import TimedOut
+from kevin_env.judge.workers.errors import Broken, Failed, Failure, TimedOut
 from kevin_env.judge.workers.worker import Worker
 from kevin_env.problem import Problem
+from kevin_env.rules.recorded import Operation, Record, Rules, harmless, recording
 
 SECONDS = 20.0
 """Limit for compiling a submission's Triton kernels ahead: several times what one kernel takes.
@@ -26,6 +31,10 @@ SLACK = 10.0
 The candidate stops late compilers itself. On a busy machine that takes a while, so that it may use
 all that is left of the build time.
 """
+MOST_OPERATIONS = 64
+"""Of a record."""
+Properties = dict[str, int | float | str | bool]
+"""Of a GPU, as torch names them."""
 _META = torch.device("meta")
 
 
@@ -33,10 +42,12 @@ class ShapeSpec(Frozen, allow_inf_nan=True):
     """One case of a problem as shapes.
 
     Attributes:
+        name: Of the case.
         orders: The fields of `construct` and `stage`, as JSON. Places in regions mean nothing, and
             no seed is secret.
     """
 
+    name: str
     orders: dict[str, Any]
 
 
@@ -50,48 +61,147 @@ class ShapeStore:
     """The shapes of problems.
 
     Finding them takes the lane, since it runs in the interpreter that times others.
+
+    Args:
+        lane: Of the device.
+        facts: Where they are kept.
+        device: Where inputs are drawn whose shapes depend on values.
     """
 
-    def __init__(self, lane: Lane, facts: FactStore) -> None:
+    def __init__(self, lane: Lane, facts: FactStore, device: torch.device = _META) -> None:
         self._lane = lane
         self._facts = facts
+        self._device = device
 
     def of(self, problem: Problem) -> Shapes:
         """As `find_shapes`, once per problem. Call outside the lane."""
-        find, held = partial(find_shapes, problem), self._lane.entered
-        return self._facts.kept("shapes", problem, Shapes, find, held)
+        find, held = partial(find_shapes, problem, self._device), self._lane.entered
+        return self._facts.kept("cases", problem, Shapes, find, held)
 
 
-def find_shapes(problem: Problem) -> Shapes:
-    """The shapes of a problem's cases."""
-    found = [_shape_spec(problem, name) for name in problem.cases]
+def properties_of(device: torch.device) -> Properties:
+    """The properties of a GPU."""
+    found = torch.cuda.get_device_properties(device)
+    values = {name: getattr(found, name, None) for name in dir(found) if name[0] != "_"}
+    return {name: each for name, each in values.items() if isinstance(each, int | float | str)}
+
+
+def find_shapes(problem: Problem, device: torch.device = _META) -> Shapes:
+    """The shapes of a problem's cases, those that can be found on a device included."""
+    found = [
+        _shape_spec(problem, name, _META) or _shape_spec(problem, name, device)
+        for name in problem.cases
+    ]
     return Shapes(cases=tuple(each for each in found if each is not None))
 
 
-def precompile(worker: Worker, shapes: Shapes, left: float) -> None:
+@dataclass(frozen=True)
+class Recording:
+    """What a submission launches, in place of its process. A claim.
+
+    Attributes:
+        cases: By name, for `kevin_env.candidate.replay`.
+        kernels: What they launch.
+    """
+
+    cases: dict[str, Any]
+    kernels: dict[str, Any]
+
+    def record(self, case: str, claimed: Record) -> Record:
+        """What the calls in a case do: what is claimed, and what the list has besides.
+
+        Raises:
+            Broken: if it is no list.
+        """
+        try:
+            calls = [self.cases[case][name]["steps"] for name in ("first", "later")]
+            steps = [step for call in calls for step in _flat(call)]
+            known = {each.name for each in claimed.operations} | harmless()
+            further = {
+                name: max(_elements(step), 1)
+                for step in sorted(steps, key=_elements)
+                if "op" in step and (name := f"aten::{step['op'][0]}") not in known
+            }
+            launched = any("kernel" in step for step in _flat(calls[1]))
+        except MALFORMED as error:
+            raise Broken("its recording is malformed") from error
+        operations = [
+            Operation(name=name[:160], line=None, weights=False, elements=elements)
+            for name, elements in further.items()
+        ]
+        both = (*operations, *claimed.operations)[:MOST_OPERATIONS]
+        kernels = claimed.kernels if launched else []
+        return claimed.model_copy(update={"operations": [*both], "kernels": kernels})
+
+
+def _flat(steps: list[Any]) -> Iterator[Any]:
+    for step in steps:
+        yield step
+        for option in step.get("options", ()):
+            yield from _flat(option)
+
+
+def _elements(step: Any) -> int:
+    """Of the largest tensor that an operation reads or makes."""
+    views = [
+        each["tensor"]
+        for each in step.get("args", ())
+        if isinstance(each, dict) and "tensor" in each
+    ]
+    views += [each for each in step.get("outs", ()) if each]
+    return max((math.prod(view[2]) for view in views), default=0)
+
+
+def precompile(
+    worker: Worker, shapes: Shapes, names: Iterable[str], properties: Properties, rules: Rules,
+    left: float,
+) -> Recording | None:  # fmt: skip
     """Compiles a loaded submission's Triton kernels, which would otherwise happen on the device.
 
-    The answer is not read; the only result is files in the candidate's folder, as after an import.
-    `left` are the seconds that are left of the build time.
+    Args:
+        worker: Its process. Files remain in its folder, as after an import.
+        shapes: Of all cases that are known.
+        names: The cases that are judged, in order.
+        properties: Of the device, which the process does not use.
+        rules: Those that its calls are held to.
+        left: The seconds that are left of the build time.
+
+    Returns:
+        What it launches, if that can be said without its process.
 
     Raises:
-        CandidateError: if it ends meanwhile, or does not answer.
+        CandidateError: if it ends meanwhile, does not answer, or has a kernel that does not
+            compile.
     """
     seconds = min(SECONDS, max(0.0, left))
+    record = recording(rules) if rules != "open" else None
+    orders = {case.name: case.orders for case in shapes.cases}
+    cases = {
+        name: orders[name] | {"construct": orders[name]["construct"] | {"record": record}}
+        for name in names
+        if name in orders
+    }
     try:
-        worker.ask(
+        answer = worker.ask(
             "precompile",
             max(left, seconds + SLACK),
-            cases=[case.orders for case in shapes.cases],
+            cases=cases,
+            properties=properties,
             seconds=seconds,
         )
     except TimedOut as late:
         raise TimedOut(late.seconds, "compiling its Triton kernels, which never ended,") from None
+    match answer:
+        case {"failure": failed}:
+            raise Failed(Failure.read(failed))
+        case {"cases": dict(found), "kernels": dict(kernels)}:
+            return Recording(found, kernels)
+    return None
 
 
-def _shape_spec(problem: Problem, name: str) -> ShapeSpec | None:
+def _shape_spec(problem: Problem, name: str, device: torch.device) -> ShapeSpec | None:
     try:
-        case = Case(problem, name, _META)
+        case = Case(problem, name, device)
         case.draw_weights(0)
         skeleton, tensors = case.draw_inputs("own", 0)
         weights, inputs = (
@@ -103,4 +213,4 @@ def _shape_spec(problem: Problem, name: str) -> ShapeSpec | None:
         "construct": construction(case, weights.specs, seed=0),
         "stage": {"inputs": skeleton, "specs": inputs.specs},
     }
-    return ShapeSpec(orders=orders)
+    return ShapeSpec(name=name, orders=orders)

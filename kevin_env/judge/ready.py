@@ -4,8 +4,10 @@ A kernel that one of them left behind would disturb the submission in the lane. 
 shows that; then all that wait are ended, and begin again.
 """
 
+import math
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,15 +25,18 @@ class Interrupted(Exception):
 
 
 class Ready:
-    """The places beside the lane of one device. Thread-safe.
+    """The places beside the lane of one device, taken in order of arrival. Thread-safe.
 
     Args:
         places: How many submissions may be ready at once.
+        memory: Bytes of the device's memory for all of them; one that needs more is ready alone.
     """
 
-    def __init__(self, places: int) -> None:
+    def __init__(self, places: int, memory: float = math.inf) -> None:
         self._places = places
-        self._workers = set[Worker]()
+        self._memory = memory
+        self._workers = dict[Worker, int]()
+        self._line = deque[object]()
         self._closed = False
         self._changed = threading.Condition()
 
@@ -40,21 +45,31 @@ class Ready:
         return len(self._workers)
 
     @contextmanager
-    def place(self, worker: Worker) -> Iterator[None]:
+    def place(self, worker: Worker, memory: int = 0) -> Iterator[None]:
         """Waits for a place and holds it inside; leave it in the lane.
+
+        Args:
+            worker: Whose place.
+            memory: Bytes of the device's memory that it will have.
 
         Raises:
             Interrupted: on leaving, or in place of an error, if the worker has been ended.
         """
+        turn = object()
         with self._changed:
-            self._changed.wait_for(lambda: len(self._workers) < self._places and not self._closed)
-            self._workers.add(worker)
+            self._line.append(turn)
+            try:
+                self._changed.wait_for(lambda: self._line[0] is turn and self._has_room(memory))
+                self._workers[worker] = memory
+            finally:
+                self._line.remove(turn)
+                self._changed.notify_all()
         try:
             yield
         finally:
             with self._changed:
                 interrupted = worker not in self._workers
-                self._workers.discard(worker)
+                self._workers.pop(worker, None)
                 self._changed.notify_all()
             if interrupted:
                 raise Interrupted
@@ -64,7 +79,7 @@ class Ready:
         """Ends all that are ready, and keeps others from becoming so inside. Hold the lane."""
         with self._changed:
             self._closed = True
-            ended, self._workers = self._workers, set()
+            ended, self._workers = self._workers, {}
         for worker in ended:
             worker.end("the device, which another submission needs for itself")
         end = time.monotonic() + END_SECONDS
@@ -76,3 +91,8 @@ class Ready:
             with self._changed:
                 self._closed = False
                 self._changed.notify_all()
+
+    def _has_room(self, memory: int) -> bool:
+        if self._closed or len(self._workers) >= self._places:
+            return False
+        return not self._workers or sum(self._workers.values()) + memory <= self._memory

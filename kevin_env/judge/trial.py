@@ -23,8 +23,9 @@ from kevin_env.judge.handshake.memory import image_size, with_regions
 from kevin_env.judge.inputs.cases import plan
 from kevin_env.judge.inputs.facts import KnownCase, of_spec
 from kevin_env.judge.inputs.reference import Case, seed_from
-from kevin_env.judge.precompile import precompile
+from kevin_env.judge.precompile import Recording, precompile
 from kevin_env.judge.rejected import Rejected, asked
+from kevin_env.judge.replayer import Replayer
 from kevin_env.judge.verdict import Place
 from kevin_env.judge.workers.errors import Broken, CandidateError, TimedOut
 from kevin_env.judge.workers.usage import SLEEPING
@@ -39,6 +40,10 @@ T = TypeVar("T")
 
 class NoContext(JudgeError):
     """A submission that was built got no CUDA context."""
+
+
+class Unplayed(Exception):
+    """A submission is to be judged in a process of its own, since its recording failed."""
 
 
 SEVERAL_QUEUES = re.compile("stream|graph|cublas|cudnn|cufft|cusparse", re.IGNORECASE)
@@ -84,6 +89,8 @@ class Trial:
         handshake: The memory that it shares with the judge.
         seconds: Duration of the shortest call of the case on inputs as timed ones; infinite before
             the first.
+        recording: What it launches, if that can be played without its process.
+        played: Whether it is.
     """
 
     def __init__(
@@ -108,6 +115,8 @@ class Trial:
         self._called = False
         self.interpreted = False
         self._queues = 0
+        self.recording: Recording | None = None
+        self.played = False
         self._record: Record | None = None
         self._paired: tuple[tuple[str, str], ...] = ()
         self._passed: dict[str, None] = {}
@@ -128,7 +137,11 @@ class Trial:
                 headers=headers,
             )  # fmt: skip
             if shapes is not None:
-                precompile(self.worker, shapes, build - (time.monotonic() - began))
+                names = [each.told.name for each in self.cases]
+                self.recording = precompile(
+                    self.worker, shapes, names, self.bench.properties, self.options.rules,
+                    build - (time.monotonic() - began),
+                )  # fmt: skip
 
     @cached_property
     def cases(self) -> tuple[KnownCase, ...]:
@@ -140,6 +153,16 @@ class Trial:
         """Of the memory that the judge shares with it, for the largest case."""
         sides = zip(*((each.inputs, each.outputs, each.model) for each in self.cases), strict=True)
         return Sizes(*(max(map(_bytes, side)) for side in sides))
+
+    @property
+    def memory(self) -> int:
+        """Bytes of the device's memory that it takes before it is called."""
+        return self.sizes.total + self._cached
+
+    @property
+    def _cached(self) -> int:
+        largest = int(CACHED_SHARE * (self.bench.device_memory or 0))
+        return min(CACHED_OUTPUTS * self.sizes.outputs + CACHED_SLACK, largest)
 
     def open(self) -> None:
         """Creates its context and maps memory that is large enough for every case. Needs no lane.
@@ -155,6 +178,21 @@ class Trial:
             admit = partial(self.handshake.admit, self.worker, trusted=False)
             self.player = self._limited(admit, True)
 
+    def open_recorded(self, replayer: Replayer) -> None:
+        """Has its recording played, in place of its process. Needs the lane.
+
+        Raises:
+            JudgeError: if no process starts that plays it.
+            torch.OutOfMemoryError: if there is no memory.
+        """
+        assert self.recording is not None
+        self.limits, self.played = self._limits_of(self.cases[-1]), True
+        try:
+            self.worker, self.handshake, self.player = replayer.load(self.recording, self.sizes)
+        except CandidateError as error:
+            replayer.close()
+            raise Unplayed("a recording could not be loaded") from error
+
     def create_context(self) -> None:
         """Creates its CUDA context, unless it has one. Errors as `open`.
 
@@ -163,10 +201,8 @@ class Trial:
         """
         if self.worker.has_context:
             return
-        largest = int(CACHED_SHARE * (self.bench.device_memory or 0))
-        cached = min(CACHED_OUTPUTS * self.sizes.outputs + CACHED_SLACK, largest)
         try:
-            self.worker.create_context(self._queues, cached)
+            self.worker.create_context(self._queues, self._cached)
         except CandidateError as error:
             self.worker.close()
             raise NoContext("a submission got no CUDA context") from error
@@ -186,6 +222,8 @@ class Trial:
         weights = self.handshake.weights if isinstance(self.handshake, Arena) else None
         several = name if len(self.cases) > 1 else None
         with asked(self.worker, Place("construct", passed=self._passed_but(), case=several)):
+            if self.played:
+                self.worker.ask("play", self.limits.call, case=name)
             order = partial(
                 construct, self.worker, self.case, self.secret, weights=weights, record=recorded
             )
@@ -201,6 +239,12 @@ class Trial:
         if len(planned) == 1 and self.options.rules != "open":
             planned *= 2  # it may behave differently while it is recorded
         return planned
+
+    @property
+    def playable(self) -> bool:
+        """Whether all that it is asked to do has been recorded."""
+        recorded = self.recording.cases if self.recording else {}
+        return all(each.told.name in recorded for each in self.cases)
 
     @property
     def outbox_bytes(self) -> int:
@@ -250,6 +294,8 @@ class Trial:
         with asked(self.worker, Place("call", passed=self._passed_but())):
             if self._record is None:
                 raise Broken("it did not say what its call did")
+            if self.played and self.recording is not None:
+                self._record = self.recording.record(self.case.name, self._record)
         largest = self.known.largest
         found = violation(self._record, self.options.rules, self.options.glue, largest)
         if found is not None:

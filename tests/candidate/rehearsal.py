@@ -134,8 +134,8 @@ def compile_in_copies(runtime: Runtime) -> None:
     """Does what the order `precompile` does in a candidate that has a GPU."""
     runtime.device = torch.device("cuda", 0)
     assert precompile.has_kernels()
-    torch.cuda.get_device_properties = lambda _: PROPERTIES  # type: ignore[assignment]
-    precompile.precompile(runtime, [case(size) for size in SIZES], SECONDS)
+    cases = {str(size): case(size) for size in SIZES}
+    precompile.precompile(runtime, cases, vars(PROPERTIES), SECONDS)
 
 
 def compile_for_calls(runtime: Runtime) -> None:

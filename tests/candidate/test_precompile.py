@@ -21,6 +21,7 @@ import rehearsal
 
 from kevin_env.candidate.precompile import TUNING, prepare_kernels
 from kevin_env.candidate.precompile import Compilations as Compiler
+from kevin_env.candidate.tape import Tape
 
 pytest.importorskip("triton")
 KERNELS = {"plain": 4, "shifted": 2, "tuned": 4, "guessed": 2, "operated": 2}
@@ -145,7 +146,7 @@ print(os.waitstatus_to_exitcode(os.wait()[1]))
 def test_a_process_with_several_threads_compiles_without_a_fork(tmp_path: Path) -> None:
     (reader, writer), ran = os.pipe(), list[int]()
     os.write(writer, b".")  # there is room for a fork
-    begin = Compiler(tmp_path, reader, writer).begin
+    begin = Compiler(tmp_path, reader, writer, Tape()).begin
     thread = threading.Thread(target=begin, args=("a", lambda: ran.append(os.getpid())))
     thread.start()
     thread.join(20)

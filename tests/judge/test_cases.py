@@ -207,9 +207,11 @@ def test_none_is_made_while_others_are_timed(
     bench: Any = SimpleNamespace(
         device=torch.device("cuda"),
         problems=SimpleNamespace(shapes=ShapeStore(lane, facts), facts=facts),
+        properties={},
+        facts_of=lambda _: SimpleNamespace(cases=()),
     )
     worker: Any = SimpleNamespace(
-        path=str(tmp_path / "submission.py"), ask=lambda order, *_, **__: told.append(order)
+        path=str(tmp_path / "submission.py"), ask=lambda order, *_, **__: told.append(order) or {}
     )
     trial = Trial(bench, shaped("torch.randn(N, 3)"), Options(device="cuda"), "00" * 16, worker)
     building = threading.Thread(target=trial.build, args=("",))

@@ -32,7 +32,6 @@ from kevin_env.candidate import precompile, runtime
 runtime_here = next(each for each in gc.get_objects() if type(each) is runtime.Runtime)
 runtime_here.device = torch.device("cuda", 0)
 precompile.has_kernels = lambda: True
-torch.cuda.get_device_properties = lambda _: SimpleNamespace(name="a GPU", major=9, minor=0)
 original, marks = os.getpid(), os.getcwd()
 def call(self, **_):
     assert os.getpid() != original
@@ -69,7 +68,12 @@ def rehearse(ran: Ran, seconds: float = SECONDS) -> float:
     """Gives the order, and says how long the answer took."""
     assert ran.end is None, ran.closed().log
     start = time.monotonic()
-    assert ran.worker.ask("precompile", 30, cases=[CASE] * CASES, seconds=seconds) == {}
+    cases, properties = (
+        {str(n): CASE for n in range(CASES)},
+        {"name": "a GPU", "major": 9, "minor": 0},
+    )
+    answer = ran.worker.ask("precompile", 30, cases=cases, properties=properties, seconds=seconds)
+    assert list(answer) == ["unrecorded"]
     return time.monotonic() - start
 
 

@@ -43,6 +43,34 @@ def test_no_more_are_ready_than_there_are_places() -> None:
     assert third.is_set() and not len(ready)
 
 
+def test_those_that_are_ready_have_their_share_of_the_memory_in_order_of_arrival() -> None:
+    ready, entered = Ready(4, memory=10), list[str]()
+    leave = {name: threading.Event() for name in ("large", "small")}
+
+    def take(name: str, memory: int) -> None:
+        with ready.place(Candidate(), memory):  # type: ignore[arg-type]
+            entered.append(name)
+            assert leave[name].wait(10)
+
+    with ThreadPoolExecutor(2) as threads:
+        with ready.place(Candidate(), 99):  # type: ignore[arg-type]
+            large = threads.submit(take, "large", 9)
+            while len(ready._line) < 1:
+                pass
+            small = threads.submit(take, "small", 2)
+            while len(ready._line) < 2:
+                pass
+            assert not entered
+        while not entered:
+            pass
+        assert entered == ["large"] and len(ready) == 1
+        leave["large"].set()
+        large.result(10)
+        leave["small"].set()
+        small.result(10)
+    assert entered == ["large", "small"]
+
+
 def test_whoever_needs_the_device_alone_ends_those_that_are_ready_and_keeps_others_out() -> None:
     ready, waits, other = Ready(4), Candidate(), threading.Event()
 

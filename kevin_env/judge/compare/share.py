@@ -112,7 +112,7 @@ def _sums_on_gpu(values: torch.Tensor, centre: float) -> Sums:
     roots = kernels.eighth_roots(values, centre, LEAST)
 
     def summed(others: list[int]) -> torch.Tensor:
-        return torch.stack((roots.sum(others).double(), roots.count_nonzero(others).double()))
+        return torch.stack((roots.sum(others).double(), (roots != 0).sum(others).double()))
 
     every = list(range(values.dim()))
     along = {dim: summed([d for d in every if d != dim]) for dim in _sliced(values)}

@@ -24,6 +24,11 @@ class Sizes:
     outputs: int
     weights: int
 
+    @property
+    def total(self) -> int:
+        """Bytes of an arena of these sizes."""
+        return sum(size for _, size in _laid_out(self).values())
+
     def largest(self, other: "Sizes") -> "Sizes":
         """What is large enough for both."""
         pairs = (

@@ -3,7 +3,7 @@
 problem: softmax.py
 device: any
 rules: open
-expect: runtime/protocol or correctness/shape
+expect: runtime/protocol or correctness/shape or correctness/device
 """
 
 import gc
