@@ -45,6 +45,15 @@ def test_what_a_list_cannot_say_has_a_process_of_its_own(pool: LocalPool, name: 
     assert judgement.run == "own process" and judgement.outcome.category == "correct"
 
 
+def test_submissions_to_problems_that_are_new_are_played_at_once() -> None:
+    """What is found out about each meanwhile stops no process that others use."""
+    names = ("softmax_triton", "relu_triton_autotuned", "moments_triton", "extremes_triton")
+    with LocalPool() as fresh:
+        entries = [read_entry(FOLDER / f"honest/{name}.py") for name in names]
+        futures = [fresh.submit(each.task, Submission(code=each.code), CUDA) for each in entries]
+        assert {each.result(250).run for each in futures} == {"replayed"}
+
+
 def test_a_kernel_that_does_not_compile_needs_no_device(pool: LocalPool) -> None:
     played, own = (judged(pool, "hostile/jit_error", each) for each in (CUDA, OWN))
     assert played.outcome == own.outcome and played.outcome.kind == "jit"

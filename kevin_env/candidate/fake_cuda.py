@@ -7,7 +7,7 @@ only in a process that ends afterwards.
 
 import ctypes
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from functools import partial
 from typing import Any
 
@@ -104,9 +104,12 @@ def _replace_tensors(tape: Tape) -> None:
 def _replace_triton(properties: Any, compile_kernel: Callable[..., Any], tape: Tape) -> None:
     """Has launches recorded, and all configurations of tuned kernels."""
     import triton.compiler
+    from triton.compiler.errors import CompileTimeAssertionFailure
     from triton.runtime import driver
     from triton.runtime.autotuner import Autotuner
+    from triton.runtime.errors import OutOfResources, PTXASError
 
+    passed_over = (OutOfResources, CompileTimeAssertionFailure, PTXASError)  # as by an autotuner
     driver.set_active(_driver(properties))
     _replace(triton.compiler, compile=compile_kernel)
     run = Autotuner.run
@@ -122,9 +125,9 @@ def _replace_triton(properties: Any, compile_kernel: Callable[..., Any], tape: T
         try:
             for configuration in tuner.prune_configs(kwargs):
                 tuner.configs = [configuration]
-                with tape.part() as steps:
+                with suppress(*passed_over), tape.part() as steps:
                     run(tuner, *args, **kwargs)
-                options.append(steps)
+                    options.append(steps)
         finally:
             tuner.configs = configurations
         tape.choose(f"{tuner.base_fn.__name__} {key}"[:LONGEST_NAME], options)

@@ -141,16 +141,16 @@ def map_handle(handle: str, size: int, device: torch.device) -> Region:
     return Region(cuda.as_tensor(cuda.open_handle(handle), size, device))
 
 
-def poison(device: torch.device) -> None:
+def poison(device: torch.device, filling: int = FILLING) -> None:
     """Fills memory cached by torch on a GPU; on a CPU, all later results of malloc."""
     if device.type == "cpu":
-        ctypes.CDLL(None).mallopt(_PERTURB, 0x100 | (FILLING ^ 0xFF))  # 0 would disable it
+        ctypes.CDLL(None).mallopt(_PERTURB, 0x100 | (filling ^ 0xFF))  # 0 would disable it
         return
     torch.cuda.synchronize(device)
     for segment in torch.cuda.memory_snapshot():
         address = segment["address"]
         for block in segment["blocks"]:
             if block["state"] == "inactive" and segment["device"] == device.index:
-                cuda.as_tensor(address, block["size"], device).fill_(FILLING)
+                cuda.as_tensor(address, block["size"], device).fill_(filling)
             address += block["size"]
     torch.cuda.synchronize(device)

@@ -17,6 +17,7 @@ from kevin_env.candidate import cuda, failure, precompile, profiling, programs, 
 from kevin_env.candidate.model import LoadedModel, Message
 from kevin_env.candidate.region import (
     DONE,
+    POISON,
     Part,
     is_compact,
     map_file,
@@ -231,7 +232,7 @@ class Runtime(LoadedModel, programs.Orders):
         for kernel in self.kernels_of.values():
             kernel.unload()
         self.cases, self.kernels_of = {}, {}
-        poison(self.device)
+        poison(self.device, POISON)  # what is never written must not look as it does then
         if torch.cuda.memory_reserved(self.device) > MOST_KEPT:
             torch.cuda.empty_cache()
         return {}

@@ -167,7 +167,7 @@ class Judge:
                             if outcome.kind == "timed":
                                 break
                             outcome = self._clock(trial)
-                with watch("load"), asleep(trial.worker):
+                with watch("load"), asleep(worker):  # not the replayer, which others use by now
                     draw, rooflines = partial(trial.draw, TIMED), bench.problems.rooflines
                     if not trial.interpreted:
                         outcome = rooflines.added(outcome, job.problem.sha256, trial.case, draw)

@@ -38,6 +38,14 @@ def launch(x, w, out, scale=0.5):
     product[(triton.cdiv(x.numel(), 256),)](x, w, out, x.numel(), scale, BLOCK=256)
     return out
 
+@triton.autotune([triton.Config({"BLOCK": size}) for size in (64, 128, 256, 512)], ["n"])
+@triton.jit
+def tuned(x, w, out, n, scale, BLOCK: tl.constexpr):
+    tl.static_assert(BLOCK != 128)
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(x + at, mask=at < n) * tl.load(w + at, mask=at < n) * scale
+    tl.store(out + at, value, mask=at < n)
+
 @triton.jit
 def broken(x, out):
     tl.store(out, tl.no_such_function(tl.load(x)))
@@ -79,6 +87,11 @@ CODES = {
         return out""",
     "random": FORWARD + "        return launch(x, self.w, torch.rand_like(x))",
     "on the host": FORWARD + "        return launch(x, self.w, torch.empty_like(x)).cpu().cuda()",
+    "tuned": """
+    def forward(self, x):
+        out = torch.empty_like(x)
+        tuned[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)](x, self.w, out, x.numel(), 0.5)
+        return out""",
     "does not compile": FORWARD + "        broken[(1,)](x, x)",
     "falls back": FORWARD + """
         try:
@@ -189,6 +202,17 @@ def test_torch_computes_between_kernels(answers: dict[str, Json]) -> None:
 def test_random_weights_that_are_loaded_over_are_left_out(answers: dict[str, Json]) -> None:
     steps = answers["plain"]["cases"]["main"]["prepare"]
     assert [step["op"][0] for step in steps] == ["copy_"]
+
+
+def test_every_configuration_that_compiles_is_recorded_in_each_call(
+    answers: dict[str, Json],
+) -> None:
+    case = answers["tuned"]["cases"]["main"]
+    for call in (case["first"], case["later"]):
+        (step,) = call["steps"]
+        grids = [launch["grid"][0] for (launch,) in step["options"]]
+        assert grids == [16, 4, 2] and "tuned" in step["choice"]
+    assert len(answers["tuned"]["kernels"]) == 3
 
 
 @pytest.mark.parametrize("name", UNRECORDED)
