@@ -91,7 +91,8 @@ bench: $(STAMP)
 attacks: $(STAMP)
 	$(BIN)/python benchmarks/attacks.py --device $(DEVICE)
 
-# Regenerates what tests/test_docs.py checks: the figures and the picture of the replay screen.
+# Regenerates what tests/test_docs.py checks: the figures and the picture of the replay screen. That of
+# a report is drawn by benchmarks/report_picture.py, which plays the run first and takes minutes.
 docs: $(STAMP)
 	$(BIN)/kevin-env replay examples/demo.h200.jsonl --turn 5 --size 118x26 --export docs/replay.svg
 	$(BIN)/python benchmarks/figures.py

@@ -38,7 +38,7 @@ def play(device: str, problems: list[str], out: Path) -> None:
         SystemExit: when it fails.
     """
     what = [
-        "--problems",
+        "--problem",
         ",".join(problems),
         "--samples",
         "1",

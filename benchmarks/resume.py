@@ -199,7 +199,7 @@ def write_config(folder: Path, options: argparse.Namespace) -> Path:
     )
     config = folder / "eval.toml"
     config.write_text(
-        f"problems = [{names}]\nsamples = {options.samples}\n"
+        f"problem = [{names}]\nsamples = {options.samples}\n"
         f'settings = {{max_turns = {options.turns}, device = "{options.device}", rules = "open"}}\n'
         f"policy = {{kind = \"scripted\", replies = '{folder / 'replies'}'}}\n"
     )

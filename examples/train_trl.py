@@ -37,7 +37,7 @@ def main() -> None:
     arguments = parse()
     played = read(arguments)
     recorder = Recorder(arguments.record) if arguments.record else None
-    problems = MixedDifficulty(played.problems, bands=4)
+    problems = MixedDifficulty(played.problem, bands=4)
     rollouts = TurnRollouts(problems, settings=played.settings, recorder=recorder)
     trainer = GRPOTrainer(
         arguments.model,
@@ -53,7 +53,7 @@ def main() -> None:
 def read(arguments: argparse.Namespace) -> EvalConfig:
     """Settings of the file, with the problems, turns and device of the command line."""
     flags = {
-        "problems": arguments.problems,
+        "problem": arguments.problem,
         "settings.max_turns": arguments.max_turns,
         "settings.device": arguments.judge,
         "settings.context_tokens": PROMPT_TOKENS,
@@ -110,7 +110,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "-o", dest="override", action="append", default=[], help="such as settings.language=triton"
     )
-    parser.add_argument("--problems", default="train")
+    parser.add_argument("--problem", default="train")
     parser.add_argument("--max-turns", type=int, default=TURNS, help="of an episode")
     parser.add_argument("--judge", default="auto", help="where kernels are judged, such as cuda:0")
     parser.add_argument("--steps", type=int, default=40, help="batches; each is two gradient steps")

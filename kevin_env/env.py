@@ -151,7 +151,7 @@ class KevinEnv(gymnasium.Env[str, str]):
         render_mode: Literal["ansi", "human"] | None = None,
         **settings: Any,
     ) -> None:
-        self.settings = Settings.of(settings)
+        self.settings = Settings.of(settings, ("problem", "pool", "render_mode"))
         self.problems = self._source = problem_source(problem)
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise ValueError(f"render_mode is {render_mode!r}; give 'ansi', 'human' or None")

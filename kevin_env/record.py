@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import AfterValidator, ConfigDict, Field, computed_field, model_validator
 
 from kevin_env.judge.api import DeviceInfo, Run, Seconds, Submission
+from kevin_env.judge.verdict import flag_name
 from kevin_env.meaning import meaning_of
 from kevin_env.outcome import Category, Frozen, Outcome, Profile, interval_of, speedup_of
 from kevin_env.problem import Problem, ProblemError, load_problem
@@ -142,6 +143,11 @@ class Turn(Frozen):
             return values
         given = cast("Mapping[str, Any]", values)
         return {"full_score": given["score"], **given} if "score" in given else given
+
+    @property
+    def interpreted(self) -> bool:
+        """Whether Triton's interpreter ran the kernel, so that its speed means nothing."""
+        return any(flag_name(each) == "interpreted" for each in self.flags)
 
     def as_reply(self) -> Reply:
         """The policy's reply."""

@@ -39,7 +39,7 @@ def turn_cells(turn: Turn, value: float, model: str = "") -> dict[str, str]:
 
 def speedup_text(speedup: float | None, interval: tuple[float, float] | None = None) -> str:
     """Such as `2.31x [2.20, 2.41]`; empty without a speedup."""
-    return "" if speedup is None else f"{_figure(speedup)}x {interval_text(interval)}".rstrip()
+    return "" if speedup is None else f"{figure_text(speedup)}x {interval_text(interval)}".rstrip()
 
 
 def ending_text(outcome: Outcome) -> str:
@@ -50,12 +50,12 @@ def ending_text(outcome: Outcome) -> str:
 
 def interval_text(interval: tuple[float, float] | None) -> str:
     """Such as `[2.20, 2.41]`; empty without one."""
-    return f"[{_figure(interval[0])}, {_figure(interval[1])}]" if interval else ""
+    return f"[{figure_text(interval[0])}, {figure_text(interval[1])}]" if interval else ""
 
 
-def _figure(speedup: float) -> str:
-    """With two decimals, or two digits if that is more."""
-    return f"{speedup:.2f}" if speedup >= 0.1 else ratio(speedup, 2)
+def figure_text(speedup: float) -> str:
+    """A speedup with two decimals, or two digits if that is more."""
+    return ratio(speedup, 2) if 0 < speedup < 0.1 else f"{speedup:.2f}"
 
 
 def plain_table(episode: "Episode") -> str:

@@ -170,8 +170,10 @@ class Settings(Frozen):
     """End the episode at the first correct kernel, or at the first with this paid speedup."""
 
     @classmethod
-    def of(cls, values: Mapping[str, Any]) -> Self:
+    def of(cls, values: Mapping[str, Any], others: Iterable[str] = ()) -> Self:
         """Settings from keywords, or from the `config` of a record.
+
+        `others` are keywords that a caller takes beside them, which a wrong name may mean, too.
 
         Raises:
             ValueError: if one is unknown or out of range, in one line that names it.
@@ -184,7 +186,7 @@ class Settings(Frozen):
                 raise ValueError(wrong_value(errors[:1])) from error
             name = str(errors[0]["loc"][0])
             if errors[0]["type"] == "extra_forbidden":
-                near = nearest_name(name, cls.model_fields)
+                near = nearest_name(name, [*cls.model_fields, *others])
                 there = (
                     f"did you mean {near}?" if near else f"there are {', '.join(cls.model_fields)}"
                 )

@@ -74,7 +74,7 @@ def values_of(
     parallel = more.get("search", {}).get("kind") == "parallel"
     replies = replies_in(folder / "replies", paths, samples * turns if parallel else samples, turns)
     return {
-        "problems": paths,
+        "problem": paths,
         "samples": samples,
         "settings": {"max_turns": turns},
         "policy": {"kind": "scripted", "replies": str(replies)},

@@ -53,7 +53,7 @@ def settings_of(command: str, words: list[str], monkeypatch: pytest.MonkeyPatch)
     """What a command makes of its words."""
     if command == "eval":
         overrides = [word for word in words if word != "-o"]
-        return read_config(None, overrides, {"problems": "L1", "policy.model": "m"}).settings
+        return read_config(None, overrides, {"problem": "L1", "policy.model": "m"}).settings
     seen: list[Settings] = []
     if command == "play":
         monkeypatch.setattr(cli_play._Play, "run", lambda self, starts: seen.append(self.settings))
@@ -135,7 +135,7 @@ def test_bad_words_are_one_clear_line(words: str, said: str) -> None:
 
 
 def test_bad_settings_of_an_evaluation_are_one_clear_line_before_it_begins() -> None:
-    begin = "eval --problems L1_23_Softmax --model m --base-url http://127.0.0.1:9/v1 --out run"
+    begin = "eval --problem L1_23_Softmax --model m --base-url http://127.0.0.1:9/v1 --out run"
     assert "there is no index at" in failure([*begin.split(), *NOWHERE.split()])
     assert not Path("run").exists()
 

@@ -31,8 +31,9 @@ HASTY = Pace(pairs=(1, 1), seconds=0.0, warm_ups=1)
 """For what must only be correct: its times decide nothing here. It is screened on all input sets."""
 LITTLE = 4 << 30
 """Bytes of memory of a machine that is full soon."""
-NOTES = {"above_roofline"}
-"""The only flags that honest code may get: better algebra may beat the roofline."""
+NOTES = {"above_roofline", "interpreted"}
+"""The only flags that honest code may get: better algebra may beat the roofline, and Triton is interpreted
+on a CPU."""
 CLASS_OF = {name: attack for attack, names in ATTACKS.items() for name in names.split()}
 LEFT_TO_THE_RECORDER = {
     "another_model_by_new", "callback_as_a_kernel", "hides_in_a_string", "overloads_an_operator",

@@ -195,7 +195,7 @@ def test_the_key_is_in_no_output_and_no_file(folder: Path, status: int) -> None:
         env = write(f"OPENAI_API_KEY={KEY}\nOPENAI_BASE_URL={stub.url}\n")
         played = play("--out", "played.jsonl")
         words = [
-            "eval", "--problems", "7_Double.py", "--model", "m", "--max-turns", "1", "--out", "run",
+            "eval", "--problem", "7_Double.py", "--model", "m", "--max-turns", "1", "--out", "run",
         ]  # fmt: skip
         evaluated = CliRunner().invoke(app, words)
     refused = CliRunner().invoke(app, [*words[:4], f"m-{KEY}", "--dry-run"])

@@ -191,7 +191,7 @@ def test_a_trainer_plays_what_a_config_file_says(
         **settings,
         "device": "cpu",
     } == played.settings.model_dump()
-    assert played.problems == ("train",)
+    assert played.problem == ("train",)
     numbers = module.config(arguments, played)
     assert (numbers["num_generations"], numbers["generation_batch_size"]) == (group, 8 * group)
     assert (numbers["temperature"], numbers["max_completion_length"]) == (0.9, 16384)

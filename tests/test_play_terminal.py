@@ -44,7 +44,7 @@ def editor(folder: Path, script: str) -> str:
 def test_an_episode_runs_to_its_end_and_the_terminal_is_left_as_it_was(tmp_path: Path) -> None:
     with play(tmp_path, "w2") as screen:
         before = termios.tcgetattr(screen.slave)
-        assert "2.00x" in screen.wait_for("max_turns")
+        assert "2.00x" in screen.wait_for("all turns played")
         assert termios.tcgetattr(screen.slave) != before
         screen.press("q")
         assert screen.end() == 0

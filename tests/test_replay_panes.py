@@ -5,9 +5,10 @@ from trajectories import BROKEN, RIGHT, STORY, timed, trajectory, turn
 
 from kevin_env.app.replay.describe import error_lines, return_sum, score_sum
 from kevin_env.app.replay.diffs import diff_lines, in_pairs
-from kevin_env.app.replay.panes import pane_lines
+from kevin_env.app.replay.panes import facts, pane_lines
 from kevin_env.app.replay.pieces import DARK, Look
 from kevin_env.judge.api import Submission
+from kevin_env.judge.verdict import FLAGS, flag
 from kevin_env.outcome import CompileError, Threads
 from kevin_env.record import Trajectory, Turn
 from kevin_env.roofline import Ceilings, Work, roofline_of
@@ -40,6 +41,13 @@ def test_scores_and_returns_are_written_out() -> None:
     assert return_sum(sums, 0) == "0.000 + 0.4 * 2.300 + 0.4^2 * 0.000 = 0.920"
     most = trajectory(turn(1), RIGHT, config={"gamma": 0.5, "returns": "max"})
     assert return_sum(most, 0) == "max(0.000, 0.5 * 2.300) = 1.150"
+
+
+def test_where_triton_was_interpreted_the_head_says_so_and_a_flag_says_what_it_means() -> None:
+    flags = (flag("interpreted", FLAGS["interpreted"]),)
+    slow = trajectory(timed(1, 0.00079).model_copy(update={"flags": flags}))
+    assert facts(slow)[1].plain.strip() == "best 0.00079x (turn 1, in Triton's interpreter)"
+    assert "its speed means nothing" in " ".join(pane(slow, 0, "feedback"))
 
 
 def test_a_time_against_the_roofline_is_among_the_timings() -> None:

@@ -11,7 +11,9 @@ import pytest
 from kevin_env.extract import guess_language
 from kevin_env.judge import Options, Submission
 from kevin_env.judge.judge import Judge
+from kevin_env.judge.verdict import flag_name
 from kevin_env.lint.examine import screen
+from kevin_env.outcome import Correct
 from kevin_env.pools.local import LocalPool
 from kevin_env.problem import data_folder, load_problem, problem_paths
 from kevin_env.rules import check_rules
@@ -98,6 +100,16 @@ def test_a_cpp_solution_is_right(path: Path, untimed_judge: Judge) -> None:
 @pytest.mark.parametrize("path", judged_apart(files("triton"), QUICK))
 def test_a_triton_solution_is_right_in_the_interpreter(path: Path, untimed_judge: Judge) -> None:
     check(path, untimed_judge)
+
+
+def test_the_speed_of_an_interpreted_kernel_is_flagged_and_held_against_no_roofline(
+    pool: LocalPool,
+) -> None:
+    code = (FOLDER / "L9_2_Reduction_Sum.triton.py").read_text()
+    asked = pool.submit(load_problem("L9_2_Reduction_Sum"), Submission(code=code), ON_CPU)
+    judged = asked.result()
+    assert isinstance(judged.outcome, Correct) and judged.outcome.roofline is None
+    assert list(map(flag_name, judged.flags)) == ["interpreted"]
 
 
 @pytest.mark.gpu

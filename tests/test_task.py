@@ -116,9 +116,10 @@ def test_the_precision_that_is_needed_is_that_of_the_dtypes(dtype: str, said: st
 def test_inputs_of_one_distribution_need_no_list() -> None:
     assert "Each call gets new inputs from `get_inputs`.\n" in task(of_dtype("int64"))
     two = of_dtype("int64").model_copy(update={"distributions": ("own: a", "wide: b")})
-    assert "An input set is a case and one of these distributions:\n- own: a\n- wide: b" in task(
-        two
-    )
+    listed = "one of these distributions:\n- own: a\n- wide: b"
+    assert f"Their values have {listed}" in task(two)
+    several = two.model_copy(update={"cases": two.cases * 2})
+    assert f"An input set is a case and {listed}" in task(several)
 
 
 def test_what_an_engineer_asks_first_is_answered() -> None:

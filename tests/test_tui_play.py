@@ -77,7 +77,9 @@ def edit(old: str, new: str) -> Step:
 
 
 def test_an_episode_runs_to_its_end(played: Callable[..., list[str]], tmp_path: Path) -> None:
-    ended, looked, keys = played("w2", until("2 of 2 turns"), until("max_turns"), "left", "?")[1:]
+    ended, looked, keys = played(
+        "w2", until("2 of 2 turns"), until("all turns played"), "left", "?"
+    )[1:]
     assert "best 2.00x (turn 2)" in ended
     assert "▌ ~     1  correctness/values" in looked
     assert "enter next" not in ended and "retake" in ended
@@ -90,7 +92,13 @@ def test_an_episode_runs_to_its_end(played: Callable[..., list[str]], tmp_path: 
 
 def test_the_reply_is_seen_while_it_comes(played: Callable[..., list[str]], tmp_path: Path) -> None:
     coming, prompt, back, nothing = played(
-        ".", until("class ModelNew"), "p", "p", "1", touch(tmp_path / "go"), until("max_turns")
+        ".",
+        until("class ModelNew"),
+        "p",
+        "p",
+        "1",
+        touch(tmp_path / "go"),
+        until("all turns played"),
     )[:4]
     assert "turn 1 of 1  the reply, 529 characters" in coming and "▌ ▸     1  replying" in coming
     assert "── user, " in prompt and "class ModelNew" in back
@@ -100,7 +108,7 @@ def test_the_reply_is_seen_while_it_comes(played: Callable[..., list[str]], tmp_
 def test_retries_and_reasoning_are_seen(played: Callable[..., list[str]], tmp_path: Path) -> None:
     again, _, thinking, shown = played(
         "?", until("trying again in"), touch(tmp_path / "again"), until("thinking, 16"), "r",
-        touch(tmp_path / "go"), until("max_turns"),
+        touch(tmp_path / "go"), until("all turns played"),
     )[:4]  # fmt: skip
     assert "HTTP 429, trying again in" in again
     assert "r shows the reasoning" in thinking and "A block per row?" not in thinking
@@ -145,7 +153,7 @@ def test_the_editor_opens_after_the_running_turn(
 ) -> None:
     said, _, opened, done = played(
         ".w", until("class ModelNew") , "e", touch(tmp_path / "go"), until("the next kernel"),
-        edit("# .", "# 2"), "ctrl+s", until("by hand"), until("max_turns"),
+        edit("# .", "# 2"), "ctrl+s", until("by hand"), until("all turns played"),
     )[1:5]  # fmt: skip
     assert "the editor opens when" in said and "the next kernel" in opened and done
     assert [each.by_person for each in recorded(tmp_path / "t.jsonl")[0].turns] == [False, True]
@@ -162,7 +170,7 @@ def test_leaving_a_running_turn_takes_two_keys(
     asked = played(".", until("class ModelNew"), "q", "q")
     assert len(asked) == 2 and "q again stops" in asked[1]
     assert not [*tmp_path.glob("*.jsonl")]  # an episode without a turn is not recorded
-    assert len(played("w", until("max_turns"), "q")) == 1
+    assert len(played("w", until("all turns played"), "q")) == 1
 
 
 def test_a_judge_that_cannot_start_is_an_error(tmp_path: Path) -> None:
@@ -221,7 +229,7 @@ def test_what_goes_on_is_said_in_words() -> None:
     live = happened(live, Replied("r", 5.0))
     assert live.doing(6.0) == "the judge"
     live = happened(live, StageBegan("queue", 5.0))
-    assert live.doing(9.0) == "waiting for another judge, 4 s"
+    assert live.doing(9.0) == "waiting for its turn, 4 s"
     live = happened(live, StageBegan("build", 9.0))
     assert live.doing(10.5) == "queue 4.0 s  build 1.5 s"
     assert spent((("time", 1.0), ("queue", 2.0), ("time", 5.0)), 6.0) == {"time": 2.0, "queue": 3.0}

@@ -31,7 +31,7 @@ LIST_80 = """\
 """
 VIEW_80 = """\
  L1_23_Softmax  t.jsonl  2026-01-02 00:00                                   1/3
- m  ·  scripted CPU  ·  4 of 4 turns  ·  ended: max_turns   best 4.00x (turn 4)
+ m  ·  scripted CPU  ·  4 of 4 turns  ·  all turns played   best 4.00x (turn 4)
      turn  verdict           speedup   score  return  95 % interval   seconds
   ●     1  correct/timed       0.50x    0.80    2.00  [0.45, 0.55]        0.0
   ●     2  correct/timed       2.00x    2.30    3.00  [1.80, 2.20]        1.5
@@ -200,7 +200,7 @@ def test_the_mouse_opens_turns_and_changes_pane(replayed: Callable[..., list[str
     assert "▌ ●     1" in first
     assert "user," in replayed(click(30, 7))[0]
     chosen, opened = replayed("q", click(10, 3), click(10, 3))[1:]
-    assert "▌   2" in chosen and "max_turns" in opened
+    assert "▌   2" in chosen and "all turns played" in opened
 
 
 def test_copying_and_saving(
@@ -232,7 +232,7 @@ def test_a_running_episode_grows_on_the_screen(tmp_path: Path) -> None:
     async def end(pilot: Pilot[Any]) -> None:
         recorder.finish(trajectory(turn(1), RIGHT, timed(3, 7.5)))
 
-    steps = ("", more, until("2.00x"), end, until("7.50x"), "q", until("max_turns"))
+    steps = ("", more, until("2.00x"), end, until("7.50x"), "q", until("all turns played"))
     app = ReplayApp(Library(tmp_path / "t.jsonl"), follow=True)
     assert len(screens(app, *steps[:-2])) == 5
 

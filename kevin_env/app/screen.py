@@ -105,7 +105,13 @@ def best_at(turns: Sequence[Turn]) -> int:
 def best_text(best: Turn, sample: str = "") -> str:
     """The fastest turn, such as `best 2.00x (turn 2, noisy)`, with its sample before the turn."""
     noisy = ", noisy" * (best.kind == "too_noisy")
-    return f"best {speedup_text(best.speedup)} ({sample}turn {best.turn}{noisy})"
+    why = ", in Triton's interpreter" if best.interpreted else noisy
+    return f"best {speedup_text(best.speedup)} ({sample}turn {best.turn}{why})"
+
+
+def ended_text(reason: str) -> str:
+    """Why an episode ended."""
+    return "all turns played" if reason == "max_turns" else f"ended: {reason}"
 
 
 def turns_table(turns: Sequence[Turn], returns: Sequence[float], model: str = "") -> Table:

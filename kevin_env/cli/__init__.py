@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-import typer.core
 
 from kevin_env.cli import (
     agents,
@@ -25,13 +24,22 @@ from kevin_env.cli import (
     serve,
     trajectories,
 )
-from kevin_env.cli.options import Given, Json, Plain, example, print_json, settings_options
+from kevin_env.cli.options import (
+    Command,
+    Given,
+    Group,
+    Json,
+    Plain,
+    example,
+    print_json,
+    settings_options,
+)
 
 PROBLEMS = "Problems and examples"
 """A group of commands."""
 
 
-class _Commands(typer.core.TyperGroup):
+class _Commands(Group):
     """Turns known errors into one line and an exit code."""
 
     def invoke(self, ctx: Any) -> Any:
@@ -151,7 +159,7 @@ COMMANDS: dict[str, dict[str, tuple[Callable[..., None], str]]] = {
     },
     "Play and evaluate": {
         "play": (play.play, f"play {PROBLEM} --model gpt-5 --max-turns 8 --out run.jsonl"),
-        "eval": (evaluate.evaluate, "eval --problems L1 --model gpt-5 --samples 4 --out run"),
+        "eval": (evaluate.evaluate, "eval --problem L1 --model gpt-5 --samples 4 --out run"),
         "judge": (judge.judge, f"judge kernel.py {PROBLEM} --timeout 20"),
         "serve": (serve.serve, "serve --problem L1 --port 8000"),
         "mcp": (agents.mcp, f"mcp {PROBLEM} --max-turns 20"),
@@ -174,6 +182,6 @@ COMMANDS: dict[str, dict[str, tuple[Callable[..., None], str]]] = {
 
 for _panel, _commands in COMMANDS.items():
     for _name, (_command, _words) in _commands.items():
-        app.command(_name, rich_help_panel=_panel, epilog=example(_words))(_command)
+        app.command(_name, cls=Command, rich_help_panel=_panel, epilog=example(_words))(_command)
 app.add_typer(problems.problems, name="problems", rich_help_panel=PROBLEMS)
 app.add_typer(index.index, name="index", rich_help_panel=PROBLEMS)

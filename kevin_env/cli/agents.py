@@ -16,6 +16,7 @@ from kevin_env.cli.options import (
     Override,
     complete_problems,
     extra,
+    of_problems,
     of_server,
     open_socket,
     positive,
@@ -25,10 +26,7 @@ from kevin_env.cli.options import (
 if TYPE_CHECKING:
     from kevin_env.settings import Settings
 
-Problems = Annotated[
-    list[str] | None,
-    typer.Option(help="Problems to offer: IDs, levels, files, folders; by default train."),
-]
+Problems = Annotated[list[str] | None, of_problems("; by default train")]
 Http = Annotated[bool, of_server("Serve many clients over HTTP, instead of one over stdio.")]
 Host = Annotated[str, of_server("Address to listen on.")]
 Port = Annotated[int, of_server("Port to listen on; 0 picks a free one.", min=0, max=65535)]
@@ -96,7 +94,10 @@ def mcp(
         from kevin_env.agents.check import TOKEN
         from kevin_env.agents.session import AgentSession
         from kevin_env.integrations.judge_server import require_token_for
-    chosen, problems = _settings(settings, override), find_problems(problem or "train")
+    chosen, problems = (
+        _settings(settings, override),
+        find_problems(problem or "train"),
+    )
     token = os.environ.get(TOKEN, "")
     if http:
         try:

@@ -12,7 +12,7 @@ from kevin_env.cli.options import (
     Given,
     Override,
     Plain,
-    complete_problems,
+    of_problems,
     print_json,
     settings_options,
 )
@@ -34,14 +34,7 @@ Model = Annotated[str | None, typer.Option(help="Model name at the endpoint, or 
 BaseUrl = Annotated[
     str | None, typer.Option(help="OpenAI-compatible endpoint; by default $OPENAI_BASE_URL.")
 ]
-Problems = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="A,B,...",
-        help="IDs, levels such as L1, held_out, kernelbench:level1, or paths.",
-        autocompletion=complete_problems,
-    ),
-]
+Names = Annotated[list[str] | None, of_problems("")]
 Samples = Annotated[int | None, typer.Option(help="Number of samples per problem.")]
 Out = Annotated[Path | None, typer.Option(help="Run folder; by default a new one in runs/.")]
 Resume = Annotated[Path | None, typer.Option(metavar="RUN", help="Continue this run folder.")]
@@ -78,7 +71,7 @@ def evaluate(
     override: Override = None,
     model: Model = None,
     base_url: BaseUrl = None,
-    problems: Problems = None,
+    problem: Names = None,
     samples: Samples = None,
     out: Out = None,
     resume: Resume = None,
@@ -104,7 +97,7 @@ def evaluate(
     flags = {
         "policy.model": model,
         "policy.base_url": base_url,
-        "problems": ",".join(problems) if problems else None,
+        "problem": ",".join(problem) if problem else None,
         "samples": samples,
         "out": str(out) if out else None,
         "tensorboard": tensorboard or None,
@@ -117,10 +110,10 @@ def evaluate(
         given = sorted(key for key, value in (flags | more).items() if value)
         _print(_figures(recorded, config, override or [], given, console), plain, as_json)
         return
-    if config is not None and problems and not config.is_file():
+    if config is not None and problem and not config.is_file():
         raise BadInput(
             f"{config} is not a configuration file; several problems are one list: "
-            f"--problems {','.join((*problems, str(config)))}"
+            f"--problem {','.join((*problem, str(config)))}"
         )
     load_env_file()
     chosen, found = _read(config, resume, override or [], flags)

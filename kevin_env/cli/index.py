@@ -5,12 +5,12 @@ from typing import Annotated, Literal
 
 import typer
 
-from kevin_env.cli.options import Json, example, print_json
+from kevin_env.cli.options import Command, Group, Json, example, print_json
 
-index = typer.Typer(help="Build or query an index of example kernels.")
+index = typer.Typer(cls=Group, help="Build or query an index of example kernels.")
 
 
-@index.command("build", epilog=example("index build solutions --out index"))
+@index.command("build", cls=Command, epilog=example("index build solutions --out index"))
 def build_index(
     sources: Annotated[
         list[str],
@@ -52,7 +52,7 @@ def build_index(
         show_built(make_console(), kept, out)
 
 
-@index.command("query", epilog=example("index query index L1_36_RMSNorm_ -k 5"))
+@index.command("query", cls=Command, epilog=example("index query index L1_36_RMSNorm_ -k 5"))
 def query_index(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of the index.")],
     problem: Annotated[str, typer.Argument(metavar="ID", help="Problem ID or file.")],

@@ -19,6 +19,7 @@ AtOnce = Annotated[
 Readable = Annotated[
     list[str] | None,
     typer.Option(
+        metavar="PATH",
         help="A file or folder that submissions may read besides the system and Python's packages;"
         " repeat it for more. [default: those in KEVIN_ENV_READABLE]",
         show_default=False,

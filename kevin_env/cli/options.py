@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
+import typer.core
 from pydantic.fields import FieldInfo
 
 from kevin_env.settings import Settings
@@ -27,7 +28,7 @@ Override = Annotated[
         "--override",
         "-o",
         metavar="KEY=VALUE",
-        help="Set any value, such as -o settings.gamma=0.8.",
+        help="Set any value of a TOML file, such as -o settings.gamma=0.8; eval --dry-run has all.",
     ),
 ]
 
@@ -53,6 +54,26 @@ _WIDEST = 30
 
 Given = Mapping[str, Any]
 """Settings from the command line, by name, without those left at their defaults."""
+
+
+class PlainFlags:
+    """A command whose help shows flags as they are typed, without a type of a value."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The parameters of the command, and `--help`."""
+        params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for each in params:
+            if getattr(each, "is_flag", False):
+                each.metavar = ""
+        return params
+
+
+class Command(PlainFlags, typer.core.TyperCommand):
+    """A command of `kevin-env`."""
+
+
+class Group(PlainFlags, typer.core.TyperGroup):
+    """A group of commands."""
 
 
 def example(words: str) -> str:
@@ -105,6 +126,16 @@ def positive(value: float | None) -> float | None:
 def of_server(help: str, **more: Any) -> Any:
     """An option of a command that serves; arguments as of `typer.Option`."""
     return typer.Option(help=help, rich_help_panel="Server", **more)
+
+
+def of_problems(default: str) -> Any:
+    """An option that names problems, repeated or with commas; `default` is for the help."""
+    return typer.Option(
+        metavar="A,B,...",
+        help=f"IDs, levels such as L1, held_out, kernelbench:level1, files, folders{default}.",
+        autocompletion=complete_problems,
+        callback=lambda given: [each for word in given or () for each in word.split(",")] or None,
+    )
 
 
 def open_socket(host: str, port: int) -> socket.socket:

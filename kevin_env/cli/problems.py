@@ -7,7 +7,9 @@ from typing import Annotated, Literal
 import typer
 
 from kevin_env.cli.options import (
+    Command,
     Given,
+    Group,
     Json,
     complete_problems,
     example,
@@ -17,7 +19,7 @@ from kevin_env.cli.options import (
 )
 from kevin_env.selection import Side
 
-problems = typer.Typer(help="List or lint problems.")
+problems = typer.Typer(cls=Group, help="List or lint problems.")
 
 Level = Annotated[int | None, typer.Option(help="Only problems of this level.", min=1, max=10)]
 Tag = Annotated[str | None, typer.Option(help="Only this tag: a family, trait, bound or dtype.")]
@@ -64,7 +66,7 @@ def list_problems(
         print_problems(make_console(), chosen, sides)
 
 
-@problems.command("lint", epilog=example("problems lint L5 --device cpu"))
+@problems.command("lint", cls=Command, epilog=example("problems lint L5 --device cpu"))
 @settings_options(("device", "inputs"))
 def lint_problems(
     settings: Given,

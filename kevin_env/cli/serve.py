@@ -8,15 +8,13 @@ from kevin_env.cli.options import (
     EPISODE,
     Given,
     Override,
+    of_problems,
     of_server,
     open_socket,
     settings_options,
 )
 
-Problems = Annotated[
-    list[str] | None,
-    typer.Option(help="Problems to offer: IDs, levels, files, folders; by default all."),
-]
+Problems = Annotated[list[str] | None, of_problems("; by default all")]
 Host = Annotated[str, of_server("Address to listen on; 0.0.0.0 for all interfaces.")]
 Port = Annotated[int, of_server("Port to listen on; 0 picks a free one.", min=0, max=65535)]
 Sessions = Annotated[int, of_server("Limit of concurrent sessions.", min=1)]

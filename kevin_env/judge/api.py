@@ -148,7 +148,7 @@ class Sandbox(Frozen):
 
 
 class Seconds(Frozen):
-    """Wall time of each stage of one judgement, in seconds."""
+    """Seconds of each stage of one judgement; `queue` includes preparing a new reference."""
 
     queue: float = 0.0
     build: float = 0.0
@@ -363,7 +363,7 @@ def devices_here(choice: str) -> tuple[str, ...]:
     for name in names:
         if most is not None and name != "cpu" and int(name.removeprefix("cuda:")) >= most:
             devices = f"{most} CUDA device{'s' * (most != 1)} found"
-            raise JudgeError(f"no device {name} here: {devices}; use --device cpu")
+            raise JudgeError(f"no device {name} here: {devices}; choose the device cpu")
     return names
 
 

@@ -59,7 +59,7 @@ def resolve(name: str) -> torch.device:
     index = device.index or 0
     if index >= count:
         devices = f"{count} CUDA device{'s' * (count != 1)} found"
-        raise JudgeError(f"no device {name} here: {devices}; use --device cpu")
+        raise JudgeError(f"no device {name} here: {devices}; choose the device cpu")
     return torch.device("cuda", index)
 
 

@@ -17,7 +17,7 @@ from kevin_env.judge.timing.cpu_clock import time_on_cpu
 from kevin_env.judge.timing.gpu_clock import GpuClock
 from kevin_env.judge.timing.session import Crowded
 from kevin_env.judge.trial import TIMED, Trial
-from kevin_env.judge.verdict import hoarding, roofline_flags, without_paths
+from kevin_env.judge.verdict import flags_of, hoarding, without_paths
 from kevin_env.judge.workers.errors import BaselineOutOfMemory, OwnProcessKilled
 from kevin_env.judge.workers.launcher import ForkServer
 from kevin_env.judge.workers.worker import asleep
@@ -163,13 +163,14 @@ class Judge:
                             trial.check_rules()
                     with watch("time"):
                         outcome = self._clock(trial)
-                        for _ in range(RETRIES * options.retry_noisy):
+                        for _ in range(0 if trial.interpreted else RETRIES * options.retry_noisy):
                             if outcome.kind == "timed":
                                 break
                             outcome = self._clock(trial)
                 with watch("load"), asleep(worker):  # not the replayer, which others use by now
                     draw, rooflines = partial(trial.draw, TIMED), bench.problems.rooflines
-                    outcome = rooflines.added(outcome, job.problem.sha256, trial.case, draw)
+                    if not trial.interpreted:
+                        outcome = rooflines.added(outcome, job.problem.sha256, trial.case, draw)
             except Rejected as rejected:
                 if trial.played and rejected.outcome.category not in SEEN:
                     raise Unplayed from rejected
@@ -185,7 +186,8 @@ class Judge:
             return Judgement(
                 outcome=outcome, seconds=watch.seconds(), device=self.info, sandbox=sandbox,
                 secret=secret, log=without_paths(worker.log, str(worker.folder)),
-                flags=roofline_flags(outcome), run="replayed" if trial.played else "own process",
+                flags=flags_of(outcome, trial.interpreted),
+                run="replayed" if trial.played else "own process",
             )  # fmt: skip
 
     def _enter(self, trial: Trial, lane: ExitStack, watch: Stopwatch, own: bool) -> None:

@@ -97,7 +97,8 @@ class Trial:
         self._draws = self._checked = 0
         self._paused = 0.0
         self._allowance = Allowance(self._on_gpu)
-        self._called = self._interpreted = False
+        self._called = False
+        self.interpreted = False
         self._queues = 0
         self.recording: Recording | None = None
         self.played = False
@@ -110,7 +111,7 @@ class Trial:
         """Imports the submission; compilers run here. Needs no lane."""
         tree, began = parsed(code), time.monotonic()
         triton = tree is not None and "triton" in imported(tree)
-        self._interpreted = triton and not self._on_gpu
+        self.interpreted = triton and not self._on_gpu
         self._queues = 0 if SEVERAL_QUEUES.search(code) else 1
         build = self.options.build_timeout
         path, headers = self.worker.path, self.options.headers
@@ -336,7 +337,7 @@ class Trial:
 
     def _limits_of(self, known: KnownCase) -> Limits:
         kind = self.bench.device.type
-        return self.options.limits(known.seconds, self._interpreted, device=kind)
+        return self.options.limits(known.seconds, self.interpreted, device=kind)
 
     def _limited(
         self, order: Callable[[Patience], T], first: bool, pause: Callable[[], None] = lambda: None

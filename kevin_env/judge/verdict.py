@@ -259,16 +259,22 @@ def _is_command(line: str) -> bool:
     )
 
 
-FlagName = Literal["above_roofline", "record_contradicted", "profile_differs"]
-"""What was odd:
-
-- `above_roofline`: faster than the reference's own work at this device's ceilings. Better algebra
-  may explain it.
-- `record_contradicted`: no torch was recorded, but a profile shows hardly any time in the
-  submission's own kernels.
-- `profile_differs`: a profiled call took longer on the device than the timed ones in total, so that
-  its coverage is not reported.
-"""
+FlagName = Literal["interpreted", "above_roofline", "record_contradicted", "profile_differs"]
+FLAGS: dict[str, str] = {
+    "interpreted": "Triton ran in its interpreter, as there is no GPU: its speed means nothing",
+    "above_roofline": (
+        "faster than the reference's own work at this device's ceilings; better algebra may "
+        "explain it"
+    ),
+    "record_contradicted": (
+        "no torch was recorded, but a profile shows hardly any time in the submission's own kernels"
+    ),
+    "profile_differs": (
+        "a profiled call took longer on the device than the timed ones in total, so that its "
+        "coverage is not reported"
+    ),
+}
+"""What a flag means, by its `FlagName`."""
 
 
 def flag(name: FlagName, text: str) -> str:
@@ -276,8 +282,10 @@ def flag(name: FlagName, text: str) -> str:
     return f"{name}: {text}"
 
 
-def roofline_flags(outcome: Outcome) -> tuple[str, ...]:
-    """A flag for a time above the roofline."""
+def flags_of(outcome: Outcome, interpreted: bool) -> tuple[str, ...]:
+    """Flags for a time that is Triton's interpreter's, or above the roofline."""
+    if interpreted and isinstance(outcome, Correct):
+        return (flag("interpreted", FLAGS["interpreted"]),)
     held = outcome.roofline if isinstance(outcome, Correct) else None
     if held is None or not held.above:
         return ()
@@ -290,4 +298,4 @@ def roofline_flags(outcome: Outcome) -> tuple[str, ...]:
 def flag_name(flag: str) -> str:
     """The name of a recorded flag; empty if there is no such flag, as in a file of others."""
     name = flag.partition(": ")[0]
-    return name if name in get_args(FlagName) else ""
+    return name if name in FLAGS else ""

@@ -1,20 +1,19 @@
 """The lint of one problem, in the lint process of its device."""
 
-import signal
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import torch
 
-from kevin_env.judge.api import Options, Submission
+from kevin_env.judge.api import OnStage, Options, Submission
 from kevin_env.judge.compare.accumulator import OneAccumulator
 from kevin_env.judge.compare.tolerance import FEW
 from kevin_env.judge.device import event_seconds
 from kevin_env.judge.inputs.cases import NOT_FINITE, open_cases, timed_case
 from kevin_env.judge.inputs.process_state import RANDOM
 from kevin_env.judge.inputs.reference import Case, seed_from
+from kevin_env.judge.workers.usage import charged
 from kevin_env.lint.answers import (
     Survivors,
     accepted_answers,
@@ -27,24 +26,10 @@ from kevin_env.lint.target import SECRET, InputSet
 from kevin_env.outcome import Correct, Outcome
 from kevin_env.parsing import as_submission
 from kevin_env.problem import Problem, ProblemError
-from kevin_env.profile.ceilings import clocked
 from kevin_env.profile.roofline import Counting
 
 if TYPE_CHECKING:
     from kevin_env.judge.server import Judge
-
-
-@contextmanager
-def ended_after(seconds: float) -> Iterator[None]:
-    """The kernel ends this process by SIGALRM if what happens inside takes longer.
-
-    Nothing that the problem's code does, or a library that it calls, can hold that up.
-    """
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def untimed(*_: object) -> Correct:
@@ -83,7 +68,7 @@ def measure(case: Case, drawn: InputSet, peak: int) -> Cost:
         if case.device.type == "cuda":
             seconds = event_seconds(call, GPU_CALLS)
         else:  # the shortest: what disturbs on a CPU only ever lengthens
-            seconds = min(clocked(call) for _ in range(CALLS))
+            seconds = min(_clocked(call) for _ in range(CALLS))
     weights = list(case.model.state_dict().values())
     return Cost(
         seconds=seconds,
@@ -92,6 +77,13 @@ def measure(case: Case, drawn: InputSet, peak: int) -> Cost:
         elements=counted.elements,
         moved_bytes=_bytes([*drawn.tensors, *weights, *drawn.outputs]),
     )
+
+
+def _clocked(call: Callable[[], object]) -> float:
+    """Seconds of one call on a CPU, without those for which others had the processor."""
+    began, ran = time.perf_counter(), time.process_time()
+    call()
+    return charged(time.perf_counter() - began, time.process_time() - ran)
 
 
 def draw_watched(case: Case) -> tuple[InputSet, int]:
@@ -116,17 +108,24 @@ LEAST_VARYING = 0.05
 """The share of an output's elements that must be further from its median than the tolerance."""
 
 
-def examine(judge: "Judge", problem: Problem, options: Options, limits: Limits) -> LintReport:
+def examine(
+    judge: "Judge",
+    problem: Problem,
+    options: Options,
+    limits: Limits,
+    on_stage: OnStage = lambda _: None,
+) -> LintReport:
     """Everything that is wrong with a problem; what its own code raises is a finding too.
 
-    It ends the process if the problem's first calls take too long (`Limits.first_seconds`).
+    It reports the stage `load` when the problem's first calls begin, and `verify` when they have
+    ended: `Limits.first_seconds` is for its client, as the problem's code may hold up this process.
 
     Raises:
         JudgeError: when the judge fails.
     """
     start = time.monotonic()
     OneAccumulator()  # torch imports decompositions for the first: 2 s that are not the problem's
-    examination = Examination(judge, problem, options, limits)
+    examination = Examination(judge, problem, options, limits, on_stage)
     with judge.bench.lane.entered():
         examination.take(examination.look_at_timed_case)
         if examination.cost is not None:
@@ -147,9 +146,12 @@ class Examination:
         runs: False once the reference itself has failed before that.
     """
 
-    def __init__(self, judge: "Judge", problem: Problem, options: Options, limits: Limits) -> None:
+    def __init__(
+        self, judge: "Judge", problem: Problem, options: Options, limits: Limits, on_stage: OnStage
+    ) -> None:
         self.cost: Cost | None = None
         self.runs = True
+        self._on_stage = on_stage
         self._judge, self._problem, self._options, self._limits = judge, problem, options, limits
         self._findings: list[Finding] = []
         self._reference = "failed"
@@ -176,9 +178,10 @@ class Examination:
     def look_at_timed_case(self) -> None:
         """What its outputs are like, what it costs and which trivial answers it accepts."""
         self._doing = "running the reference and its float64 oracle"
-        with ended_after(self._limits.first_seconds):
-            case = self._open(timed_case(self._problem, self._judge.device))
-            first, peak = draw_watched(case)
+        self._on_stage("load")
+        case = self._open(timed_case(self._problem, self._judge.device))
+        first, peak = draw_watched(case)
+        self._on_stage("verify")
         if not first.finite:
             raise ProblemError(NOT_FINITE)
         self._look_at_inputs(case, first)

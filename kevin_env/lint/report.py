@@ -23,7 +23,8 @@ class Limits(Frozen):
     """Of one call of the reference there, at least: what is shorter is all launch."""
     first_seconds: float = 10.0
     """Of opening the timed case, drawing an input set, and one more call of the reference and of
-    its oracle, at most: a verdict takes dozens of calls.
+    its oracle, at most: a verdict takes dozens of calls. On a CPU it is processor time, and a
+    reference that sleeps has ten times as long.
     """
 
 
@@ -77,8 +78,9 @@ class LintReport(Frozen):
     def too_slow(cls, problem: str, device: str, limits: Limits) -> "LintReport":
         """Of a problem whose first calls took longer than they may."""
         seconds = limits.first_seconds
+        of = " of processor time" if device == "cpu" else ""
         text = (
-            f"an input set and the first calls take more than {seconds:.0f} s; nothing else was"
+            f"an input set and the first calls take more than {seconds:g} s{of}; nothing else was"
             " looked at"
         )
         return cls(

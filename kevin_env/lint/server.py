@@ -1,10 +1,9 @@
 """The lint process of a device: a judge process that lints problems, one at a time.
 
-Run as `python -m kevin_env.lint.server FD PID`, as `kevin_env.judge.server` is. A problem that
-takes too long ends the process by SIGALRM, and the client starts another.
+Run as `python -m kevin_env.lint.server FD PID`, as `kevin_env.judge.server` is. Its client ends the
+process if a problem takes too long, and starts another.
 """
 
-import signal
 from typing import TYPE_CHECKING
 
 from kevin_env.candidate.wire import Channel
@@ -32,7 +31,10 @@ class LintServer(Server):
         wanted.require_wanted()
         problem = Problem.model_validate(request["problem"])
         options = Options.model_validate(request["options"])
-        return examine(judge, problem, options, Limits.model_validate(request["limits"]))
+        return examine(
+            judge, problem, options, Limits.model_validate(request["limits"]),
+            lambda stage: self._send({"id": request["id"], "stage": stage}),
+        )  # fmt: skip
 
 
 def _start_untimed(device: str, pace: Pace | None, memory: int | None) -> "Judge":
@@ -42,5 +44,4 @@ def _start_untimed(device: str, pace: Pace | None, memory: int | None) -> "Judge
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
     main(LintServer)

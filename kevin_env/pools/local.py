@@ -1,21 +1,29 @@
 """The client's side of judging: starts judge processes and sends requests. Imports no torch."""
 
 import logging
-import signal
 import threading
 import time
 import weakref
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from kevin_env.judge.api import DeviceInfo, JudgeError, OnStage, Options, Pace, devices_here
+from kevin_env.judge.api import (
+    DeviceInfo,
+    JudgeError,
+    OnStage,
+    Options,
+    Pace,
+    Stage,
+    devices_here,
+)
 from kevin_env.judge.protocol import Request, value_of
 from kevin_env.judge.sandbox.readable import check_named
+from kevin_env.judge.workers.usage import CpuUse, GpuUse
 from kevin_env.lint.report import Limits, LintReport
 from kevin_env.pools.base import RequestPool
 from kevin_env.pools.remote import JudgeGone, NoJudge, Remote
@@ -25,6 +33,8 @@ LINTER = ("-m", "kevin_env.lint.server")
 """What Python runs as the lint process of a device."""
 TRIES = 4
 """Judges that a request is sent to before it fails; each loss may be due to another request."""
+LOOK = 0.2
+"""Seconds between two looks at how long the first calls of a linted problem have run."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -150,19 +160,25 @@ class LocalPool(RequestPool):
         raise JudgeError(f"{TRIES} judges went away while they had this: {gone}")
 
     def _lint(self, request: Request, future: Future[Any]) -> LintReport:
-        """The report of a lint process, which ends with a problem that takes too long."""
+        """The report of a lint process, which is ended if a problem's first calls take too long."""
         name, problem = devices_here(request["options"]["device"])[0], request["problem"]["id"]
+        limits = Limits.model_validate(request["limits"])
         with self._linting[name]:
             linter = self._judges.of(name, LINTER)
             _ = linter.info
-            attempt = linter.ask({**request, "alone": True})
+            stages: list[Stage] = []
+            attempt = linter.ask({**request, "alone": True}, stages.append)
             future.add_done_callback(partial(_cancel_too, linter, request["id"]))
-            try:
-                return value_of(attempt.result())
-            except JudgeGone:
-                if linter.exit_code != -signal.SIGALRM:
-                    raise
-                return LintReport.too_slow(problem, name, Limits(**request["limits"]))
+            use = (CpuUse if name == "cpu" else GpuUse)(linter.pid)
+            left, looked = limits.first_seconds, time.monotonic()
+            while "verify" not in stages and not wait([attempt], LOOK).done:
+                elapsed, looked = time.monotonic() - looked, time.monotonic()
+                used, _ = use.since(elapsed)
+                left -= used if "load" in stages else 0.0
+                if left <= 0:
+                    linter.kill()
+                    return LintReport.too_slow(problem, name, limits)
+            return value_of(attempt.result())
 
     def _choose(self, request: Request) -> tuple[str, Remote]:
         """A device and its judge; preferably one that has not failed lately."""

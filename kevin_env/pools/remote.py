@@ -88,9 +88,9 @@ class Remote:
         threading.Thread(target=self._listen, args=(hello,), daemon=True).start()
 
     @property
-    def exit_code(self) -> int | None:
-        """Of the process: negative for the signal that ended it, None while it runs."""
-        return self._process.returncode
+    def pid(self) -> int:
+        """The process."""
+        return self._process.pid
 
     @property
     def info(self) -> DeviceInfo:
@@ -133,6 +133,11 @@ class Remote:
         with suppress(OSError):
             self._channel.sock.shutdown(socket.SHUT_RDWR)
         self._process.terminate()  # one that is still starting does not read its socket
+
+    def kill(self) -> None:
+        """Ends the process at once; its requests fail with `JudgeGone`."""
+        self.alive = False
+        self._process.kill()
 
     def abandon(self) -> None:
         """In a forked child: leaves the process to the parent."""

@@ -24,9 +24,11 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.memory import create_connected_server_and_client_session
 from mcp.types import CallToolResult, TextContent
 from serving import served
+from typer.testing import CliRunner
 
 from kevin_env.agents import server as agents
 from kevin_env.agents.session import AgentSession
+from kevin_env.cli import app
 from kevin_env.integrations.judge_server import listen
 from kevin_env.judge.api import JudgeError, Judgement, OnStage, Options, Submission
 from kevin_env.pools.local import LocalPool
@@ -364,10 +366,10 @@ def test_http_needs_its_token_and_no_web_page_gets_in(tmp_path: Path, problem: P
         assert status(url, Host="evil.example") == 421
 
 
-def test_an_address_of_the_network_needs_a_token(tmp_path: Path) -> None:
-    environment = {key: os.environ[key] for key in os.environ if key != "KEVIN_ENV_MCP_TOKEN"}
+def test_an_address_of_the_network_needs_a_token(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("KEVIN_ENV_MCP_TOKEN", raising=False)
     words = ["mcp", "--http", "--host", "0.0.0.0", "--out", str(tmp_path / "out")]
-    done = subprocess.run(
-        [sys.executable, "-m", "kevin_env", *words], env=environment, capture_output=True, text=True
-    )
-    assert done.returncode == 2 and "set KEVIN_ENV_MCP_TOKEN" in done.stderr
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 2 and "set KEVIN_ENV_MCP_TOKEN" in done.stderr

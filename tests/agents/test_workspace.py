@@ -15,7 +15,9 @@ import pytest
 from cpp_kernels import FASTER_KERNEL, RIGHT_KERNEL, WRONG_KERNEL
 from episodes import correct, problem_file, recorded
 from serving import served
+from typer.testing import CliRunner
 
+from kevin_env.cli import app
 from kevin_env.pools.local import LocalPool
 from kevin_env.pools.scripted import ScriptedPool
 
@@ -175,16 +177,17 @@ def test_a_server_that_is_told_to_stop_leaves_a_finished_episode(tmp_path: Path)
         (["7_Double.py", "work", "--templates", "kevin-paper"], "for chats"),
     ],
 )
+@pytest.mark.usefixtures("one_pool")
 def test_a_workspace_that_cannot_be_is_one_line(
-    tmp_path: Path, words: list[str], told: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], told: str
 ) -> None:
     problem_file(tmp_path)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine.py").touch()
-    command = [sys.executable, "-m", "kevin_env", "workspace", *words]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["workspace", *words])
     *_, last = done.stderr.splitlines()
-    assert done.returncode == 2 and told in last
+    assert done.exit_code == 2 and told in last
 
 
 @pytest.mark.full

@@ -75,7 +75,7 @@ def test_from_a_file_to_figures(tmp_path: Path) -> None:
 
 def test_against_an_endpoint_by_options_alone(tmp_path: Path) -> None:
     out = tmp_path / "run"
-    words = "--problems L1_23_Softmax --problems L1_40_LayerNorm --samples 2 --max-turns 1 --json"
+    words = "--problem L1_23_Softmax --problem L1_40_LayerNorm --samples 2 --max-turns 1 --json"
     more = "-o prices.prompt=1 -o prices.completion=2 -o policy.temperature=0.7 --model m"
     words = [*words.split(), *more.split()]
     with serve(reply(4)) as stub:
@@ -86,7 +86,7 @@ def test_against_an_endpoint_by_options_alone(tmp_path: Path) -> None:
     assert (totals["prompt_tokens"], totals["completion_tokens"]) == (400, 200)
     assert totals["cost"] == pytest.approx(800e-6)
     kept = tomllib.loads((out / "config.toml").read_text())
-    assert kept["problems"] == ["L1_23_Softmax", "L1_40_LayerNorm"]
+    assert kept["problem"] == ["L1_23_Softmax", "L1_40_LayerNorm"]
     assert kept["policy"] == {
         "kind": "openai", "model": "m", "base_url": stub.url, "timeout": 600.0, "temperature": 0.7
     }  # fmt: skip
@@ -104,7 +104,7 @@ def test_what_is_kept_can_be_run_again_as_it_is(
     first, second = tmp_path / "first", tmp_path / "elsewhere"
     with serve(reply(4)) as stub:
         monkeypatch.setenv("OPENAI_BASE_URL", stub.url)
-        call("--model", "m", "--problems", "L1_23_Softmax", "--max-turns", "1", "--out", first)
+        call("--model", "m", "--problem", "L1_23_Softmax", "--max-turns", "1", "--out", first)
         monkeypatch.delenv("OPENAI_BASE_URL")
         second.mkdir()
         monkeypatch.chdir(second)
@@ -117,7 +117,7 @@ def test_what_is_kept_can_be_run_again_as_it_is(
 
 def test_an_endpoint_that_is_not_there_is_one_clear_line(tmp_path: Path) -> None:
     out = tmp_path / "run"
-    words = ["--problems", "L1_23_Softmax", "--samples", "3", "-o", "concurrency=3"]
+    words = ["--problem", "L1_23_Softmax", "--samples", "3", "-o", "concurrency=3"]
     error = {"message": "no model x", "code": "model_not_found"}
     with serve(Answer(status=404, body={"error": error})) as stub:
         code, said, err = call("--model", "x", "--base-url", stub.url, *words, "--out", out)
@@ -149,12 +149,12 @@ def test_a_dry_run_plays_nothing(tmp_path: Path, as_json: bool) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "problems is missing; set it in the file or with --problems"),
-        (["--problems", "L1"], "policy is missing; set it in the file or with --model"),
+        ([], "problem is missing; set it in the file or with --problem"),
+        (["--problem", "L1"], "policy is missing; set it in the file or with --model"),
         (["{folder}/eval.toml", "--device", "cpu", "--language", "cuda"], "--language cpp"),
-        (["--problems", "L1_23_Sofmax", "--model", "m"], "did you mean L1_23_Softmax"),
-        (["--problems", "L1", "--model", "m", "--max-turns", "0"], "settings.max_turns = 0"),
-        (["--problems", "L1", "--model", "human", "--out", "{folder}/a"], "kevin-env play --human"),
+        (["--problem", "L1_23_Sofmax", "--model", "m"], "did you mean L1_23_Softmax"),
+        (["--problem", "L1", "--model", "m", "--max-turns", "0"], "settings.max_turns = 0"),
+        (["--problem", "L1", "--model", "human", "--out", "{folder}/a"], "kevin-env play --human"),
         (["{folder}/nope.toml"], "nope.toml: No such file or directory"),
         (["{folder}/eval.toml", "-o", "policy.replies={folder}/nowhere"], "no folder"),
         (["{folder}/eval.toml", "--max-turns", "4"], "no reply for turn 4"),
@@ -179,7 +179,7 @@ def test_no_key_is_one_clear_line_before_anything_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY")
-    code, _, err = call("--model", "m", "--problems", "L1_23_Softmax", "--out", tmp_path / "run")
+    code, _, err = call("--model", "m", "--problem", "L1_23_Softmax", "--out", tmp_path / "run")
     assert (code, (tmp_path / "run").exists()) == (2, False)
     assert "OPENAI_API_KEY" in err
 
@@ -218,7 +218,7 @@ def test_figures_of_a_run_folder_are_those_that_it_has(tmp_path: Path) -> None:
 
 def test_text_of_models_does_not_reach_the_terminal(tmp_path: Path) -> None:
     error = {"message": "[red]x[/bad] \x1b[2J\x1b]0;t\x07 \x9b1m", "code": "a"}
-    words = ["eval", "--model", "m", "--problems", "L1_23_Softmax", "-o", "concurrency=1"]
+    words = ["eval", "--model", "m", "--problem", "L1_23_Softmax", "-o", "concurrency=1"]
     with serve(Answer(status=400, body={"error": error})) as stub:
         words += ["--base-url", stub.url, "--out", str(tmp_path)]
         result = CliRunner().invoke(app, words)
@@ -341,7 +341,7 @@ def test_samples_that_a_beam_drops_are_no_points(tmp_path: Path) -> None:
 def test_an_episode_that_failed_is_a_point_when_it_has_been_taken_up(tmp_path: Path) -> None:
     out = tmp_path / "run"
     words = [
-        "--problems",
+        "--problem",
         "L1_23_Softmax",
         "--max-turns",
         "2",

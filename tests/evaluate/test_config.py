@@ -19,7 +19,7 @@ from kevin_env.app.evaluate.search import Beam, Parallel, Serial, Shape
 from kevin_env.settings import Settings
 
 WHOLE = """
-problems = ["L1", "held_out", "kernelbench:level1/23"]
+problem = ["L1", "held_out", "kernelbench:level1/23"]
 samples = 16
 concurrency = 32
 requests_per_minute = 60
@@ -47,7 +47,7 @@ rounds = 2
 prompt = 1.25
 completion = 10
 """
-LEAST: dict[str, Any] = {"problems": "L1_23_Softmax", "policy": {"model": "m"}}
+LEAST: dict[str, Any] = {"problem": "L1_23_Softmax", "policy": {"model": "m"}}
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def file(tmp_path: Path) -> Path:
 
 def test_a_file_is_read(file: Path) -> None:
     config = read_config(file)
-    assert config.problems == ("L1", "held_out", "kernelbench:level1/23")
+    assert config.problem == ("L1", "held_out", "kernelbench:level1/23")
     assert config.settings == Settings(max_turns=8, gamma=0.8, stop_on=2.0, device="cuda:1")
     assert config.search == Beam(kind="beam", keep=4, rounds=2)
     assert isinstance(config.policy, OpenAI)
@@ -70,19 +70,19 @@ def test_a_file_is_read(file: Path) -> None:
 
 def test_little_is_needed() -> None:
     config = parse_config(LEAST)
-    assert config == EvalConfig(problems=("L1_23_Softmax",), policy=OpenAI(model="m"))
+    assert config == EvalConfig(problem=("L1_23_Softmax",), policy=OpenAI(model="m"))
     assert (config.samples, config.settings, config.search) == (1, Settings(), Serial())
     assert (config.baselines, config.prices, config.requests_per_minute) == (("eager",), None, None)
 
 
 def test_overrides_go_before_flags_and_flags_before_the_file(file: Path) -> None:
-    flags = {"samples": 4, "policy.model": "by flag", "settings.device": None, "problems": "L1,L2"}
+    flags = {"samples": 4, "policy.model": "by flag", "settings.device": None, "problem": "L1,L2"}
     overrides = (
         "samples=2 search.keep=1 policy.base_url=http://a:1/v1 settings.hints=true "
         "policy.extra_body.top_k=5 settings.stop_on=correct"
     )
     config = read_config(file, overrides.split(), flags)
-    assert (config.samples, config.problems) == (2, ("L1", "L2"))
+    assert (config.samples, config.problem) == (2, ("L1", "L2"))
     assert isinstance(config.policy, OpenAI)
     assert (config.policy.model, config.policy.base_url) == ("by flag", "http://a:1/v1")
     assert config.policy.extra_body is not None and config.policy.extra_body["top_k"] == 5
@@ -143,7 +143,7 @@ def test_searches_have_shapes() -> None:
         ({"policy": {}}, "policy.model is missing"),
         ({"policy": {"kind": "oracle"}}, "policy: .*'oracle'.*'openai'"),
         ({"search": {"kind": "tree"}}, "search.*: .*'tree'.*'serial'"),
-        ({"problems": []}, "problems = .*: .*at least 1"),
+        ({"problem": []}, "problem = .*: .*at least 1"),
         ({"samples": 0}, "samples = 0: .*greater than or equal to 1"),
         ({"samples": "many"}, "samples = 'many': .*integer"),
         ({"settings": {"device": "gpu"}}, "settings.device = 'gpu'"),
@@ -177,7 +177,7 @@ def test_what_is_wrong_is_one_line_that_names_the_key(values: dict[str, Any], sa
         ("=3", "write -o key=value"),
         ("samples.a=3", "samples.a: samples is not a table"),
         ("policy.model=1.5", "policy.model: .*string"),
-        ("samples=4\nproblems=3", "samples = .*integer"),
+        ("samples=4\nproblem=3", "samples = .*integer"),
     ],
 )
 def test_overrides_that_cannot_be(file: Path, override: str, said: str) -> None:

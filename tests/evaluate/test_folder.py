@@ -62,7 +62,7 @@ def test_the_configuration_is_kept_without_the_folder(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
     with pytest.raises(BadInput, match=r" is not a run folder: it has no config\.toml"):
         folder.config()
-    config = parse_config({"problems": "L1", "policy": {"model": "m"}, "out": str(folder.path)})
+    config = parse_config({"problem": "L1", "policy": {"model": "m"}, "out": str(folder.path)})
     folder.write_config(config)
     assert folder.config() == config
     assert str(tmp_path) not in folder.config_file.read_text()

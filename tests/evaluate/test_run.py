@@ -82,7 +82,7 @@ def test_an_evaluation_that_was_killed_goes_on_to_the_same_figures(
     baselines = {"baselines": ["eager", "compile"], "problems": 4}
     first = values_of(tmp_path / "whole", **more, **baselines)
     whole = run(first)
-    values = values_of(tmp_path / "killed", **more, **baselines) | {"problems": first["problems"]}
+    values = values_of(tmp_path / "killed", **more, **baselines) | {"problem": first["problem"]}
     config = tmp_path / "config.toml"
     config.write_text(tomli_w.dumps(values))
     with start(config, 0.03) as process:
@@ -271,7 +271,7 @@ def test_two_devices_are_not_mixed(tmp_path: Path) -> None:
     [
         ({"turns": 4}, "begun with settings.max_turns = 3, not 4; use another --out"),
         ({"samples": 1}, "begun with samples = 2, not 1"),
-        ({"problems": 1}, "begun with problems = .*2_Double.py among others"),
+        ({"problems": 1}, "begun with problem = .*2_Double.py among others"),
         ({"policy": {"kind": "solutions"}}, "begun with policy.kind = scripted, not solutions"),
     ],
 )
@@ -293,7 +293,7 @@ def test_more_samples_and_problems_may_be_added(tmp_path: Path) -> None:
 def test_a_problem_that_has_changed_is_not_mixed_with_what_it_was(tmp_path: Path) -> None:
     values = values_of(tmp_path)
     run(values)
-    file = Path(values["problems"][1])
+    file = Path(values["problem"][1])
     file.write_text(file.read_text().replace("x * 2", "x * 3"))
     with pytest.raises(BadInput, match="2_Double has changed since"):
         run(values)
@@ -376,7 +376,7 @@ def test_a_reference_becomes_a_submission() -> None:
 
 
 def test_solutions_play_one_a_turn_and_the_last_again() -> None:
-    least: dict[str, Any] = {"problems": "L1_23_Softmax", "policy": {"kind": "solutions"}}
+    least: dict[str, Any] = {"problem": "L1_23_Softmax", "policy": {"kind": "solutions"}}
     on_cpu, config = (
         parse_config(least | {"settings": {"max_turns": 4, "device": device}})
         for device in ("cpu", "cuda")
@@ -401,7 +401,7 @@ def test_solutions_play_one_a_turn_and_the_last_again() -> None:
 def test_scripts_lie_in_folders(tmp_path: Path) -> None:
     problem = load_problem("L1_23_Softmax")
     policy = {"kind": "scripted", "replies": str(tmp_path / "replies")}
-    values = {"problems": problem.id, "samples": 2, "settings": {"max_turns": 2}, "policy": policy}
+    values = {"problem": problem.id, "samples": 2, "settings": {"max_turns": 2}, "policy": policy}
     config = parse_config(values)
     with pytest.raises(BadInput, match=r"no folder .*replies"):
         make_player(config, [problem])
@@ -422,7 +422,7 @@ def test_scripts_lie_in_folders(tmp_path: Path) -> None:
 
 def test_each_sample_of_a_seeded_model_has_its_own_seed() -> None:
     policy = {"model": "m", "base_url": "http://127.0.0.1:1/v1", "seed": 5}
-    config = parse_config({"problems": "L1", "samples": 2, "policy": policy})
+    config = parse_config({"problem": "L1", "samples": 2, "policy": policy})
     player, problem = make_player(config, []), load_problem("L1_23_Softmax")
     seeds = [vars(player(problem, sample, 0))["_parameters"]["seed"] for sample in (0, 1, 1)]
     assert seeds == [5, 6, 6]

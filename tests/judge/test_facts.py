@@ -131,6 +131,27 @@ def test_where_nothing_can_be_written_facts_are_found_by_each_judge(
     assert len(found) == 2 and not list(folder.glob("*.json?*"))
 
 
+@pytest.mark.parametrize(
+    ("inputs", "signed", "scale"),
+    [
+        ("torch.rand(2, n)", "mostly zero, else around the middle of the range", "std(output)"),
+        ("torch.rand(1, n)", "mostly zero, else around the middle of the range", "max(abs(output))"),
+        ("torch.randn(2, n)", "standard normal", "std(output)"),
+        ("torch.randn(2, n).exp()", "mostly zero, else standard normal, as absolute values", "std(output)"),
+    ],
+)  # fmt: skip
+def test_facts_are_those_of_the_inputs_and_outputs_at_hand(
+    inputs: str, signed: str, scale: str
+) -> None:
+    source = SOURCE.replace("torch.rand(2, n)", inputs).replace('"n": 3', '"n": 15')
+    alone = source.replace(", mask", "").replace(", torch.rand(n) < 0.5", "")
+    told = facts.find_facts(PROBLEM.model_copy(update={"source": alone}), CPU)
+    told = told.told(INFO, Options())
+    assert f"signed: {signed}" in told.distributions
+    assert scale in told.tolerance
+    assert ("small elements" in told.tolerance) is (scale == "std(output)")
+
+
 def test_tolerances_are_kept_for_the_next_judge() -> None:
     store, tolerance = FactStore(CPU, INFO), Tolerance(0.1, math.inf, True)
     store.tolerances(PROBLEM, "varied")["cpu/own", 0] = tolerance

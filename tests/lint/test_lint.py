@@ -225,6 +225,13 @@ def test_a_reference_that_loops_for_hours_is_given_up_and_nothing_else_is_looked
     assert not lint(pool, problem("return torch.tanh(x)")).findings
 
 
+def test_time_without_the_processor_is_hardly_counted(pool: LocalPool) -> None:
+    body = "called.append(0); time.sleep(1.2 if len(called) == 1 else 0.02); return torch.tanh(x)"
+    waits = problem(body, constants="import time; called = []")  # as it would on a busy machine
+    report = lint(pool, waits, limits=Limits(cpu_seconds=0.015, first_seconds=1.0))
+    assert not report.findings and report.cost and report.cost.seconds < 0.015
+
+
 def test_waiting_for_another_reference_is_not_a_problems_own_time(pool: LocalPool) -> None:
     slow = problem("import time; time.sleep(0.2); return torch.tanh(x)")
     quick, limits = problem("return torch.tanh(x)"), Limits(cpu_seconds=20, first_seconds=0.8)

@@ -1,6 +1,6 @@
 """The configuration of an evaluation: read from a TOML file and overrides, written back to a file.
 
-    problems = ["L1", "held_out", "kernelbench:level1/23"]
+    problem = ["L1", "held_out", "kernelbench:level1/23"]
     samples = 4
     settings = {max_turns = 4, device = "cuda"}
     policy = {model = "gpt-5", temperature = 0.9}
@@ -92,7 +92,7 @@ PolicyConfig = Annotated[OpenAI | Transformers | Scripted | Solutions, Field(dis
 class EvalConfig(Frozen):
     """One evaluation: problems x samples x turns, a policy, a search and prices."""
 
-    problems: tuple[str, ...] = Field(min_length=1)
+    problem: tuple[str, ...] = Field(min_length=1)
     """Ids, levels such as `L1`, `train` or `held_out`, `kernelbench:` names, files or folders."""
     samples: int = Field(default=1, ge=1)
     """Per problem; the width of a beam search."""
@@ -113,7 +113,7 @@ class EvalConfig(Frozen):
     out: Place | None = None
     """The run folder. Not written to `config.toml`, so that the file starts a new run."""
 
-    @field_validator("problems", "baselines", mode="before")
+    @field_validator("problem", "baselines", mode="before")
     @classmethod
     def _words(cls, value: Any) -> Any:
         """Accepts `L1,L2`, as on the command line."""
@@ -216,7 +216,7 @@ def read_values(
     return values
 
 
-_OPTIONS = {"policy": "--model", "policy.model": "--model", "problems": "--problems"}
+_OPTIONS = {"policy": "--model", "policy.model": "--model", "problem": "--problem"}
 """The options of `kevin-env eval` for required keys."""
 
 

@@ -36,7 +36,7 @@ from kevin_env.recorder import BadLine
 from kevin_env.selection import find_problems, name_of
 
 _MAY_CHANGE = (
-    "problems", "samples", "concurrency", "requests_per_minute", "prices", "baselines",
+    "problem", "samples", "concurrency", "requests_per_minute", "prices", "baselines",
     "tensorboard", "wandb",
 )  # fmt: skip
 _MAY_CHANGE_OF_POLICY = ("base_url", "timeout")
@@ -58,8 +58,8 @@ def resolve(config: EvalConfig) -> tuple[EvalConfig, tuple[Problem, ...]]:
     Raises:
         ProblemError: if a problem is unknown.
     """
-    problems = tuple({problem.id: problem for problem in find_problems(config.problems)}.values())
-    update: dict[str, Any] = {"problems": tuple(map(name_of, problems))}
+    problems = tuple({problem.id: problem for problem in find_problems(config.problem)}.values())
+    update: dict[str, Any] = {"problem": tuple(map(name_of, problems))}
     if isinstance(config.policy, OpenAI):
         base_url = config.policy.base_url or _environment_url()
         update["policy"] = config.policy.model_copy(update={"base_url": base_url})
@@ -245,9 +245,9 @@ def _require_same(folder: RunFolder, old: EvalConfig, new: EvalConfig) -> None:
             _refuse(folder, key, before.get(key), now.get(key))
     if new.samples < old.samples:
         _refuse(folder, "samples", old.samples, new.samples)
-    dropped = set(old.problems) - set(new.problems)
+    dropped = set(old.problem) - set(new.problem)
     if dropped:
-        _refuse(folder, "problems", f"{sorted(dropped)[0]} among others", "without it")
+        _refuse(folder, "problem", f"{sorted(dropped)[0]} among others", "without it")
 
 
 def _refuse(folder: RunFolder, key: str, old: Any, new: Any) -> None:

@@ -21,6 +21,7 @@ from kevin_env.app.evaluate.figures import (
     RunMetrics,
 )
 from kevin_env.app.screen import counted
+from kevin_env.render import figure_text
 
 _SPENT = {
     "prompt_tokens": "prompt tokens",
@@ -244,7 +245,7 @@ def _percent(figure: Figure | None, interval: bool) -> str:
 
 
 def _times(figure: Figure | None, interval: bool) -> str:
-    return _cell(figure, lambda value: f"{value:.2f}", "x", interval)
+    return _cell(figure, figure_text, "x", interval)
 
 
 def _plain(figure: Figure) -> str:

@@ -26,7 +26,7 @@ from kevin_env.app.replay.pieces import (
     that_fit,
 )
 from kevin_env.app.replay.rows import mark_of
-from kevin_env.app.screen import best_text, counted, on_whole_screen, show, turn_line
+from kevin_env.app.screen import best_text, counted, ended_text, on_whole_screen, show, turn_line
 from kevin_env.record import Trajectory, Turn, best_turn
 from kevin_env.render import speedup_text
 
@@ -180,7 +180,7 @@ class BatchRun:
         for at, sample in enumerate(self.batch.samples):
             reason = sample.episode.stop_reason or "interrupted"
             best = f"{counted(len(sample.turns), 'turn')}, {plain.best_of(sample.turns)}"
-            show(console, f"sample {self.batch.number(at)}: {best}, {plain.ended_text(reason)}")
+            show(console, f"sample {self.batch.number(at)}: {best}, {ended_text(reason)}")
         show(console, f"{best_of(self.batch)}; {progress_text(self.batch)}", "bold")
 
     def begin(self) -> None:

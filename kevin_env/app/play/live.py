@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from kevin_env.app.screen import ended_text
 from kevin_env.judge.api import Stage
 from kevin_env.record import Message, Trajectory, Turn
 
@@ -144,7 +145,7 @@ class Live:
         if self.phase == "waiting":
             return "waiting"
         if self.phase == "ended":
-            return self.trouble or f"ended: {self.episode.stop_reason}"
+            return self.trouble or ended_text(self.episode.stop_reason or "interrupted")
         if self.again is not None:
             return f"{self.again[1]}, trying again in {max(self.again[0] - now, 0.0):.0f} s"
         if self.reply.strip():
@@ -158,7 +159,7 @@ class Live:
         if not seconds:
             return "the judge"
         if self.stages[-1][0] == "queue" and seconds["queue"] > _QUEUED:
-            return f"waiting for another judge, {seconds['queue']:.0f} s"
+            return f"waiting for its turn, {seconds['queue']:.0f} s"
         return stages_text(seconds)
 
 

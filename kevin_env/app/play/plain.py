@@ -14,6 +14,7 @@ from kevin_env.app.replay.pieces import Look, join, paragraph
 from kevin_env.app.screen import (
     PIPE_WIDTH,
     best_text,
+    ended_text,
     show,
     show_lines,
     turns_table,
@@ -186,11 +187,6 @@ def best_of(turns: Sequence[Turn]) -> str:
         right = any(turn.category == "correct" for turn in turns)
         return "best not timed" if right else "none correct yet"
     return best_text(best)
-
-
-def ended_text(reason: str) -> str:
-    """Why an episode ended."""
-    return "all turns played" if reason == "max_turns" else f"ended: {reason}"
 
 
 def _details(turn: Turn) -> list[str]:

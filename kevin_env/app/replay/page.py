@@ -116,6 +116,7 @@ def _turn(episode: Trajectory, at: int) -> dict[str, Any]:
         "mark": mark_of(turn),
         "category": turn.category,
         "kind": turn.kind,
+        "interpreted": turn.interpreted,
         "speedup": turn.speedup,
         "interval": turn.speedup_interval,
         "score": turn.score,

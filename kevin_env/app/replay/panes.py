@@ -35,7 +35,7 @@ from kevin_env.app.replay.pieces import (
     text,
     wrapped,
 )
-from kevin_env.app.screen import best_text
+from kevin_env.app.screen import best_text, ended_text
 from kevin_env.record import Trajectory, Turn, best_turn
 from kevin_env.render import speedup_text
 
@@ -108,7 +108,7 @@ def _named(name: str, lines: Iterable[Text], room: int = _NAME) -> list[Text]:
 def facts(episode: Trajectory, more: Sequence[str] = ()) -> tuple[Text, Text]:
     """Model, device and turns of an episode, and its best speedup."""
     of = f" of {episode.config['max_turns']}" if "max_turns" in episode.config else ""
-    ended = f"ended: {episode.stop_reason}" if episode.stop_reason else "running"
+    ended = ended_text(episode.stop_reason) if episode.stop_reason else "running"
     words = [
         episode.model or "no model",
         episode.hardware.name if episode.hardware else "no device yet",

@@ -21,7 +21,7 @@ from kevin_env.app.evaluate.tables import (
 )
 from kevin_env.app.replay.code import clean
 from kevin_env.app.replay.rows import MARKS, mark_of
-from kevin_env.judge.verdict import flag_name
+from kevin_env.judge.verdict import FLAGS, flag_name
 from kevin_env.outcome import held_roofline, is_hack
 from kevin_env.record import Trajectory, Turn, best_turn
 from kevin_env.render import ending_text, speedup_text
@@ -76,11 +76,14 @@ def summarise(title: str, recorded: Recorded, metrics: RunMetrics, pages: Pages)
         "overall": metrics.overall.model_dump(mode="json"),
         "levels": {n: each.model_dump(mode="json") for n, each in metrics.levels.items()},
         "grids": list(map(grid_of, (*metric_tables(metrics), *_agents(recorded.episodes)))),
-        "notes": [*notes(metrics.overall), *_left_out(recorded.episodes, problems)],
+        "notes": [
+            *notes(metrics.overall),
+            *_left_out(recorded.episodes, problems),
+            *(f"turns flagged {name} ({FLAGS[name]}): {many}" for name, many in flags.items()),
+        ],
         "bins": _bins([each.speedup(baseline) for problem in problems for each in problem.samples]),
         "roofline": marks,
         "roofline_left_out": len(held) - len(marks),
-        "flags": flags.most_common(),
         "kinds": _kinds([turn for turn, _ in turns]),
         "hacks": hacks[:MOST_HACKS],
         "more_hacks": len(hacks[MOST_HACKS:]),

@@ -106,7 +106,6 @@ def write_report(
         raise BadInput(f"cannot write a report to {out}: use a name that ends in .html or .md")
     if out.suffix == ".md":
         report = summarise(run.title, run.recorded, run.metrics, {})
-        report["notes"] += [f"turns flagged {name}: {turns}" for name, turns in report["flags"]]
         write_text(out, markdown_page("report.md.j2", **report))
         return out
     rows = [row for _, each in run.problems for row in each]

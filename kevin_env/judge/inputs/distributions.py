@@ -36,6 +36,7 @@ BOUNDED = {
     "offset": "in the upper part of the range",
 }
 """Where values lie in inputs with a lower and an upper bound."""
+SPARSE = "inputs of one sign are mostly zero"
 APART, WIDTH = 100.0, 4.0
 """Distance and width of the clusters of `wide`.
 
@@ -56,12 +57,13 @@ def described(distribution: str, structures: Sequence[Structure]) -> str:
         return text + ", where an input may be; the others as `wide`" * others
     ends = [sum(map(math.isfinite, each.bounds)) for each in drawn]
     if 1 in ends:
-        text += ", as absolute values where inputs have one sign"
+        text += ", as absolute values" + " where inputs have one sign" * (set(ends) != {1})
     if 2 in ends:
         bounded = f"{BOUNDED[distribution]} of inputs that have one"
         text = BOUNDED[distribution] if set(ends) == {2} else f"{text}; {bounded}"
-    if distribution == "signed" and any(each.one_sided for each in drawn):
-        text += "; inputs of one sign are mostly zero"
+    sparse = [distribution == "signed" and each.one_sided for each in drawn]
+    if any(sparse):
+        text = f"mostly zero, else {text}" if all(sparse) else f"{text}; {SPARSE}"
     return text
 
 

@@ -287,23 +287,29 @@ def _tolerance(case: Case, output: list[torch.Tensor]) -> str:
         "chosen": f"Integers may differ in {share}.",
     }[case.integers]
     exact = [integers] if len(floating) < len(dtypes) else []
-    return " ".join([*exact, *(_tolerance_of(case, dtype, len(dtypes) > 1) for dtype in floating)])
+    sizes = {d: max(each.numel() for each in output if each.dtype == d) for d in floating}
+    told = [_tolerance_of(case, dtype, sizes[dtype], len(dtypes) > 1) for dtype in floating]
+    return " ".join([*exact, *told])
 
 
-def _tolerance_of(case: Case, dtype: torch.dtype, named: bool) -> str:
+def _tolerance_of(case: Case, dtype: torch.dtype, size: int, named: bool) -> str:
     kind = torch.float32 if dtype.is_complex else dtype
     multiple, share = budgets.allowance(kind, case.precision)
     eps, factor = torch.finfo(kind).eps, case.tolerance
     name = dtype_name(dtype) + " " if named else ""
+    few = size < budgets.FEW
+    scale = "max(abs(output))" if few else "std(output)"
     text = (
         f"Per {name}element, abs(y - y64) <= "
         f"max({multiple * factor:g} x the reference's largest error, "
-        f"{share / eps * factor:g} eps x std(output)) with y64 in float64. Where scales differ, "
-        "small elements, rows and columns have a smaller tolerance."
+        f"{share / eps * factor:g} eps x {scale}) "
+        "with y64 in float64."
     )
+    if not few:
+        text += " Where scales differ, small elements, rows and columns have a smaller tolerance."
     if kind == torch.float32:
         text += " One float32 accumulator per sum is accurate enough, however long the sum."
-    if case.precision != "ieee":
+    if few or case.precision != "ieee":
         return text
     many, least = budgets.rms_allowance(kind)
     return (

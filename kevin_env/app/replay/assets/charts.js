@@ -4,7 +4,7 @@ const W = 340, H = 160, LEFT = 42, RIGHT = 10, TOP = 10, BOTTOM = 24;
 const SERIES = ["first", "second", "third", "fourth"];
 const percent = value => `${(100 * value).toFixed(1)}%`;
 const roughly = value => value.toLocaleString("en", { notation: "compact", maximumFractionDigits: 1 });
-const plainly = value => (value >= 10000 ? roughly(value) : value.toFixed(2));
+const plainly = value => (value >= 10000 ? roughly(value) : figure(value));
 const speed = value => `${plainly(value)}x`;
 const short = say => value => (say === percent ? `${Math.round(100 * value)}%` : (value >= 10000 ? roughly(value) : String(Number(value.toPrecision(3)))) + (say === speed ? "x" : ""));
 

@@ -7,7 +7,9 @@ const KINDS = { comment: "c", keyword: "k", string: "s", number: "n", function: 
 const state = { at: 0, turn: 0, pane: "kernel", base: "previous", words: "", sort: "file", shown: DATA.episodes.map((_, n) => n) };
 
 const fixed = (value, digits = 2) => (value === null || value === undefined ? "" : value.toFixed(digits));
-const times = value => (value === null || value === undefined ? "" : value.toFixed(2) + "x");
+// Two decimals, or two digits if that is more.
+const figure = value => (value > 0 && value < 0.1 ? String(Number(value.toPrecision(2))) : value.toFixed(2));
+const times = value => (value === null || value === undefined ? "" : figure(value) + "x");
 const faster = value => make("span", value > 0 && value < 1 ? { class: "slow", title: "slower than the reference" } : {}, times(value));
 const look = ({ category, kind }) => (kind === "too_noisy" ? "noisy" : category);
 const byId = id => document.getElementById(id);
@@ -106,8 +108,8 @@ function buildFrame() {
 function drawView() {
   const item = episode();
   if (!item) return byId("view").replaceChildren(make("p", { class: "empty" }, "No trajectory."));
-  const top = best(item), facts = [named(item), item.endpoint, item.device || "no device", `${item.turns.length} ${item.turns.length === 1 ? "turn" : "turns"}`, item.ended, when(item.created)];
-  if (top >= 0) facts.push(make("span", {}, "best ", make("b", { class: top < 1 ? "slow" : "correct" }, times(top)), ` (turn ${item.turns[item.best].turn}${look(item.turns[item.best]) === "noisy" ? ", noisy" : ""})${top < 1 ? ", slower than the reference" : ""}`));
+  const top = best(item), fastest = item.turns[item.best], facts = [named(item), item.endpoint, item.device || "no device", `${item.turns.length} ${item.turns.length === 1 ? "turn" : "turns"}`, item.ended === "max_turns" ? "all turns played" : item.ended, when(item.created)];
+  if (top >= 0) facts.push(make("span", {}, "best ", make("b", { class: top < 1 ? "slow" : "correct" }, times(top)), ` (turn ${fastest.turn}${fastest.interpreted ? ", in Triton's interpreter: its speed means nothing" : look(fastest) === "noisy" ? ", noisy" : ""})${top < 1 && !fastest.interpreted ? ", slower than the reference" : ""}`));
   const children = [make("h2", {}, item.problem), make("p", { class: "facts" }, ...facts.filter(Boolean).flatMap((fact, n) => (n ? ["  ·  ", fact] : [fact])))];
   if (item.turns.length) {
     children.push(charts(item), timeline(item), tabs());
@@ -131,7 +133,7 @@ function timeline(item) {
   const number = new Set([1, 3, 5, 6, 7]);
   const rows = item.turns.map((turn, n) => make("tr", { id: `turn${n}`, tabindex: 0, class: n === state.turn ? "chosen" : null, "aria-current": n === state.turn && "true", on: { click: () => go(n), keydown: event => event.key === "Enter" && go(n) } },
     ...[make("b", { class: look(turn) }, turn.mark), String(turn.turn), make("span", { class: look(turn) }, `${turn.category}/${turn.kind}`), faster(turn.speedup),
-      turn.interval ? `[${fixed(turn.interval[0])}, ${fixed(turn.interval[1])}]` : "", fixed(turn.score), fixed(item.returns[n]), fixed(turn.total, 1), make("span", { title: turn.summary }, turn.summary)]
+      turn.interval ? `[${turn.interval.map(figure).join(", ")}]` : "", fixed(turn.score), fixed(item.returns[n]), fixed(turn.total, 1), make("span", { title: turn.summary }, turn.summary)]
       .map((cell, column) => make("td", { class: number.has(column) ? "num" : column === 8 ? "last" : column === 4 ? "dim" : null }, cell))));
   return make("div", { class: "wide" }, make("table", { id: "turns" }, make("thead", {}, make("tr", {}, ...head.map((name, n) => make("th", { class: number.has(n) ? "num" : null }, name)))), make("tbody", {}, ...rows)));
 }

@@ -52,7 +52,7 @@ function drawReport() {
   const facts = RUN.facts.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value)));
   const amounts = [plural(counts.problems, "problem", "problems"), plural(counts.trajectories, "trajectory", "trajectories"), plural(counts.turns, "turn", "turns")].join(", ");
   byId("report").append(make("h2", {}, RUN.title), make("p", { class: "facts" }, amounts), make("dl", { class: "facts" }, ...facts), tiles(), runCharts(),
-    make("div", { class: "grids" }, gridPart(first), kindsPart(), ...others.filter(each => !wide(each)).map(gridPart), ...others.filter(wide).map(gridPart)), make("ul", { class: "dim notes" }, ...[...RUN.notes, ...RUN.flags.map(([name, turns]) => `turns flagged ${name}: ${many(turns)}`)].map(note => make("li", {}, note))), hacksPart(), problemsPart());
+    make("div", { class: "grids" }, gridPart(first), kindsPart(), ...others.filter(each => !wide(each)).map(gridPart), ...others.filter(wide).map(gridPart)), make("ul", { class: "dim notes" }, ...RUN.notes.map(note => make("li", {}, note))), hacksPart(), problemsPart());
   drawProblems();
 }
 

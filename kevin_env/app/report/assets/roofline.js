@@ -27,7 +27,7 @@ function rooflineChart() {
   const x = value => RLEFT + ((Math.log10(value) - x0) / (x1 - x0)) * (W - RLEFT - RIGHT), y = value => RH - RBOTTOM - ((Math.log10(value) - y0) / (y1 - y0)) * (RH - RBOTTOM - RTOP);
   const every = (from, to, most) => Array.from({ length: to - from + 1 }, (_, n) => from + n).filter(power => (power - from) % Math.ceil((to - from + 1) / most) === 0);
   const across = every(y0, y1, 7).flatMap(power => [make("line", { class: "axis", x1: RLEFT, x2: W - RIGHT, y1: y(10 ** power), y2: y(10 ** power) }), make("text", { x: RLEFT - 4, y: y(10 ** power) + 4, "text-anchor": "end" }, prefixed(10 ** power, ""))]);
-  const below = every(x0, x1, 8).map(power => make("text", { x: x(10 ** power), y: RH - RBOTTOM + 15, "text-anchor": "middle" }, power < -1 || power > 3 ? `1e${power}` : String(10 ** power)));
+  const below = every(x0, x1, 8).map(power => make("text", { x: x(10 ** power), y: RH - RBOTTOM + 15, "text-anchor": power === x1 ? "end" : "middle" }, power < -1 || power > 3 ? `1e${power}` : String(10 ** power)));
   const names = [make("text", { x: (RLEFT + W - RIGHT) / 2, y: RH - 5, "text-anchor": "middle" }, "FLOP per byte"), make("text", { x: 2, y: 10 }, "FLOP/s")];
   const roofs = ends(memory).map((rate, n) => {
     const start = Math.max(10 ** x0, 10 ** y0 / rate), ridge = Math.min(compute[1] / rate, 10 ** x1);
