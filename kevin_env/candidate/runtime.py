@@ -19,6 +19,7 @@ from kevin_env.candidate.region import (
     DONE,
     POISON,
     Part,
+    Spec,
     is_compact,
     map_file,
     map_handle,
@@ -218,11 +219,11 @@ class Runtime(LoadedModel, programs.Orders):
         self.synchronize()
         return {"paired": self.played["paired"]}
 
-    def stage(self, **order: Any) -> Message:
+    def stage(self, inputs: tree.Skeleton, specs: list[Spec], seed: int | None = None) -> Message:
         """See `LoadedModel.stage`. What is played finds its inputs where they were recorded."""
         if self.played is None:
-            return super().stage(**order)
-        _require_recorded(self.played["stage"], order)
+            return super().stage(inputs, specs, seed)
+        _require_recorded(self.played["stage"], {"inputs": inputs, "specs": specs})
         return {}
 
     def clear(self) -> Message:
