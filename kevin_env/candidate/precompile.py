@@ -147,8 +147,8 @@ def _collected(folder: Path, files: dict[str, Path]) -> Json:
             return {"unrecorded": "a kernel that does not compile"}
         if "failure" in case or "unrecorded" in case:
             return case
-        for call in (case["first"], case["later"]):
-            if why := _without_missing(call["steps"], folder, kernels):
+        for steps in (case["prepare"], case["first"]["steps"], case["later"]["steps"]):
+            if why := _without_missing(steps, folder, kernels):
                 return {"unrecorded": why}
         cases[name] = case
     recording = {"cases": cases, "kernels": kernels}

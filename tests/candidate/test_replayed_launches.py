@@ -66,6 +66,12 @@ CODES = {
         if self.packed is None:
             self.packed = self.w * 2
         return launch(x, self.packed, torch.zeros_like(x), 2.0)""",
+    "prepares": """
+    def load_state_dict(self, state, strict=True):
+        self.squares = torch.empty_like(state["w"])
+        product[(2,)](state["w"], state["w"], self.squares, 1000, 1.0, BLOCK=512)
+    def forward(self, x):
+        return launch(x, self.squares, torch.empty_like(x))""",
     "views": FORWARD + """
         out = torch.full((2, x.numel()), 7.0, device=x.device)
         launch(x[500:], self.w[500:], out[1, 500:])
@@ -176,6 +182,14 @@ def test_what_the_first_call_prepares_is_kept(answers: dict[str, Json]) -> None:
     assert [step["op"][0] for step in answers["packs"]["cases"]["main"]["first"]["steps"][:1]] == [
         "mul"
     ]
+
+
+def test_a_kernel_prepares_the_weights(answers: dict[str, Json]) -> None:
+    played = Played(answers["prepares"])
+    expected = played.inputs * played.weights**2 * 0.5
+    played.weights.zero_()
+    torch.testing.assert_close(played.call(), expected)
+    assert played.kernel.grids == [[2, 1, 1], [4, 1, 1]]
 
 
 def test_views_fills_scalars_and_inputs_are_returned(answers: dict[str, Json]) -> None:
