@@ -41,7 +41,7 @@ PYTEST := $(BIN)/pytest --numprocesses 2 --dist loadgroup --durations 10
 
 # Tests mostly wait for other processes: the checks run beside them.
 test: $(STAMP)
-	@echo "checks, and tests beside them: about 6 minutes on two cores"
+	@echo "checks, and tests beside them: about 9 minutes on two cores"
 	@$(MAKE) --no-print-directory --jobs 2 check tests
 
 tests: $(STAMP)
