@@ -21,7 +21,7 @@ from honest import FOLDER, Entry, honest_entries, kind_of, read_entry, solution_
 from resultfile import device_name, plain_row, write_result
 
 from kevin_env.judge import Judgement, Options, Submission
-from kevin_env.outcome import Correct
+from kevin_env.outcome import Correct, speedup_of
 from kevin_env.parsing import as_submission
 from kevin_env.pools.local import LocalPool
 
@@ -48,16 +48,18 @@ def agree(one: Judgement, other: Judgement) -> bool:
     a, b = one.outcome, other.outcome
     if not isinstance(a, Correct) or not isinstance(b, Correct):
         return (a.category, a.kind) == (b.category, b.kind)
-    return a.speedup_interval[0] <= b.speedup_interval[1] and (
-        b.speedup_interval[0] <= a.speedup_interval[1]
-    )
+    if a.speedup_interval is None or b.speedup_interval is None:
+        return a.kind == b.kind
+    (low, high), (least, most) = a.speedup_interval, b.speedup_interval
+    return low <= most and least <= high
 
 
 def described(judgement: Judgement) -> str:
     """The verdict in a few words."""
     outcome = judgement.outcome
-    speed = f" {outcome.speedup:.3f}x" if isinstance(outcome, Correct) else f" {outcome.message}"
-    return f"{outcome.category}/{outcome.kind}{speed} in {judgement.seconds.total:.2f} s"[:100]
+    speed = speedup_of(outcome)
+    text = outcome.message if speed is None else f"{speed:.3f}x"
+    return f"{outcome.category}/{outcome.kind} {text} in {judgement.seconds.total:.2f} s"[:100]
 
 
 def main() -> None:
@@ -77,15 +79,16 @@ def main() -> None:
         for entry, played, own in threads.map(partial(judged, pool), entries):
             pairs.append((entry, played, own))
             note = "" if agree(played, own) else "  DIFFERENT"
-            text = f"{entry.name:48} {played.run:12} {described(played)} | {described(own)}{note}"
+            how = played.unrecorded or played.run
+            text = f"{entry.name:48} {how:30} {described(played)} | {described(own)}{note}"
             print(text, flush=True)
     recorded = [pair for pair in pairs if pair[1].run == "replayed"]
     different = sum(not agree(played, own) for _, played, own in pairs)
     ratios = list[float]()
     for _, played, own in pairs:
-        one, other = played.outcome, own.outcome
-        if played.run == "replayed" and isinstance(one, Correct) and isinstance(other, Correct):
-            ratios.append(one.speedup / other.speedup)
+        one, other = speedup_of(played.outcome), speedup_of(own.outcome)
+        if played.run == "replayed" and one and other:
+            ratios.append(one / other)
     rows = [
         plain_row("files", len(pairs)),
         plain_row("replayed", len(recorded) / len(pairs), "share", len(pairs)),

@@ -116,9 +116,7 @@ class Options(Frozen):
     retry_noisy: bool = False
     """Whether a time with a wide interval is measured again."""
     replay: Literal["auto", "never"] = "auto"
-    """`auto`: on a GPU, a Triton submission whose launches can be recorded is played by a process
-    of the judge. `never`: it runs in a process of its own.
-    """
+    """Whether recorded launches of a submission are played, on a GPU, in place of its process."""
 
     def limits(
         self, reference: float = 0.0, interpreted: bool = False, device: str = "cpu"
@@ -262,6 +260,8 @@ class Judgement(Frozen):
     profile: Profile | None = None
     """What was profiled on request; None if nothing was."""
     run: Run = "own process"
+    unrecorded: Printable = ""
+    """Why its launches could not be recorded, as its process says; empty if that was not tried."""
 
 
 class Describer(Protocol):

@@ -188,6 +188,7 @@ class Judge:
                 secret=secret, log=without_paths(worker.log, str(worker.folder)),
                 flags=flags_of(outcome, trial.interpreted),
                 run="replayed" if trial.played else "own process",
+                unrecorded=trial.recording if isinstance(trial.recording, str) else "",
             )  # fmt: skip
 
     def _enter(self, trial: Trial, lane: ExitStack, watch: Stopwatch, own: bool) -> None:

@@ -31,6 +31,8 @@ SLACK = 10.0
 The candidate stops late compilers itself. On a busy machine that takes a while, so that it may use
 all that is left of the build time.
 """
+LONGEST_REASON = 200
+"""Characters of a reason why there is no recording."""
 MOST_OPERATIONS = 64
 """Of a record."""
 Properties = dict[str, int | float | str | bool]
@@ -155,7 +157,7 @@ def _elements(step: Any) -> int:
 def precompile(
     worker: Worker, shapes: Shapes, names: Iterable[str], properties: Properties, rules: Rules,
     left: float,
-) -> Recording | None:  # fmt: skip
+) -> Recording | str:  # fmt: skip
     """Compiles a loaded submission's Triton kernels, which would otherwise happen on the device.
 
     Args:
@@ -167,7 +169,7 @@ def precompile(
         left: The seconds that are left of the build time.
 
     Returns:
-        What it launches, if that can be said without its process.
+        What it launches, or why that cannot be said without its process.
 
     Raises:
         CandidateError: if it ends meanwhile, does not answer, or has a kernel that does not
@@ -196,7 +198,9 @@ def precompile(
             raise Failed(Failure.read(failed))
         case {"cases": dict(found), "kernels": dict(kernels)}:
             return Recording(found, kernels)
-    return None
+        case {"unrecorded": str(why)}:
+            return why[:LONGEST_REASON]
+    raise Broken("it gave no recording")
 
 
 def _shape_spec(problem: Problem, name: str, device: torch.device) -> ShapeSpec | None:

@@ -73,7 +73,7 @@ class Trial:
         handshake: The memory that it shares with the judge.
         seconds: Duration of the shortest call of the case on inputs as timed ones; infinite before
             the first.
-        recording: What it launches, if that can be played without its process.
+        recording: What it launches, or why that cannot be played without its process.
         played: Whether it is.
     """
 
@@ -100,7 +100,7 @@ class Trial:
         self._called = False
         self.interpreted = False
         self._queues = 0
-        self.recording: Recording | None = None
+        self.recording: Recording | str = ""
         self.played = False
         self._record: Record | None = None
         self._paired: tuple[tuple[str, str], ...] = ()
@@ -165,7 +165,7 @@ class Trial:
             JudgeError: if no process starts that plays it.
             torch.OutOfMemoryError: if there is no memory.
         """
-        assert self.recording is not None
+        assert isinstance(self.recording, Recording)
         self.limits, self.played = self._limits_of(self.cases[-1]), True
         try:
             self.worker, self.handshake, self.player = replayer.load(self.recording, self.sizes)
@@ -225,7 +225,7 @@ class Trial:
     def playable(self) -> bool:
         """Whether all that it is asked to do has been recorded."""
         names = {each.told.name for each in self.cases}
-        return self.recording is not None and self.recording.cases.keys() >= names
+        return isinstance(self.recording, Recording) and self.recording.cases.keys() >= names
 
     @property
     def outbox_bytes(self) -> int:
@@ -265,7 +265,7 @@ class Trial:
         with asked(self.worker, Place("call", passed=self._passed_but())):
             if self._record is None:
                 raise Broken("it did not say what its call did")
-            if self.played and self.recording is not None:
+            if self.played and isinstance(self.recording, Recording):
                 self._record = self.recording.record(self.case.name, self._record)
         largest = self.known.largest
         found = violation(self._record, self.options.rules, self.options.glue, largest)

@@ -211,7 +211,8 @@ def test_none_is_made_while_others_are_timed(
         facts_of=lambda _: SimpleNamespace(cases=()),
     )
     worker: Any = SimpleNamespace(
-        path=str(tmp_path / "submission.py"), ask=lambda order, *_, **__: told.append(order) or {}
+        path=str(tmp_path / "submission.py"),
+        ask=lambda order, *_, **__: told.append(order) or {"unrecorded": "-"},
     )
     trial = Trial(bench, shaped("torch.randn(N, 3)"), Options(device="cuda"), "00" * 16, worker)
     building = threading.Thread(target=trial.build, args=("",))

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from kevin_env.judge.handshake.arena import Sizes
-from kevin_env.judge.precompile import Recording
+from kevin_env.judge.precompile import Recording, Shapes, precompile
 from kevin_env.judge.replayer import RENEWED, Replayer
 from kevin_env.judge.workers.errors import Broken, Failed, Failure
 from kevin_env.rules.recorded import Operation, Record, violation
@@ -161,3 +161,29 @@ def test_a_kernel_counts_only_if_later_calls_launch_one() -> None:
 def test_what_is_no_list_is_a_violation_of_the_protocol(case: dict[str, Any]) -> None:
     with pytest.raises(Broken):
         Recording({"main": {"later": {"steps": []}} | case}, {}).record("main", CLAIMED)
+
+
+class Answering(Process):
+    """Gives one answer."""
+
+    def __init__(self, answer: dict[str, Any]) -> None:
+        super().__init__()
+        self.answer = answer
+
+    def ask(self, order: str, timeout: float, **_: Any) -> dict[str, Any]:
+        return self.answer
+
+
+def told(answer: dict[str, Any]) -> Recording | str:
+    return precompile(Answering(answer), Shapes(cases=()), (), {}, "kernel", 60.0)  # type: ignore[arg-type]
+
+
+def test_a_candidate_answers_with_a_recording_or_why_there_is_none() -> None:
+    assert told({"cases": {"main": {}}, "kernels": {}}) == Recording({"main": {}}, {})
+    assert told({"unrecorded": "streams"}) == "streams"
+    assert len(told({"unrecorded": "x" * 9999})) < 1000  # type: ignore[arg-type]
+    with pytest.raises(Failed, match="no"):
+        told({"failure": FAILED.model_dump()})
+    for answer in ({}, {"cases": []}, {"unrecorded": 3}, {"failure": {"kind": "jit"}}):
+        with pytest.raises(Broken):
+            told(answer)
