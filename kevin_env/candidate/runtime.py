@@ -227,16 +227,17 @@ class Runtime(LoadedModel, programs.Orders):
         return {}
 
     def clear(self) -> Message:
-        """Removes what was played, and overwrites the memory that it had."""
+        """Removes what was played, overwrites the memory that it had, and says if it freed any."""
         self.model, self.arguments, self.held, self.played = None, [], [], None
         self.synchronize()
         for kernel in self.kernels_of.values():
             kernel.unload()
         self.cases, self.kernels_of = {}, {}
         poison(self.device, POISON)  # what is never written must not look as it does then
-        if torch.cuda.memory_reserved(self.device) > MOST_KEPT:
+        trimmed = torch.cuda.memory_reserved(self.device) > MOST_KEPT
+        if trimmed:
             torch.cuda.empty_cache()
-        return {}
+        return {"trimmed": trimmed}
 
     def _claim(self, output: Any) -> Message:
         """The place of an output; tensors that the judge cannot read are copied to the outbox."""

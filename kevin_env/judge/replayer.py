@@ -64,7 +64,8 @@ class Replayer:
         if self._worker is None:
             return
         try:
-            self._worker.ask("clear", SECONDS)
+            if self._worker.ask("clear", SECONDS).get("trimmed"):
+                self._seat.unmap()
         except CandidateError:
             self.close()
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import torch
 
+from kevin_env.candidate.region import Region
 from kevin_env.judge.handshake.arena import Sizes
 from kevin_env.judge.precompile import Recording, Shapes, precompile
 from kevin_env.judge.replayer import RENEWED, Replayer
@@ -24,19 +25,20 @@ class Process:
         orders: What it was asked for.
         waiting: Whether it is alive.
         fails: The order that it fails at.
+        trims: Whether it frees memory when it is cleared.
     """
 
     memory = None
 
     def __init__(self) -> None:
         self.orders = list[str]()
-        self.waiting, self.fails = True, ""
+        self.waiting, self.fails, self.trims = True, "", False
 
     def ask(self, order: str, timeout: float, **_: Any) -> dict[str, Any]:
         self.orders.append(order)
         if order == self.fails:
             raise Failed(FAILED)
-        return {}
+        return {"trimmed": self.trims} if order == "clear" else {}
 
     def close(self) -> None:
         self.waiting = False
@@ -113,6 +115,16 @@ def test_one_that_fails_is_not_used_again(replayer: Replayer, started: Started, 
     else:
         play(replayer)
     assert not first.waiting and play(replayer) is not first
+
+
+def test_memory_that_it_frees_is_not_kept_mapped(replayer: Replayer) -> None:
+    worker: Any = play(replayer)
+    for trims in (False, True):
+        worker.trims = trims
+        _, _, player = replayer.load(Recording({}, {}), SMALL)
+        player.mappings._opened["handle"] = Region(torch.zeros(8, dtype=torch.uint8))
+        replayer.clear()
+        assert len(player.mappings) == (0 if trims else 1)
 
 
 def test_it_is_replaced_after_many_submissions(replayer: Replayer, started: Started) -> None:

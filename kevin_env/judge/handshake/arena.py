@@ -132,6 +132,14 @@ class Seat:
             self._player = self._arena.admit(worker, seconds, self._trusted)
         return self._arena, self._player
 
+    def unmap(self) -> None:
+        """Unmaps memory of the process, such as what it has freed; what it names is mapped again.
+
+        No output may be read afterwards.
+        """
+        if self._player is not None:
+            self._player.mappings.close()
+
     def close(self) -> None:
         """Frees the memory, once the process has ended."""
         arena, self._arena, self._player = self._arena, None, None
