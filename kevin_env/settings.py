@@ -158,7 +158,7 @@ class Settings(Frozen):
     sanitize: bool = False
     """Run compute-sanitizer on illegal accesses and on outputs that change between calls."""
     replay: Literal["auto", "never"] = "auto"
-    """On a GPU, play the recorded launches of a Triton submission where it can be recorded.
+    """On a GPU, replay the recorded launches of a Triton submission if it can be recorded.
 
     `never` runs every submission in a process of its own, which takes longer.
     """

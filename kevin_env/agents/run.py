@@ -24,11 +24,11 @@ from kevin_env.settings import Settings
 from kevin_env.turn import begin_verdict
 
 GRACE_SECONDS = 10.0
-"""What an agent has left to end by itself once it has used its turns."""
+"""For an agent to exit by itself after its last turn."""
 MOST_PRINTED = 64 << 20
 """Bytes that are kept of what an agent prints."""
 PROTECTIONS = frozenset({"filesystem", "processes"})
-"""What a confined agent is kept from."""
+"""Protections that hold for a confined agent."""
 _LAST_WORDS_SECONDS = 1.0
 _RUNNER = (sys.executable, "-P", "-m", "kevin_env.judge.sandbox.command")
 

@@ -2,5 +2,5 @@
 
 It uses the standard library and torch only, and `kevin_env.extension`. Nothing here is trusted: a
 submission shares the interpreter with this code and may rewrite all of it. The judge treats what it
-sends as claims. The judge also uses `wire`, `tree`, `region` and `cuda` in its own process.
+sends as claims. It also uses `wire`, `tree`, `region`, `cuda` and `replay` in its own process.
 """

@@ -16,6 +16,8 @@ from kevin_env.candidate import programs
 from kevin_env.candidate.tape import Tape
 
 Json = dict[str, Any]
+KERNEL = ".kernel"
+"""Ending of a file with a compiled kernel, whose name is that of its compilation."""
 LAUNCHER_OPTIMIZATION = "-O1"
 """For the C code that launches kernels; with Triton's -O3, gcc takes twice as long."""
 
@@ -95,7 +97,7 @@ class Compilations:
         if self.eager and not self._file(name).exists():
             self._asked[name]()
 
-    def _file(self, name: str, suffix: str = ".kernel") -> Path:
+    def _file(self, name: str, suffix: str = KERNEL) -> Path:
         return self._claims / f"{name}{suffix}"
 
     def build_launchers(self) -> None:

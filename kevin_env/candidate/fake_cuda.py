@@ -119,8 +119,10 @@ def _replace_triton(properties: Any, compile_kernel: Callable[..., Any], tape: T
         if len(configurations) < 2:
             return run(tuner, *args, **kwargs)
         tuner.nargs = dict(zip(tuner.arg_names, args, strict=False))
-        shapes = [value for value in {**tuner.nargs, **kwargs}.values() if not callable(value)]
-        key = [each.dtype if hasattr(each, "dtype") else each for each in shapes]
+        passed = {**tuner.nargs, **kwargs}
+        given = {name: passed[name] for name in tuner.arg_names if name in passed}
+        key = [given[name] for name in tuner.keys if name in given]
+        key += [each.dtype for each in given.values() if hasattr(each, "dtype")]
         options = list[Any]()
         try:
             for configuration in tuner.prune_configs(kwargs):

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 from kevin_env.candidate import failure, fake_cuda, programs
-from kevin_env.candidate.compilations import Compilations
+from kevin_env.candidate.compilations import KERNEL, Compilations
 from kevin_env.candidate.model import LoadedModel
 from kevin_env.candidate.tape import Tape
 from kevin_env.candidate.wire import LIMIT
@@ -165,7 +165,7 @@ def _without_missing(steps: list[Json], folder: Path, kernels: dict[str, Json]) 
             if not step["options"]:
                 return "no configuration of a tuned kernel can be launched"
         if (name := step.get("kernel")) and name not in kernels:
-            file = folder / f"{name}.kernel"  # as `Compilations` writes it
+            file = folder / f"{name}{KERNEL}"
             about = json.loads(file.read_bytes()) if file.exists() else {}
             if "cubin" not in about:
                 return about.get("unrecorded", "a kernel that does not compile")

@@ -22,6 +22,8 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from kevin_env.candidate.tree import tensors_in
+
 MOST, LONGEST = 64, 160
 """Entries of each list in the record, and characters of a name."""
 LAUNCHERS = (
@@ -239,10 +241,10 @@ class _Mode(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if getattr(func, "namespace", "") == "prim":  # asks where a tensor without bytes is
             return func(*args, **(kwargs or {}))
-        inputs = list(_tensors((args, kwargs)))
+        inputs = list(tensors_in((args, kwargs)))
         result = self._run(func, inputs, args, kwargs or {})
         name = func._schema.name if hasattr(func, "_schema") else f"{func.namespace}::{func.name()}"
-        self._recorder.note(name, inputs, list(_tensors(result)))
+        self._recorder.note(name, inputs, list(tensors_in(result)))
         return result
 
     def _run(self, func: Any, inputs: list[torch.Tensor], args: Any, kwargs: Any) -> Any:
@@ -312,16 +314,6 @@ def _replaced(owner: Any, name: str, wrap: Callable[[Any], Any]) -> Iterator[Non
         yield
     finally:
         setattr(owner, name, original)
-
-
-def _tensors(value: Any) -> Iterator[torch.Tensor]:
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif isinstance(value, tuple | list):
-        for each in value:
-            yield from _tensors(each)
-    elif isinstance(value, dict):
-        yield from _tensors(list(value.values()))
 
 
 def _storage(tensor: torch.Tensor) -> int:

@@ -9,8 +9,10 @@ import ctypes
 import math
 import statistics
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
+from functools import partial
+from itertools import repeat
 from typing import Any
 
 import torch
@@ -128,32 +130,33 @@ class Replay:
         )
         self._kept = (first | later) & _used(case["prepare"]) | (first & later)
         with torch.no_grad():
-            self._play(case["prepare"], [])
-        self._bound = [
-            _Bound(call["steps"], [view[0] for view in call["tensors"]]) for call in self._calls
-        ]
+            self._play(case["prepare"])
+        self._last_uses = [_last_uses(call) for call in self._calls]
 
     def __call__(self, *_: Any) -> Any:
         """What `ModelNew.forward` returns. Its inputs are at the places that were recorded."""
-        call, bound = self._calls[not self._first], self._bound[not self._first]
+        call, last_uses = self._calls[not self._first], self._last_uses[not self._first]
         self._first = False
-        self._play(bound.steps, bound.deaths)
+        self._play(call["steps"], last_uses)
         tensors = [self._view(each) for each in call["tensors"]]
-        for number in [number for number in self._memory if number not in self._kept]:
-            del self._memory[number]
+        self._drop(list(self._memory))
         return tree.unflatten(call["output"], tensors)
 
-    def _play(self, steps: list[Json], deaths: "list[list[int]]") -> None:
-        for number, step in enumerate(steps):
+    def _play(self, steps: list[Json], last_uses: Iterable[list[int]] = repeat([])) -> None:
+        for step, unused in zip(steps, last_uses, strict=False):
             if "kernel" in step:
                 self._launch(step)
             elif "choice" in step:
-                self._play(step["options"][self._choice(step)], [])
+                self._play(step["options"][self._choice(step)])
             else:
                 self._operate(step)
-            for dead in deaths[number] if deaths else ():
-                if dead not in self._kept:
-                    self._memory.pop(dead, None)
+            self._drop(unused)
+
+    def _drop(self, buffers: Iterable[int]) -> None:
+        """Frees buffers, but for those that outlive a call."""
+        for number in buffers:
+            if number not in self._kept:
+                self._memory.pop(number, None)
 
     def _launch(self, step: Json) -> None:
         grid = [int(each) for each in step["grid"]]
@@ -199,7 +202,7 @@ class Replay:
         function = getattr(getattr(torch.ops.aten, name), overload)
         arguments = [self._argument(each) for each in step["args"]]
         named = {key: self._argument(each) for key, each in step["kwargs"].items()}
-        made = _tensors(function(*arguments, **named))
+        made = tree.tensors_in(function(*arguments, **named))
         for view, tensor in zip(step["outs"], made, strict=True):
             if view is not None:
                 self._keep(view, tensor)
@@ -271,9 +274,7 @@ class Replay:
         name, options = str(step["choice"]), step["options"]
         if name not in self._chosen:
             before = {each: self._region(each).bytes.clone() for each in step["uses"]}
-            seconds = [
-                self._measured(lambda steps=steps: self._play(steps, [])) for steps in options
-            ]
+            seconds = [self._measured(partial(self._play, steps)) for steps in options]
             self._chosen[name] = seconds.index(min(seconds))
             if seconds[self._chosen[name]] == math.inf:
                 raise Unplayable("no configuration of a kernel can be launched")
@@ -297,18 +298,6 @@ class Replay:
         return statistics.median(start.elapsed_time(end) for start, end in events)
 
 
-class _Bound:
-    """The steps of a call, and the buffers that are not used after each of them."""
-
-    def __init__(self, steps: list[Json], outputs: list[int]) -> None:
-        self.steps = steps
-        last = {number: at for at, step in enumerate(steps) for number in step["uses"]}
-        self.deaths: list[list[int]] = [[] for _ in steps]
-        for number, at in last.items():
-            if number not in outputs:
-                self.deaths[at].append(number)
-
-
 class Recorded:
     """In place of a recorder: what the submission's calls did when they were recorded."""
 
@@ -324,14 +313,24 @@ class Recorded:
         return self._record
 
 
+def _last_uses(call: Json) -> list[list[int]]:
+    """For each step of a call, the buffers that are needed neither later nor as outputs."""
+    outputs = {view[0] for view in call["tensors"]}
+    last = {number: at for at, step in enumerate(call["steps"]) for number in step["uses"]}
+    return [
+        [number for number, end in last.items() if end == at and number not in outputs]
+        for at in range(len(call["steps"]))
+    ]
+
+
+def all_steps(steps: list[Json]) -> Iterator[Json]:
+    """Steps, and those of every way to do them."""
+    for step in steps:
+        yield step
+        for option in step.get("options", ()):
+            yield from all_steps(option)
+
+
 def _used(steps: list[Json]) -> set[int]:
     """The numbers of the buffers that steps use."""
     return {number for step in steps for number in step["uses"]}
-
-
-def _tensors(value: Any) -> list[torch.Tensor]:
-    if isinstance(value, torch.Tensor):
-        return [value]
-    if not isinstance(value, tuple | list):
-        return []
-    return [each for item in value for each in _tensors(item)]

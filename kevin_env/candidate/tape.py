@@ -17,7 +17,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from kevin_env.candidate import tree
 from kevin_env.candidate.region import Spec, extent
-from kevin_env.candidate.replay import PLAYED
+from kevin_env.candidate.replay import PLAYED, all_steps
+from kevin_env.candidate.tree import tensors_in
 
 Json = dict[str, Any]
 ROOM = 40
@@ -139,7 +140,7 @@ class Tape(TorchDispatchMode):
             views = [self.view(tensor.detach()) for tensor in tensors]
         if any(self.buffers[view[0]]["device"] != "cuda" for view in views):
             self.refuse("an output that is not on the device")
-        for step in _all_steps(steps):
+        for step in all_steps(steps):
             self.refuse(step.pop("why", ""))
         return {"steps": steps, "output": output, "tensors": views}
 
@@ -157,7 +158,7 @@ class Tape(TorchDispatchMode):
             self.refuse(why)
             needed = needed - whole | (set(step["uses"]) - whole)
             kept.append(step)
-        for step in _all_steps([*first["steps"], *later["steps"]]):
+        for step in all_steps([*first["steps"], *later["steps"]]):
             step.pop("writes", None)
             step.pop("whole", None)
         for number, about in enumerate(self.buffers):
@@ -182,13 +183,13 @@ class Tape(TorchDispatchMode):
             with self:  # in inference mode these arrive whole
                 if (result := func.decompose(*args, **kwargs)) is not NotImplemented:
                     return result
-        read = [self.number(each) for each in _tensors((args, kwargs))]
+        read = [self.number(each) for each in tensors_in((args, kwargs))]
         known = set(self._numbers)
         result = func(*args, **kwargs)
         name = func._schema.name.removeprefix("aten::")
-        made = list(_tensors(result))
+        made = list(tensors_in(result))
         fresh = [each.untyped_storage()._cdata not in known for each in made]
-        written = list(_tensors(list(_written(func, args, kwargs))))
+        written = list(tensors_in(list(_written(func, args, kwargs))))
         if not any(fresh) and not written:
             return result  # a view, or a question about shapes
         if name in EMPTY:
@@ -273,18 +274,3 @@ def _paired(signature: Sequence[Any], values: Sequence[Any]) -> Iterator[tuple[s
             yield from _paired(kind, value)
         elif kind != "constexpr":
             yield str(kind), value
-
-
-def _all_steps(steps: list[Json]) -> Iterator[Json]:
-    for step in steps:
-        yield step
-        for option in step.get("options", ()):
-            yield from _all_steps(option)
-
-
-def _tensors(value: Any) -> Iterator[torch.Tensor]:
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif isinstance(value, dict | list | tuple):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from _tensors(each)

@@ -4,7 +4,7 @@ A tree is what a model takes or returns: tensors, numbers, strings, None, and li
 dicts of these.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -36,6 +36,15 @@ def unflatten(skeleton: Skeleton, tensors: list[torch.Tensor]) -> Any:
     if tag == "t":
         return tensors[value]
     return _decode(tag, value, lambda child: unflatten(child, tensors))
+
+
+def tensors_in(value: Any) -> Iterator[torch.Tensor]:
+    """The tensors in nested containers of any content."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, dict | list | tuple):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from tensors_in(each)
 
 
 def leaves(skeleton: Skeleton, path: Path = "") -> list[tuple[Path, Skeleton]]:

@@ -94,10 +94,7 @@ def mcp(
         from kevin_env.agents.check import TOKEN
         from kevin_env.agents.session import AgentSession
         from kevin_env.integrations.judge_server import require_token_for
-    chosen, problems = (
-        _settings(settings, override),
-        find_problems(problem or "train"),
-    )
+    chosen, problems = _settings(settings, override), find_problems(problem or "train")
     token = os.environ.get(TOKEN, "")
     if http:
         try:

@@ -16,7 +16,7 @@ from kevin_env.judge.ready import Ready
 from kevin_env.judge.replayer import Replayer
 from kevin_env.judge.timing.baselines import Baselines
 from kevin_env.judge.timing.calibration import Links
-from kevin_env.judge.workers.errors import CandidateError, as_judge_error
+from kevin_env.judge.workers.errors import CandidateError
 from kevin_env.judge.workers.launcher import ForkServer
 from kevin_env.judge.workers.memory_watch import DeviceMemory, limit_of, nvml_usage
 from kevin_env.judge.workers.worker import Worker
@@ -126,14 +126,7 @@ class Bench:
         return free_memory(self.device) < LEAST_FREE * self.device_memory
 
     def _start_replayer(self) -> Worker:
-        worker = self.candidates.take()
-        try:
-            with as_judge_error():
-                worker.create_context(queues=1)
-        except BaseException:
-            worker.close()
-            raise
-        return worker
+        return self.candidates.with_context(self.candidates.take(), queues=1)
 
     def close(self) -> None:
         """Ends every process."""

@@ -84,6 +84,21 @@ class WarmPool:
                 return worker
             worker.close()  # killed from outside, such as by the kernel when memory is short
 
+    def with_context(self, worker: Worker, queues: int = 0) -> Worker:
+        """A candidate that was taken, with a context for code of the judge. Errors as `candidate`.
+
+        Args:
+            worker: It ends if it gets none.
+            queues: As of `Worker.create_context`.
+        """
+        try:
+            with as_judge_error():
+                worker.create_context(queues)
+        except BaseException:
+            worker.close()
+            raise
+        return worker
+
     def take_for_tools(self) -> Worker:
         """A candidate that has not touched the device, in which NVIDIA's tools start programs."""
         return self.watched(self._forked(tools=True))

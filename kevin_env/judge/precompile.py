@@ -1,13 +1,14 @@
 """Shapes of a problem's cases: a candidate compiles and records its kernels for them."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import torch
 
+from kevin_env.candidate.replay import all_steps
 from kevin_env.frozen import Frozen
 from kevin_env.judge.handshake.claims import MALFORMED
 from kevin_env.judge.handshake.memory import Image
@@ -117,14 +118,14 @@ class Recording:
         """
         try:
             calls = [self.cases[case][name]["steps"] for name in ("first", "later")]
-            steps = [step for call in calls for step in _flat(call)]
+            steps = [step for call in calls for step in all_steps(call)]
             known = {each.name for each in claimed.operations} | harmless()
             further = {
                 name: max(_elements(step), 1)
                 for step in sorted(steps, key=_elements)
                 if "op" in step and (name := f"aten::{step['op'][0]}") not in known
             }
-            launched = any("kernel" in step for step in _flat(calls[1]))
+            launched = any("kernel" in step for step in all_steps(calls[1]))
         except MALFORMED as error:
             raise Broken("its recording is malformed") from error
         operations = [
@@ -134,13 +135,6 @@ class Recording:
         both = (*operations, *claimed.operations)[:MOST_OPERATIONS]
         kernels = claimed.kernels if launched else []
         return claimed.model_copy(update={"operations": [*both], "kernels": kernels})
-
-
-def _flat(steps: list[Any]) -> Iterator[Any]:
-    for step in steps:
-        yield step
-        for option in step.get("options", ()):
-            yield from _flat(option)
 
 
 def _elements(step: Any) -> int:

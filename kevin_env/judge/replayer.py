@@ -1,8 +1,8 @@
 """The process in which recorded submissions are played on a GPU, one after the other.
 
-It runs no code of a submission but its kernels. Its context lives on, so what one leaves there is
-removed: modules are unloaded, and memory is overwritten. A submission that fails is judged again in
-a process of its own, and this one is replaced by another that is ready.
+Of a submission it runs only the kernels. Its context lives on, so everything that a submission
+leaves there is removed: modules are unloaded, and memory is overwritten. A submission that fails is
+judged again in a process of its own, and this one is replaced by another that is ready.
 """
 
 from collections.abc import Callable

@@ -105,7 +105,7 @@ def grid_of(table: Table) -> dict[str, Any]:
 
 
 def _agents(episodes: Sequence[Trajectory]) -> Iterator[Table]:
-    """The episodes of coding agents, those apart that nothing kept from the judge."""
+    """The episodes of coding agents; unconfined ones are listed apart."""
     table = plain_table("Agents", "problem", "agent", "ran", "best speedup", "judged again")
     for kind in ("confined", "unconfined"):
         for each in (each for each in episodes if each.agent == kind):

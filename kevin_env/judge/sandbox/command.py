@@ -1,9 +1,9 @@
 """Runs a command in the sandbox, with the machine's network: a coding agent.
 
-`python -m kevin_env.judge.sandbox.command FD REQUIRED SCRATCH FOLDER COMMAND...` writes to FD what
-the command is kept from, as `attempts` found it, and starts it, unless a protection of REQUIRED
+`python -m kevin_env.judge.sandbox.command FD REQUIRED SCRATCH FOLDER COMMAND...` writes to FD which
+protections hold, as `attempts` found, and starts the command, unless a protection of REQUIRED
 failed. It can write to FOLDER and to memory, has no GPU, sees no other process, and ends with this
-one. On a machine without namespaces it is kept from nothing. SCRATCH is an empty folder.
+one. On a machine without namespaces it runs without a sandbox. SCRATCH is an empty folder.
 """
 
 import os

@@ -13,7 +13,6 @@ from kevin_env.judge.timing.partners import Partners
 from kevin_env.judge.timing.session import InputSupply, TimingSession, UnverifiedAnswers
 from kevin_env.judge.trial import TIMED, Trial
 from kevin_env.judge.verdict import Place
-from kevin_env.judge.workers.errors import as_judge_error
 from kevin_env.judge.workers.worker import Worker
 from kevin_env.outcome import Correct
 
@@ -66,11 +65,5 @@ class GpuClock:
         return session
 
     def _start(self) -> Worker:
-        worker = self._bench.candidates.take_trusted()
-        try:
-            with as_judge_error():
-                worker.create_context()
-        except BaseException:
-            worker.close()
-            raise
-        return worker
+        candidates = self._bench.candidates
+        return candidates.with_context(candidates.take_trusted())
