@@ -2,7 +2,8 @@
 
 A problem is a Python file with KernelBench's contract (`Model`, `get_inputs`, `get_init_inputs`,
 shapes as module constants). Optional additions are a docstring that states the task, `CASES`,
-`TOLERANCE`, `PRECISION`, `INTEGERS`, `DISTRIBUTIONS` and `TAGS`. Only the judge executes it.
+`HIDDEN`, `TOLERANCE`, `PRECISION`, `INTEGERS`, `DISTRIBUTIONS` and `TAGS`. Only the judge executes
+it.
 """
 
 import ast
@@ -42,6 +43,8 @@ class Problem(Frozen):
     """The module's docstring: what is computed, with formula and shapes."""
     cases: tuple[str, ...] = ("main",)
     """Names of the input cases: `main` (the module as it stands), then the keys of `CASES`."""
+    hidden: tuple[str, ...] = ()
+    """Names of held-out cases, the keys of `HIDDEN`: verified, and never shown to a policy."""
     tags: tuple[str, ...] = ()
 
     def __hash__(self) -> int:
@@ -57,8 +60,10 @@ _DIFFERS = re.compile(r"^Differs from .*?(\n\n|\Z)", re.MULTILINE | re.DOTALL)
 """The part of a problem's docstring that names its origin."""
 _FORMATTING = re.compile(r"[ \t]*#[ \t]*fmt:[ \t]*(?:skip|off|on)[ \t]*$")
 """A mark for the formatter."""
-_FOR_THE_JUDGE = frozenset({"CASES", "TAGS", "TOLERANCE", "PRECISION", "INTEGERS", "DISTRIBUTIONS"})
-"""Constants that the task describes in words."""
+_FOR_THE_JUDGE = frozenset({
+    "CASES", "HIDDEN", "TAGS", "TOLERANCE", "PRECISION", "INTEGERS", "DISTRIBUTIONS",
+})  # fmt: skip
+"""Constants that the task describes in words, or not at all."""
 
 
 def shown_statement(problem: Problem) -> str:
@@ -200,6 +205,9 @@ def _problem(source: str, path: Path, id: str, level: int | None) -> Problem:
         ) from error
     _require_contract(tree, path)
     _, number, name = _numbers(path)
+    cases, hidden = ("main", *_literal_keys(tree, "CASES")), _literal_keys(tree, "HIDDEN")
+    if both := set(cases) & {*hidden}:
+        raise ProblemError(f"problem {path}: {', '.join(both)} in HIDDEN is also a known case")
     return Problem(
         id=id,
         source=source,
@@ -208,7 +216,8 @@ def _problem(source: str, path: Path, id: str, level: int | None) -> Problem:
         name=name,
         path=str(path.resolve()) if path.exists() else "",
         statement=ast.get_docstring(tree) or "",
-        cases=("main", *_literal_keys(tree, "CASES")),
+        cases=cases,
+        hidden=hidden,
         tags=_literal_keys(tree, "TAGS"),
     )
 

@@ -47,7 +47,7 @@ def list_problems(
     split: Split = None,
     split_seed: SplitSeed = 0,
     order: Order = "level",
-    names: Annotated[list[str] | None, of_problems("; by default all")] = None,
+    problem: Annotated[list[str] | None, of_problems("; by default all")] = None,
     as_json: Json = False,
 ) -> None:
     """List problems.
@@ -60,7 +60,7 @@ def list_problems(
 
     if context.invoked_subcommand:
         return
-    chosen = choose_problems(level, tag, split, split_seed, order, search, names or ())
+    chosen = choose_problems(level, tag, split, split_seed, order, search, problem or ())
     sides = our_sides(split_seed)
     if as_json:
         print_json([problem_row(each, sides) for each in chosen])

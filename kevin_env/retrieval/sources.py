@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kevin_env.hub import cache_if_offline
-from kevin_env.problem import data_folder, list_problems
+from kevin_env.problem import data_folder, list_problems, shown_source
 from kevin_env.retrieval.embedders import INSTALL
 from kevin_env.retrieval.operations import Language, Pair, RetrievalError
 
@@ -79,7 +79,7 @@ def _solutions() -> Iterator[Pair]:
                     id=f"{problem.id}.{language}",
                     origin="solutions",
                     language=language,
-                    reference=problem.source,
+                    reference=shown_source(problem),
                     kernel=path.read_text(encoding="utf-8"),
                     level=problem.level,
                     number=problem.number,

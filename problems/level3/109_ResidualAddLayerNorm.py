@@ -20,6 +20,7 @@ CASES: dict[str, dict] = {
     "odd": {"num_tokens": 127, "hidden_size": 1021},
     "single": {"num_tokens": 1, "hidden_size": 12288},
 }
+HIDDEN: dict[str, dict] = {"other": {"num_tokens": 83, "hidden_size": 1531}}
 TAGS: tuple[str, ...] = ("normalization", "fused")
 
 
