@@ -62,6 +62,7 @@ NEAR_COPIES: tuple[tuple[str, ...], ...] = (
         "L3_101_FlashAttentionCausal",
         "L3_102_FlashAttentionBackward",
         "L3_103_SlidingWindowAttention",
+        "L4_17_FP8_CausalAttention",
     ),
     # the same with different elementwise operations
     ("L2_37_Matmul_Swish_Sum_GroupNorm", "L2_59_Matmul_Swish_Scaling"),
@@ -75,7 +76,18 @@ NEAR_COPIES: tuple[tuple[str, ...], ...] = (
     ("L3_43_MinGPTCausalAttention", "L3_44_MiniGPTBlock"),
     ("L4_2_DeepSeek_MoE", "L4_5_MoE_GatedGEMM"),
     ("L4_7_GatedDeltaNet", "L4_8_KimiDeltaAttention"),
-    ("L4_9_PagedDecodeAttention", "L4_10_GQADecodeLongKV"),
+    ("L4_9_PagedDecodeAttention", "L4_10_GQADecodeLongKV", "L4_18_FP8_KVCacheDecode"),
+    # products of operands of eight bits, and of weights of four
+    (
+        *("L4_4_FP8_Matmul", "L4_14_FP8_GEMM_RowScales", "L4_15_FP8_GEMM_BlockScales"),
+        *("L4_16_FP8_GEMM_E5M2_Gradient", "L4_24_INT8_GEMM_ChannelScales"),
+    ),
+    (
+        *("L4_6_INT4_Quantized_GEMM", "L4_21_MXFP4_GEMM", "L4_22_NVFP4_GEMM"),
+        "L4_23_INT4_GEMM_ZeroPoints",
+    ),
+    ("L4_19_MoE_GroupedGEMM_BF16", "L4_20_MoE_GroupedGEMM_FP8"),
+    ("L4_25_FP8_QuantizeGroups", "L4_28_SwiGLU_FP8Quantize"),
     ("L5_2_Stencil_2D_Heat", "L5_6_WaveEquation_2D"),
     ("L6_2_Histogram_256", "L6_9_HistogramEqualization"),
     ("L7_1_FFT_1D", "L7_2_FFT_2D"),

@@ -1,6 +1,8 @@
 """The judge of one device: builds, checks and times a submission, and gives the verdict."""
 
+import hashlib
 import secrets
+import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from copy import copy
@@ -8,7 +10,15 @@ from functools import partial
 
 import torch
 
-from kevin_env.judge.api import JudgeError, Judgement, OnStage, Options, Pace, Submission
+from kevin_env.judge.api import (
+    MOST_BUILD_SECONDS,
+    JudgeError,
+    Judgement,
+    OnStage,
+    Options,
+    Pace,
+    Submission,
+)
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.device import StallWatch, inform, resolve
 from kevin_env.judge.inputs.facts import KnownCase
@@ -20,12 +30,17 @@ from kevin_env.judge.timing.cpu_clock import time_on_cpu
 from kevin_env.judge.timing.gpu_clock import GpuClock
 from kevin_env.judge.timing.session import Crowded
 from kevin_env.judge.trial import TIMED, Trial
-from kevin_env.judge.verdict import flags_of, hoarding, without_paths
-from kevin_env.judge.workers.errors import BaselineOutOfMemory, CandidateError, OwnProcessKilled
+from kevin_env.judge.verdict import flag_name, flags_of, hoarding, without_paths
+from kevin_env.judge.workers.errors import (
+    BASELINE_SECONDS,
+    BaselineOutOfMemory,
+    CandidateError,
+    OwnProcessKilled,
+)
 from kevin_env.judge.workers.launcher import ForkServer
 from kevin_env.judge.workers.worker import Worker, asleep
-from kevin_env.outcome import Correct, Outcome, withheld
-from kevin_env.problem import Problem
+from kevin_env.outcome import Correct, Frozen, Outcome, withheld
+from kevin_env.problem import KernelFile, Problem, ProblemError, baseline_of
 from kevin_env.profile.look import Look, with_profile
 
 Clock = Callable[[Trial], Correct]
@@ -44,6 +59,12 @@ SEEN = ("correctness", "rules")
 """Categories of verdicts that the judge sees in answers and records, whoever gave them."""
 RETRIES = 2
 """How often a noisy time is measured again."""
+
+
+class VerifiedBaseline(Frozen):
+    """A baseline that was accepted on this device."""
+
+    outcome: Correct
 
 
 class HeldOut:
@@ -131,7 +152,7 @@ class Judge:
             torch.zeros(1, device=self.device)
         self.info = inform(self.device)
         self.bench = Bench(self.device, self.info, server, pace, memory)
-        self._stalls = StallWatch()
+        self._stalls, self._verifying = StallWatch(), threading.Lock()
         self._clock = clock or (GpuClock(self.bench) if self.device.type == "cuda" else time_on_cpu)
 
     def judge(
@@ -144,6 +165,9 @@ class Judge:
             ProblemError: if the reference fails.
             JudgeError: if the judge fails, or is cancelled.
         """
+        baseline = baseline_of(options.baseline, problem, self.device.type == "cuda")
+        if isinstance(baseline, KernelFile):
+            self._verify(baseline, problem, options)
         watch, secret = Stopwatch(on_stage), options.secret or secrets.token_hex(16)
         job = Job(problem, submission, options, watch, cancellation or Cancellation())
         with ExitStack() as slot:
@@ -164,6 +188,35 @@ class Judge:
                     profile = look.at(judgement.outcome)
                 judgement = with_profile(judgement, profile, options.rules)
             return judgement.model_copy(update={"seconds": watch.seconds()})
+
+    def _verify(self, baseline: KernelFile, problem: Problem, options: Options) -> None:
+        """Verifies a baseline as a submission, once per device. It may take as long as tuning does.
+
+        Raises:
+            ProblemError: if it is not right, or runs in Triton's interpreter.
+            JudgeError: if the judge fails.
+        """
+
+        def find() -> VerifiedBaseline:
+            as_submission = Options(
+                device=options.device, inputs=options.inputs, build_timeout=MOST_BUILD_SECONDS,
+                require_sandbox=options.require_sandbox, call_timeout=BASELINE_SECONDS,
+            )  # fmt: skip
+            submission = Submission(code=baseline.code)
+            judgement = self.judge(problem, submission, as_submission, lambda _: None)
+            outcome, name = judgement.outcome, f"{problem.id}: its baseline {baseline.name!r}"
+            if outcome.category != "correct":
+                told = f"{outcome.category}/{outcome.kind}: {outcome.message}"
+                raise ProblemError(f"{name} is not accepted: {told}")
+            if any(flag_name(each) == "interpreted" for each in judgement.flags):
+                raise ProblemError(f"{name} runs in Triton's interpreter here; choose another")
+            return VerifiedBaseline(outcome=outcome)
+
+        code = hashlib.sha256(baseline.code.encode()).hexdigest()[:16]
+        with self._verifying:
+            self.bench.problems.facts.kept(
+                f"baseline-{options.inputs}-{code}", problem, VerifiedBaseline, find
+            )
 
     def _judged(self, job: Job, secret: str, last: bool = False, early: bool = False) -> Judgement:
         """Judges once, from the first line of the submission's code to the end of its process.

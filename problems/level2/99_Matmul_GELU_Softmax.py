@@ -24,6 +24,7 @@ CASES: dict[str, dict] = {
     "single": {"batch_size": 1, "in_features": 2048, "out_features": 2048},
 }
 HIDDEN: dict[str, dict] = {"other": {"batch_size": 37, "in_features": 773, "out_features": 1307}}
+BASELINE = "../baselines/matmul_gelu_softmax.py"
 TAGS: tuple[str, ...] = ("matmul", "activation", "fused")
 
 

@@ -32,6 +32,7 @@ CASES: dict[str, dict] = {
 HIDDEN: dict[str, dict] = {
     "other": {"batch_size": 1, "seq_len": 147, "num_heads": 6, "num_kv_heads": 2, "head_dim": 90, "rotary_dim": 46}
 }
+BASELINE = "../baselines/rotary_embedding.py"
 TAGS: tuple[str, ...] = ("elementwise",)
 
 
