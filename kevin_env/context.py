@@ -86,7 +86,8 @@ def build_messages(
     Args:
         problem: the problem.
         facts: the judge's description of it.
-        turns: the turns so far, in order. The worked example is shown until a turn has built,
+        turns: the turns so far, in order, after the start kernel as turn 0 if there is one, which
+            is shown until a turn is correct. The worked example is shown until a turn has built,
             further examples before the first.
         settings: the settings of the episode. The task, the last turn's feedback, and the verdict
             and summary of each shown turn stay even if they exceed `context_tokens`.
@@ -98,10 +99,14 @@ def build_messages(
         ValueError: if the settings name an unknown context or tokenizer.
     """
     count = count or load_counter(settings.tokenizer)
+    start = start_of(turns)
+    turns = turns[1:] if start else turns
+    if any(turn.category == "correct" for turn in turns):
+        start = None  # its place is taken by what the policy wrote
     system = render_system()
     building = settings.templates == "default" and not any(turn.category in BUILT for turn in turns)
     example = settings.examples != "zero" and (not turns or building)
-    content = render_task(problem, facts, settings, example=example)
+    content = render_task(problem, facts, settings, example=example, start=start)
     left = settings.context_tokens - count(content) - count(system) - _HEADINGS
     if turns:
         chosen = policy or resolve_context(settings.context)
@@ -122,9 +127,14 @@ def build_messages(
         left,
         lambda text: _HEADINGS + count(text),
     ):
-        content = render_task(problem, facts, settings, example=example, pairs=pairs)
+        content = render_task(problem, facts, settings, example=example, pairs=pairs, start=start)
     user = Message(role="user", content=content.strip())
     return (Message(role="system", content=system), user) if system else (user,)
+
+
+def start_of(turns: Sequence[Turn]) -> PastTurn | None:
+    """The start kernel, which comes first as turn 0; None if there is none."""
+    return _whole(turns[0]) if turns and turns[0].turn == 0 else None
 
 
 def with_remark(messages: tuple[Message, ...], remark: str) -> tuple[Message, ...]:

@@ -10,11 +10,12 @@ from datetime import UTC, datetime
 from typing import Any, Self
 
 from kevin_env.context import build_messages, load_counter, with_remark
+from kevin_env.extract import fenced
 from kevin_env.feedback import resolve_language
 from kevin_env.judge.api import Facts, JudgePool, OnStage
-from kevin_env.problem import Problem, baseline_of
+from kevin_env.problem import KernelFile, Problem, baseline_of
 from kevin_env.record import Message, ProblemRef, Reply, StopReason, Trajectory, Turn
-from kevin_env.recorder import Recorder
+from kevin_env.recorder import Recorder, best_kernel
 from kevin_env.score import discounted_returns, require_payable
 from kevin_env.settings import Settings
 from kevin_env.turn import Question, begin_turn, map_future, turn_secret
@@ -41,7 +42,8 @@ class Episode:
         recorder: writes the episode to a trajectory file as it goes.
         model: name of the policy, for the record.
         sample: number of this sample of the problem, from 0, for the record.
-        build: builds the chat of the next turn, such as `partial(build_messages, count=len)`.
+        build: builds the chat of the next turn, such as `partial(build_messages, count=len)`. The
+            first of its turns is the start kernel if there is one, as turn 0.
 
     Raises:
         ValueError: if the tokenizer of the settings cannot be loaded.
@@ -69,6 +71,8 @@ class Episode:
         self.stop_reason: StopReason | None = None
         self._describing = pool.describe(problem, self.settings.options())
         self._facts: Facts | None = None
+        self.start_kernel = self._kernel_to_start_from()
+        self._start: Turn | None = None
         self._messages: tuple[Message, ...] = ()
         self._pending: Future[Turn] | None = None
         self._submitting = threading.Lock()
@@ -128,6 +132,13 @@ class Episode:
                 "language='cuda' needs a GPU, and this device is cpu; use language='auto' (C++ "
                 "there) or 'triton' (interpreted)"
             )
+        on_gpu = facts.device.device.startswith("cuda")
+        if self.start_kernel is not None:
+            question = Question(
+                self.problem, 0, (), self.settings, turn_secret(self._secret, 0), on_gpu=on_gpu
+            )
+            reply = Reply(content=fenced(self.start_kernel.code, "python"))
+            self._start = begin_turn(question, reply, self.pool).result()
         self._facts = facts
         self._messages = self._chat_after(self.turns)
         self._begin_record()
@@ -161,6 +172,7 @@ class Episode:
                 settings=self.settings,
                 secret=turn_secret(self._secret, number),
                 earlier=self.turns,
+                start=self._start,
                 on_gpu=self._facts is None or self._facts.device.device.startswith("cuda"),
             )
             turn = begin_turn(question, reply, self.pool, on_stage)
@@ -294,9 +306,18 @@ class Episode:
             known = {
                 "language": resolve_language(settings.language, device),
                 "baseline": baseline_of(settings.baseline, self.problem, on_gpu),
+                "start": self.start_kernel,
             }
             settings = settings.model_copy(update=known)
         return settings.model_dump(mode="json")
 
     def _chat_after(self, turns: tuple[Turn, ...]) -> tuple[Message, ...]:
-        return self._build(self.problem, self._describing.result(), turns, self.settings)
+        known = turns if self._start is None else (self._start, *turns)
+        return self._build(self.problem, self._describing.result(), known, self.settings)
+
+    def _kernel_to_start_from(self) -> KernelFile | None:
+        """The kernel to begin with: of the settings, else the problem's own."""
+        start = self.settings.start
+        if isinstance(start, str):
+            start = best_kernel(start, self.problem)
+        return start or self.problem.start

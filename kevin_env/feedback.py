@@ -87,14 +87,9 @@ def render_system() -> str:
 
 
 def render_task(
-    problem: Problem,
-    facts: Facts,
-    settings: Settings,
-    *,
-    example: bool = False,
-    pairs: Sequence[Pair] = (),
-    for_agent: bool = False,
-) -> str:
+    problem: Problem, facts: Facts, settings: Settings, *, example: bool = False,
+    pairs: Sequence[Pair] = (), start: PastTurn | None = None, for_agent: bool = False,
+) -> str:  # fmt: skip
     """The task: reference, device, what is checked, what is allowed, how to answer.
 
     Args:
@@ -103,6 +98,7 @@ def render_task(
         settings: those of the episode.
         example: whether to show a worked example in the requested language.
         pairs: further references to show with their kernels.
+        start: the kernel to begin with.
         for_agent: whether it is for a coding agent, which submits files instead of replies.
     """
     language = resolve_language(settings.language, facts.device)
@@ -135,6 +131,7 @@ def render_task(
         scoring=" ".join([_scoring(settings.score), *_conditions(settings)]),
         example=_example(language, settings.templates) if example else "",
         pairs=pairs,
+        start=start,
     )
 
 
@@ -238,7 +235,8 @@ def _payment(
     parts: list[str] = []
     if same_as is not None:
         result = "measured again" if measured_again else "so it has the same result"
-        parts.append(f"This is the code of turn {same_as}, {result}{of and f': {of}'}.")
+        which = f"of turn {same_as}" if same_as else "that you started from"
+        parts.append(f"This is the code {which}, {result}{of and f': {of}'}.")
     if scores:
         line = f"Score: {paid:.3g}{f' ({of})' if of and same_as is None else ''}."
         best = max(range(len(scores)), key=scores.__getitem__)

@@ -2,8 +2,8 @@
 
 A problem is a Python file with KernelBench's contract (`Model`, `get_inputs`, `get_init_inputs`,
 shapes as module constants). Optional additions are a docstring that states the task, `CASES`,
-`HIDDEN`, `BASELINE`, `TOLERANCE`, `PRECISION`, `INTEGERS`, `DISTRIBUTIONS` and `TAGS`. Only the
-judge executes it.
+`HIDDEN`, `BASELINE`, `START`, `TOLERANCE`, `PRECISION`, `INTEGERS`, `DISTRIBUTIONS` and `TAGS`.
+Only the judge executes it.
 """
 
 import ast
@@ -80,6 +80,8 @@ class Problem(Frozen):
     tags: tuple[str, ...] = ()
     baseline: KernelFile | None = None
     """The file that `BASELINE` names, relative to the problem's."""
+    start: KernelFile | None = None
+    """The file that `START` names: a kernel to begin with."""
 
     def __hash__(self) -> int:
         return hash((self.id, self.source))
@@ -95,7 +97,8 @@ _DIFFERS = re.compile(r"^Differs from .*?(\n\n|\Z)", re.MULTILINE | re.DOTALL)
 _FORMATTING = re.compile(r"[ \t]*#[ \t]*fmt:[ \t]*(?:skip|off|on)[ \t]*$")
 """A mark for the formatter."""
 _FOR_THE_JUDGE = frozenset({
-    "CASES", "HIDDEN", "BASELINE", "TAGS", "TOLERANCE", "PRECISION", "INTEGERS", "DISTRIBUTIONS",
+    "CASES", "HIDDEN", "BASELINE", "START", "TAGS",
+    "TOLERANCE", "PRECISION", "INTEGERS", "DISTRIBUTIONS",
 })  # fmt: skip
 """Constants that the task describes in words, or not at all."""
 
@@ -268,6 +271,7 @@ def _problem(source: str, path: Path, id: str, level: int | None) -> Problem:
         hidden=hidden,
         tags=_literal_keys(tree, "TAGS"),
         baseline=_named_file(tree, "BASELINE", path),
+        start=_named_file(tree, "START", path),
     )
 
 

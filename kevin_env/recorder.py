@@ -20,7 +20,8 @@ from typing import Any, TypeVar, cast
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from kevin_env.record import SCHEMA, Trajectory, Turn
+from kevin_env.problem import KernelFile, Problem
+from kevin_env.record import SCHEMA, Trajectory, Turn, best_turn
 
 _Read = TypeVar("_Read")
 _UNFINISHED = {"turns", "returns", "stop_reason", "secret"}
@@ -147,6 +148,24 @@ def read_trajectories(path: str | Path) -> Iterator[Trajectory | BadLine]:
     for trajectory in running:
         if isinstance(trajectory, BadLine) or trajectory.episode_id not in finished:
             yield trajectory
+
+
+def best_kernel(path: str | Path, problem: Problem) -> KernelFile | None:
+    """The fastest recorded kernel for this version of a problem; None if none was timed.
+
+    Raises:
+        FileNotFoundError: as `read_trajectories`.
+    """
+    turns = [
+        turn
+        for each in read_trajectories(path)
+        if isinstance(each, Trajectory) and each.problem.sha256 == problem.sha256
+        for turn in each.turns
+    ]
+    best = best_turn(turns)
+    if best is None or best.submission is None:
+        return None
+    return KernelFile(name=f"turn {best.turn}", code=best.submission.code)
 
 
 def read_running(path: str | Path) -> Iterator[Trajectory | BadLine]:

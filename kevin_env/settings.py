@@ -139,6 +139,12 @@ class Settings(Frozen):
     `retrieved` three from `index` whose references are similar to the task's (`retrieved:5`: five).
     True is `one`, False is `zero`.
     """
+    start: KernelFile | str | None = Field(default=None, examples=["PATH"])
+    """Kernel that the first prompt shows, to be made faster: a file, or a trajectory file.
+
+    A trajectory file gives the fastest turn of the same problem. Without it, a problem's own start
+    kernel is shown. It counts as a turn 0: its code is paid only what exceeds its score.
+    """
     index: str = ""
     """Folder of the index to retrieve examples from; `kevin-env index build` writes one."""
     baseline: Literal["auto"] | Baseline = Field(
@@ -240,6 +246,16 @@ class Settings(Frozen):
         if not str(baseline).endswith(".py"):
             raise ValueError("give auto, eager, compile or a .py file that defines ModelNew")
         return KernelFile.read(Path(baseline))
+
+    @field_validator("start", mode="before")
+    @classmethod
+    def _read_start(cls, start: object) -> object:
+        if not isinstance(start, str | Path):
+            return start
+        path = Path(start)
+        if path.suffix == ".jsonl" and path.exists():
+            return str(start)
+        return KernelFile.read(path)
 
     @field_validator("stop_on", mode="before")
     @classmethod

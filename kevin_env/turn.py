@@ -38,6 +38,8 @@ class Question:
     """The turns before this one. Repeated code keeps its outcome, unless its time was noisy, so
     that repeating it until a measurement is lucky does not pay.
     """
+    start: Turn | None = None
+    """The kernel to begin with, as turn 0."""
     on_gpu: bool = True
     """Whether the code runs on a GPU; hints differ."""
 
@@ -169,7 +171,8 @@ def _same_code(question: Question, submission: Submission | FormatError) -> Iter
     """The earlier turns whose code says the same."""
     if isinstance(submission, Submission):
         meaning = meaning_of(submission.code)
-        yield from (turn for turn in question.earlier if turn.meaning == meaning)
+        known = (*filter(None, [question.start]), *question.earlier)
+        yield from (turn for turn in known if turn.meaning == meaning)
 
 
 def _scores(
@@ -181,7 +184,7 @@ def _scores(
     scored = as_scored(outcome, code, reply, settings.tokenizer)
     score = score_of(scored, resolve_score(settings.score), settings.bound)
     if settings.pay == "improvement":
-        before = list(question.earlier)
+        before = [*filter(None, [question.start]), *question.earlier]
     else:
         before = [] if settings.pay_repeats else list(_same_code(question, submission))
     return score, earned(score, max((turn.full_score for turn in before), default=None))

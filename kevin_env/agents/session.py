@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import ConfigDict
 
-from kevin_env.context import choose_pairs, count_characters
+from kevin_env.context import choose_pairs, count_characters, start_of
 from kevin_env.episode import Episode, EpisodeError
 from kevin_env.extract import as_reply
 from kevin_env.feedback import render_profile, render_task, resolve_language
@@ -184,7 +184,7 @@ class AgentSession:
             problem_id=problem.id,
             task=episode.messages[0].content,
             reference=source,
-            first_kernel=as_submission(source),
+            first_kernel=start.code if (start := episode.start_kernel) else as_submission(source),
             device=hardware.name,
             language=resolve_language(self._settings.language, hardware),
             **self._standing(episode),
@@ -342,6 +342,7 @@ def task_messages(
         settings,
         example=settings.examples != "zero",
         pairs=choose_pairs(problem, language, settings, room, count_characters),
+        start=start_of(turns),
         for_agent=True,
     )
     return (Message(role="user", content=task.strip()),)

@@ -36,7 +36,7 @@ PANELS = {
     "Episode": ("max_turns", "stop_on", "gamma", "returns"),
     "Prompt": (
         *("language", "templates", "context", "context_tokens", "tokenizer"),
-        *("hints", "examples", "index"),
+        *("hints", "examples", "index", "start"),
     ),
     "Score": ("score", "bound", "pay", "pay_repeats", "noisy"),
     "Judge": (
