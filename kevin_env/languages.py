@@ -93,6 +93,11 @@ def obstacle(name: str, on_gpu: bool, versions: Mapping[str, str] | None) -> str
     return ""
 
 
+def preloaded_for(modules: Iterable[str]) -> str:
+    """The module that a process should have imported before code with these imports; or empty."""
+    return next((each.module for each in imported_by(modules) if each.preloaded), "")
+
+
 def imported_by(modules: Iterable[str]) -> list[Language]:
     """The languages whose module is among dotted names, or above one; the narrower ones first."""
     names = [f"{each}." for each in modules]
