@@ -61,7 +61,7 @@ def imagine(
     _replace_tensors(tape)
     _replace_triton(properties, compile_kernel, tape)
     for module in _COMPILERS.keys() & sys.modules.keys():
-        _COMPILERS[module](tape)
+        _COMPILERS[module](properties, tape)
     _replace(cpp_extension, _jit_compile=_unbuilt)
     _run_custom_operators()
     return fake_tensor.FakeTensorMode(allow_non_fake_inputs=True)
@@ -141,7 +141,7 @@ def _replace_triton(properties: Any, compile_kernel: Callable[..., Any], tape: T
     _replace(Autotuner, run=run_all)
 
 
-def _replace_tilelang(tape: Tape) -> None:
+def _replace_tilelang(_: Any, tape: Tape) -> None:
     """Has kernels compiled into their cache and not launched; outputs are allocated by torch."""
     from tilelang.jit.adapter.tvm_ffi import TVMFFIKernelAdapter  # pyright: ignore
 
@@ -157,11 +157,14 @@ def _replace_tilelang(tape: Tape) -> None:
     )
 
 
-def _replace_helion(tape: Tape) -> None:
+def _replace_helion(properties: Any, _: Tape) -> None:
     """Has kernels translated to Triton without the modes that record: it runs torch to do so."""
     translator = sys.modules["helion.runtime.kernel"]
     for owner, name in ((translator.Kernel, "bind"), (translator.BoundKernel, "compile_config")):
         _replace(owner, **{name: _outside(getattr(owner, name))})
+    from torch._dynamo.device_interface import CudaInterface  # has another reference to it
+
+    _replace(CudaInterface, get_device_properties=partial(_constant, properties))
 
 
 def _outside(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -173,7 +176,7 @@ def _outside(function: Callable[..., Any]) -> Callable[..., Any]:
     return outside
 
 
-_COMPILERS: dict[str, Callable[[Tape], None]] = {
+_COMPILERS: dict[str, Callable[[Any, Tape], None]] = {
     "tilelang": _replace_tilelang,
     "helion": _replace_helion,
 }
