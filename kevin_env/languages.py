@@ -25,6 +25,7 @@ class Language:
         on_cpu: How kernels run without a GPU; empty if they cannot.
         preloaded: Whether the import takes seconds, so that a fork server of its own has done it.
         collected: Whether there are kernels for `examples="few"` and `"retrieved"`.
+        compilers: Where compiling begins, as the ends of files with a function.
         allowed: Libraries that its kernels may use under the rules "kernel".
     """
 
@@ -36,22 +37,65 @@ class Language:
     on_cpu: Literal["", "compiled", "interpreted"] = ""
     preloaded: bool = False
     collected: bool = False
+    compilers: tuple[str, ...] = ()
     allowed: str = ""
 
 
+_TRITON = ("/triton/compiler/compiler.py:compile",)
 LANGUAGES: dict[str, Language] = {
     each.name: each
     for each in (
         Language("cuda", "CUDA", collected=True, allowed="CUB and Thrust are"),
-        Language("triton", "Triton", "triton", "triton", on_cpu="interpreted", collected=True),
+        Language(
+            "triton",
+            "Triton",
+            "triton",
+            "triton",
+            on_cpu="interpreted",
+            collected=True,
+            compilers=_TRITON,
+        ),
         Language(
             "cpp", "C++", on_cpu="compiled", collected=True, allowed="the standard library is"
         ),
-        Language("gluon", "Gluon", "triton.experimental.gluon", "triton"),
-        Language("cute", "CuTe DSL", "cutlass", "nvidia-cutlass-dsl", "cute", preloaded=True),
-        Language("tilelang", "TileLang", "tilelang", "tilelang", "tilelang", preloaded=True),
-        Language("cutile", "cuTile", "cuda.tile", "cuda-tile", "cutile"),
-        Language("helion", "Helion", "helion", "helion", "helion", preloaded=True),
+        Language("gluon", "Gluon", "triton.experimental.gluon", "triton", compilers=_TRITON),
+        Language(
+            "cute",
+            "CuTe DSL",
+            "cutlass",
+            "nvidia-cutlass-dsl",
+            "cute",
+            preloaded=True,
+            compilers=("/cutlass/base_dsl/compiler.py:__call__",),
+        ),
+        Language(
+            "tilelang",
+            "TileLang",
+            "tilelang",
+            "tilelang",
+            "tilelang",
+            preloaded=True,
+            compilers=("/tilelang/jit/__init__.py:compile",),
+        ),
+        Language(
+            "cutile",
+            "cuTile",
+            "cuda.tile",
+            "cuda-tile",
+            "cutile",
+            compilers=("/cuda/tile/_compile.py:compile_tile",),
+        ),
+        Language(
+            "helion",
+            "Helion",
+            "helion",
+            "helion",
+            "helion",
+            preloaded=True,
+            compilers=tuple(
+                f"/helion/runtime/kernel.py:{each}" for each in ("bind", "compile_config")
+            ),
+        ),
     )
 }
 
