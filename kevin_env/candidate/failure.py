@@ -33,6 +33,7 @@ _NO_CUDA = (
 _NEEDS_CUDA = ("_lazy_init", "_join_cuda_home", "_create_driver")
 """Functions of torch and Triton that raise without a GPU, or without a compiler for one."""
 _COMPILERS = tuple(place for each in LANGUAGES.values() for place in each.compilers)
+_COLOR = re.compile(r"\x1b\[[0-9;]*m")
 _TENSOR = re.compile(r"\btensor\(\[[^()]*(?:\([^()]*\)[^()]*)*(?:\)|$)")
 
 
@@ -215,6 +216,6 @@ def _clean(text: str) -> str:
 
 def _text(error: BaseException) -> str:
     try:
-        return str(error)
+        return _COLOR.sub("", str(error)).strip("\n")
     except Exception as broken:  # a submission's exception may fail when printed
         return f"(its message failed with {type(broken).__name__})"
