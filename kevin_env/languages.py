@@ -66,7 +66,12 @@ LANGUAGES: dict[str, Language] = {
             "nvidia-cutlass-dsl",
             "cute",
             preloaded=True,
-            compilers=("/cutlass/base_dsl/compiler.py:__call__",),
+            compilers=(
+                "/cutlass/base_dsl/compiler.py:__call__",
+                "/cutlass/base_dsl/dsl.py:generate_mlir_function_types",
+                "/cutlass/base_dsl/dsl.py:generate_original_ir",
+                "/cutlass/base_dsl/dsl.py:compile_and_cache",
+            ),
         ),
         Language(
             "tilelang",
