@@ -1,8 +1,9 @@
 """Turns per second of one warm pool with many distinct submissions at once.
 
 `all_right`: honest kernels (Triton on a GPU, C++ on a CPU) for at least 40 problems, with unique
-source text so that no cache helps; each problem is judged once with its reference before. `mix`:
-such kernels among typical failures of a policy in training, see `MIX`.
+source text so that no cache helps; each problem has been judged and timed once before, as in the
+second step of a training. `mix`: such kernels among typical failures of a policy in training, see
+`MIX`.
 
 Exits with 1 and a list if any verdict is wrong. With `--devices 2`, one pool of two devices then
 gets the same number of submissions per device, and the row `2_gpu_scaling` (`four_gpu_scaling` with
@@ -81,11 +82,12 @@ def mixed(entries: list[Entry], count: int) -> list[Entry]:
 
 
 def warm_up(pool: LocalPool, entries: list[Entry], devices: list[str]) -> None:
-    """Each problem once on each device."""
+    """Each problem once on each device, with its reference."""
     tasks = {entry.problem: entry.task for entry in entries}
+    options = [Options(device=device, rules="open") for device in devices]
     futures = [
-        pool.submit(task, Submission(code=as_submission(task.source)), Options(device=device))
-        for device in devices
+        pool.submit(task, Submission(code=as_submission(task.source)), each)
+        for each in options
         for task in tasks.values()
     ]
     for done, future in enumerate(as_completed(futures), 1):

@@ -126,7 +126,7 @@ def eighth_roots(values: torch.Tensor, centre: float, least: float) -> torch.Ten
     return out
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["inner_1", "size_1", "inner_2", "size_2", "inner_3", "size_3"])
 def _share(
     values, out, numbers, first, second, third, n,
     inner_1, size_1, inner_2, size_2, inner_3, size_3,
