@@ -1,6 +1,5 @@
 """The process that plays recorded submissions: what it is asked for, and when it is replaced."""
 
-from concurrent.futures import Future
 from typing import Any
 
 import pytest
@@ -98,8 +97,7 @@ def test_one_that_ended_is_replaced_by_the_one_that_is_ready(
     replayer: Replayer, started: Started
 ) -> None:
     first = play(replayer)
-    spare: Future[Any] | None = replayer._spare
-    assert spare is not None
+    spare = replayer._spare
     first.close()
     assert play(replayer) is spare.result()
 
