@@ -28,7 +28,6 @@ from resultfile import Results, Row, device_name, median_row, plain_row
 from kevin_env.extract import Extracted, extract
 from kevin_env.judge import JudgeError, Options, Submission
 from kevin_env.judge.api import Seconds
-from kevin_env.parsing import as_submission
 from kevin_env.pools.local import LocalPool
 from kevin_env.turn import Verdict, begin_verdict
 
@@ -82,13 +81,12 @@ def mixed(entries: list[Entry], count: int) -> list[Entry]:
 
 
 def warm_up(pool: LocalPool, entries: list[Entry], devices: list[str]) -> None:
-    """Each problem once on each device, with its reference."""
-    tasks = {entry.problem: entry.task for entry in entries}
-    options = [Options(device=device, rules="open") for device in devices]
+    """Each problem once on each device, with one of the submissions."""
+    chosen = {entry.problem: entry for entry in entries}.values()
     futures = [
-        pool.submit(task, Submission(code=as_submission(task.source)), each)
-        for each in options
-        for task in tasks.values()
+        pool.submit(entry.task, Submission(code=entry.code), Options(device=device))
+        for device in devices
+        for entry in chosen
     ]
     for done, future in enumerate(as_completed(futures), 1):
         future.result()
