@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 from kevin_env.judge.api import DeviceInfo, Facts
+from kevin_env.languages import LANGUAGES, Name, available
 from kevin_env.outcome import (
     NOISY,
     CompileError,
@@ -24,7 +25,7 @@ from kevin_env.parsing import flags_of
 from kevin_env.problem import Problem, data_folder, shown_source, shown_statement
 from kevin_env.retrieval.operations import Pair
 from kevin_env.score import CORRECT_SHARE, Bound, Score, WeightedSum, at_bound, resolve_score
-from kevin_env.settings import Settings, Templates
+from kevin_env.settings import Language, Settings, Templates
 from kevin_env.templates import render
 from kevin_env.wording import (
     BLOCK_LIMIT,
@@ -100,6 +101,8 @@ def render_task(
     """
     language = resolve_language(settings.language, facts.device)
     on_gpu = facts.device.device.startswith("cuda")
+    chosen, shown = LANGUAGES.get(language), example_language(language, facts.device)
+    interpreted = not on_gpu and chosen is not None and chosen.on_cpu == "interpreted"
     return render(
         "agents/task.j2" if for_agent else _template("task.j2", settings.templates),
         statement=shown_statement(problem),
@@ -115,8 +118,10 @@ def render_task(
         weights=facts.weights,
         buffers=facts.buffers,
         **_floats(facts),
-        limits=facts.limits.interpreted if language == "triton" and not on_gpu else facts.limits,
-        language=language,
+        limits=facts.limits.interpreted if interpreted else facts.limits,
+        interpreted=interpreted,
+        language=chosen,
+        available=available(on_gpu, facts.device.versions),
         max_turns=settings.max_turns,
         rules=settings.rules,
         glue=settings.glue,
@@ -124,18 +129,21 @@ def render_task(
         pay=settings.pay,
         pay_repeats=settings.pay_repeats,
         scoring=" ".join([_scoring(settings.score), *_conditions(settings)]),
-        example=_example(language, settings.templates) if example else "",
+        example=_example(shown, settings.templates) if example else "",
         pairs=pairs,
     )
 
 
-def resolve_language(
-    language: Literal["auto", "cuda", "triton", "cpp"], device: DeviceInfo
-) -> Literal["cuda", "triton", "cpp"]:
+def resolve_language(language: Language, device: DeviceInfo) -> Name | Literal["any"]:
     """The language that `auto` stands for: Triton on a GPU, C++ on a CPU."""
-    if language != "auto":
-        return language
-    return "triton" if device.device.startswith("cuda") else "cpp"
+    return example_language("any", device) if language == "auto" else language
+
+
+def example_language(language: Language, device: DeviceInfo) -> Name:
+    """The language of examples: with `any`, that of `auto`."""
+    if language in ("auto", "any"):
+        return "triton" if device.device.startswith("cuda") else "cpp"
+    return language
 
 
 def render_history(

@@ -10,6 +10,7 @@ from typing import Literal, Protocol, runtime_checkable
 
 from pydantic import Field, JsonValue
 
+from kevin_env.languages import Name
 from kevin_env.outcome import Frozen, Outcome, Printable, Profile, ProfileKind
 from kevin_env.problem import Problem
 from kevin_env.rules import Rules
@@ -24,11 +25,15 @@ class JudgeError(RuntimeError):
     """The judge itself failed. Raised to the caller, never scored, never shown to a model."""
 
 
+Written = Name | Literal["python"]
+"""The language of a file; `python` if no kernels were found."""
+
+
 class Submission(Frozen):
     """A Python file that defines `ModelNew`, as text."""
 
     code: str
-    language: Literal["cuda", "triton", "cpp", "python"] = "python"
+    language: Written = "python"
     """The language of its kernels, found from its imports and sources; for display only."""
 
 

@@ -137,9 +137,10 @@ class Judge:
         job.cancellation.require_wanted()
         with ExitStack() as ended:
             with watch("queue"):
-                worker = ended.enter_context(bench.candidates.candidate())
+                candidates = bench.candidates_for(job.submission.code)
+                worker = ended.enter_context(candidates.candidate())
             job.cancellation.ends(worker)
-            sandbox = bench.candidates.sandbox(worker)
+            sandbox = candidates.sandbox(worker)
             job.require_protection_by(sandbox)
             trial = Trial(bench, job.problem, options, secret, worker, alone=last)
             ended.callback(trial.close)

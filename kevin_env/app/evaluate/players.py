@@ -144,6 +144,6 @@ def _solutions(problems: Sequence[Problem], languages: Sequence[str], turns: int
 
 def _languages(settings: Settings) -> tuple[str, ...]:
     """The configured language, or those that the device runs at full speed."""
-    if settings.language != "auto":
+    if settings.language not in ("auto", "any"):
         return (settings.language,)
     return ("cpp",) if device_names(settings.device) == ("cpu",) else ("cuda", "triton")
