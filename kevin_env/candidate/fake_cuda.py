@@ -85,7 +85,7 @@ def _answer(properties: Any, tape: Tape) -> None:
     }  # fmt: skip
     unrecorded = {
         "Stream": stream, "Event": stream, "CUDAGraph": stream, "stream": nullcontext(),
-        "graph": nullcontext(),
+        "graph": nullcontext(), "_sleep": None,
     }  # fmt: skip
     _replace(torch.cuda, **{name: partial(_constant, answer) for name, answer in answers.items()})
     _replace(

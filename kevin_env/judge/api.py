@@ -335,7 +335,7 @@ class Pace(Frozen):
 
 PACES = {
     "cpu": Pace(pairs=(21, 75), seconds=1.0, precision=0.1),
-    "cuda": Pace(pairs=(1, 8), seconds=0.25, sets=2),
+    "cuda": Pace(pairs=(1, 8), seconds=0.25, warm_ups=1, sets=2),
 }
 """By kind of device."""
 DEVICES = "auto|cpu|cuda(:[0-9]{1,3}(,[0-9]{1,3})*)?"

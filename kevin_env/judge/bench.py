@@ -47,7 +47,7 @@ class Problems:
     ) -> None:
         self.facts = facts
         self.shapes = ShapeStore(lane, facts, device)
-        self.rooflines = Rooflines(lane, ceilings)
+        self.rooflines = Rooflines(ceilings)
 
 
 class Bench:
@@ -95,9 +95,10 @@ class Bench:
         self.lane = Lane(identity(device))
         self.links = Links(device, info.l2)
         self.properties = properties_of(device) if on_gpu else {}
-        ceilings = CeilingStore(device, info, self.lane)
+        ceilings = CeilingStore(device, info)
         if on_gpu:
-            ceilings.find_all()
+            with self.lane.entered():
+                ceilings.find_all()
         self.problems = Problems(self.lane, ceilings, FactStore(device, info), device)
         self.profiler = ProfilerState()
         self._limit = None

@@ -168,10 +168,10 @@ class Judge:
                             if outcome.kind == "timed":
                                 break
                             outcome = self._clock(trial)
-                with watch("load"), asleep(worker):  # not the replayer, which others use by now
-                    draw, rooflines = partial(trial.draw, TIMED), bench.problems.rooflines
-                    if not trial.interpreted:
-                        outcome = rooflines.added(outcome, job.problem.sha256, trial.case, draw)
+                    with watch("load"), asleep(trial.worker):
+                        draw, rooflines = partial(trial.draw, TIMED), bench.problems.rooflines
+                        if not trial.interpreted:
+                            outcome = rooflines.added(outcome, job.problem.sha256, trial.case, draw)
             except Rejected as rejected:
                 if trial.played and rejected.outcome.category not in SEEN:
                     raise Unplayed from rejected
