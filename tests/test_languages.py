@@ -1,14 +1,19 @@
-"""The table of languages: each has an example, a page in the prompt, and a name for what is lacking."""
+"""The table of languages: each has an example, a page in the prompt, and a name for what is lacking.
+
+On a GPU, the files of `submissions/languages` are judged in the languages that are installed.
+"""
 
 import tomllib
 from pathlib import Path
 from typing import get_args
 
 import pytest
+from corpus import FOLDER, Entry, judged, read_entry
 
 from kevin_env.episode import Episode
 from kevin_env.extract import guess_language
-from kevin_env.languages import LANGUAGES, Language, Name, available, obstacle
+from kevin_env.languages import LANGUAGES, Language, Name, available, installed, obstacle
+from kevin_env.pools.local import LocalPool
 from kevin_env.pools.scripted import SCRIPTED_GPU, ScriptedPool
 from kevin_env.problem import data_folder, load_problem
 from kevin_env.rules import check_rules
@@ -75,3 +80,24 @@ def test_what_is_lacking_is_named_before_a_model_is_asked(language: Language) ->
 def test_collected_kernels_are_in_three_languages() -> None:
     with pytest.raises(ValueError, match="no collected kernels in TileLang: give examples='zero'"):
         Settings.of({"language": "tilelang", "examples": "few"})
+
+
+FILES = [read_entry(path) for path in sorted((FOLDER / "languages").glob("*/*.py"))]
+
+
+@pytest.mark.parametrize("entry", FILES, ids=[each.name for each in FILES])
+def test_the_reader_refuses_no_honest_file(entry: Entry) -> None:
+    assert guess_language(entry.code) in (entry.path.parent.name, "python")
+    found = check_rules(entry.code, entry.rules)
+    assert found is None or entry.met_by(found, "cuda")
+    assert found is not None or "import_only" not in entry.name
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("entry", FILES, ids=[each.name for each in FILES])
+def test_a_file_ends_as_it_says_on_a_gpu(entry: Entry, pool: LocalPool) -> None:
+    if lacking := obstacle(entry.path.parent.name, on_gpu=True, versions=installed()):
+        pytest.skip(lacking)
+    outcome, log, _ = judged(entry, "cuda", pool)
+    assert entry.met_by(outcome, "cuda"), f"expected {entry.expect}: {outcome}\n{log}"
+    assert outcome.category != "compile" or outcome.line, outcome  # type: ignore[union-attr]

@@ -80,8 +80,8 @@ def _kind(error: BaseException, device: torch.device | None) -> str:
 def _while_compiling(error: BaseException) -> bool:
     """Whether it was raised inside the compiler of a language."""
     return any(
-        f"{frame.filename}:{frame.name}".endswith(_COMPILERS)
-        for frame in traceback.extract_tb(error.__traceback__)
+        f"{frame.f_code.co_filename}:{frame.f_code.co_name}".endswith(_COMPILERS)
+        for frame, _ in traceback.walk_tb(error.__traceback__)
     )
 
 

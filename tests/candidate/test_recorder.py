@@ -3,7 +3,11 @@
 import _ctypes
 import ctypes
 import inspect
+import os
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -207,3 +211,44 @@ def test_a_class_of_an_extension_counts_where_no_call_was_seen(
     assert record_of(lambda model, x: x).kernels == []
     kept = type("Kernel", (), {"__module__": "an_extension"})
     assert record_of(lambda model, x: x).kernels == ["an_extension.so"] and kept
+
+
+STUB = """
+typedef void (*callback)(void *, int, unsigned, const void *);
+static callback called;
+int cuptiSubscribe(void **to, callback it, void *data) { called = it; *to = &called; return BUSY; }
+int cuptiEnableCallback(unsigned on, void *of, int domain, unsigned id) { return domain != 1; }
+int cuptiUnsubscribe(void *of) { called = 0; return 0; }
+void launch(int after, const char *name) {
+    struct { int after; const char *function; const void *parameters; void *result;
+             const char *symbol; } about = { after, "cuLaunchKernel", 0, 0, name };
+    if (called) called(0, 1, 307, &about);
+}
+"""
+LAUNCHES = """
+import ctypes, sys
+from kevin_env.candidate import cuda
+seen = []
+with cuda.launches(seen.append):
+    launch = ctypes.CDLL("libcupti.so.").launch
+    launch(0, b"_ZN2at6native3addEi"); launch(1, b"late"); launch(0, b"main_kernel"); launch(0, None)
+launch(0, b"afterwards")
+print(seen)
+"""
+
+
+@pytest.mark.parametrize("busy", [0, 39])
+def test_the_driver_names_what_is_launched(tmp_path: Path, busy: int) -> None:
+    """Of torch without CUDA, CUPTI has no number in its name: a stub takes its place."""
+    if torch.version.cuda is not None:
+        pytest.skip("torch has brought CUPTI")
+    (tmp_path / "stub.c").write_text(STUB)
+    target = tmp_path / "libcupti.so."
+    command = ["gcc", "-shared", "-fPIC", f"-DBUSY={busy}", "-o", target, tmp_path / "stub.c"]
+    subprocess.run(command, check=True)
+    environment = os.environ | {"LD_LIBRARY_PATH": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", LAUNCHES], env=environment, capture_output=True, text=True
+    )
+    assert done.stdout == ("" if busy else "['at::native::add(int)', 'main_kernel']\n"), done.stderr
+    assert busy == 0 or "cuptiSubscribe failed with CUDA error 39" in done.stderr
