@@ -20,6 +20,8 @@ from types import FrameType
 from typing import Any
 
 import torch
+from torch._C import _get_dispatch_mode, _TorchDispatchModeKey
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from kevin_env.candidate import cuda
@@ -74,6 +76,7 @@ class Recorder:
         self._harmless, self._namespaces = frozenset(harmless), frozenset(namespaces)
         self._vendors, self._of_libraries = re.compile(vendors), re.compile(libraries)
         self._preparing = False
+        self._imagined = _get_dispatch_mode(_TorchDispatchModeKey.FAKE) is not None
         self._operations: dict[tuple[str, int | None, bool], int] = {}
         self._packed: set[int] = set()
         """Storages that hold weights or copies of them."""
@@ -151,7 +154,12 @@ class Recorder:
         )
 
     def note(self, name: str, inputs: list[torch.Tensor], outputs: list[torch.Tensor]) -> None:
-        """Records an operation with its tensor arguments and results."""
+        """Records an operation with its tensor arguments and results.
+
+        Not where they have no bytes, in a process that has a device: a compiler traces then.
+        """
+        if not self._imagined and (inputs or outputs) and all(map(_is_fake, (*inputs, *outputs))):
+            return
         weights = bool(inputs) and all(_storage(each) in self._packed for each in inputs)
         (self._packed.update if weights else self._packed.difference_update)(map(_storage, outputs))
         if (
@@ -330,6 +338,10 @@ def _replaced(owner: Any, name: str, wrap: Callable[[Any], Any]) -> Iterator[Non
         yield
     finally:
         setattr(owner, name, original)
+
+
+def _is_fake(tensor: torch.Tensor) -> bool:
+    return isinstance(tensor, FakeTensor) or tensor.is_meta
 
 
 def _storage(tensor: torch.Tensor) -> int:

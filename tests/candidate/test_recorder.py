@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from kevin_env.candidate import recorder
 from kevin_env.candidate.recorder import Recorder, library_at
@@ -57,6 +58,15 @@ def test_operations_have_their_line_and_the_elements_of_the_largest_tensor() -> 
         Operation(name="aten::sum", line=line, weights=False, elements=24),
     ]
     assert record_of(forward, "partial").operations == []
+
+
+def test_what_a_compiler_traces_is_not_computed() -> None:
+    def forward(model: Any, x: torch.Tensor) -> torch.Tensor:
+        with FakeTensorMode() as mode:
+            mode.from_tensor(x).exp()
+        return x.cos()
+
+    assert names_of(forward) == ["aten::cos"]
 
 
 def allocates_and_moves(model: Any, x: torch.Tensor) -> Any:
