@@ -119,7 +119,7 @@ def _python() -> Iterator[Path]:
         found = importlib.util.find_spec(name)
         yield from map(Path, (found and found.submodule_search_locations) or ())
     own = Path(__file__).parents[2]
-    yield from (own / name for name in ("candidate", "extension"))
+    yield from (own / name for name in ("candidate", "extension", "languages.py"))
 
 
 def _installed_in(folder: Path) -> set[str]:
