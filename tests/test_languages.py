@@ -12,7 +12,15 @@ from corpus import FOLDER, Entry, judged, read_entry
 
 from kevin_env.episode import Episode
 from kevin_env.extract import guess_language
-from kevin_env.languages import LANGUAGES, Language, Name, available, installed, obstacle
+from kevin_env.languages import (
+    LANGUAGES,
+    Language,
+    Name,
+    available,
+    installed,
+    obstacle,
+    preloaded_for,
+)
 from kevin_env.pools.local import LocalPool
 from kevin_env.pools.scripted import SCRIPTED_GPU, ScriptedPool
 from kevin_env.problem import data_folder, load_problem
@@ -75,6 +83,12 @@ def test_what_is_lacking_is_named_before_a_model_is_asked(language: Language) ->
         with pytest.raises(ValueError, match=rf"pip install 'kevin-env\[{language.extra}\]'$"):
             Episode(SOFTMAX, ScriptedPool([], SCRIPTED_GPU), settings).start()
     assert obstacle(language.name, on_gpu=True, versions=None) == ""
+
+
+def test_what_takes_seconds_to_import_is_preloaded() -> None:
+    assert preloaded_for({"torch.nn", "helion.language"}) == "helion"
+    assert preloaded_for({"cutlass.cute", "cuda.bindings.driver"}) == "cutlass"
+    assert preloaded_for({"triton", "cuda.tile", "helionic", "torch"}) == ""
 
 
 def test_collected_kernels_are_in_three_languages() -> None:
