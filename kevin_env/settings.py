@@ -34,6 +34,8 @@ from kevin_env.score import (
 Language = Literal["auto", "cuda", "triton", "cpp"]
 Templates = Literal["default", "kevin-paper"]
 
+RENAMED = {"precision": "timing_precision"}
+"""Names of settings in older records, and those of today."""
 _EXAMPLES = re.compile(r"zero|one|few|retrieved(:[1-9]\d?)?")
 
 
@@ -151,7 +153,7 @@ class Settings(Frozen):
     """
     build_timeout: float = Field(default=300.0, gt=0, le=MOST_BUILD_SECONDS)
     """Seconds to import a submission, compilers included, at most 3,600."""
-    precision: float | None = Field(default=None, gt=0, lt=1)
+    timing_precision: float | None = Field(default=None, gt=0, lt=1)
     """Relative half-width of the speedup's 95 % interval to reach; by default 0.02 (CPU: 0.1)."""
     profile: ProfileKind = "none"
     """Profile of a correct kernel for the feedback: time per kernel, or also Nsight Compute."""
@@ -171,7 +173,7 @@ class Settings(Frozen):
 
     @classmethod
     def of(cls, values: Mapping[str, Any], others: Iterable[str] = ()) -> Self:
-        """Settings from keywords, or from the `config` of a record.
+        """Settings from keywords.
 
         `others` are keywords that a caller takes beside them, which a wrong name may mean, too.
 
@@ -193,6 +195,11 @@ class Settings(Frozen):
                 raise ValueError(f"unknown setting {name!r}; {there}") from error
             wrong = wrong_value(each for each in errors if each["loc"][0] == name)
             raise ValueError(f"setting {name}={values.get(name)!r}: {wrong}") from error
+
+    @classmethod
+    def recorded(cls, config: Mapping[str, Any]) -> Self:
+        """Settings from the `config` of a record, which may be an older one. Errors as `of`."""
+        return cls.of({RENAMED.get(name, name): value for name, value in config.items()})
 
     def options(self, secret: str | None = None) -> Options:
         """Options of the judge, with inputs drawn from `secret`."""

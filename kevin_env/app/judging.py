@@ -297,7 +297,8 @@ def _recorded(
         raise BadInput(f"{path}: {has}, not {number}")
     turn = trajectory.turns[number - 1]
     known: dict[str, Any] = {
-        name: getattr(options, name) for name in ("call_timeout", "build_timeout", "precision")
+        name: getattr(options, name)
+        for name in ("call_timeout", "build_timeout", "timing_precision")
     }
     known |= {name: trajectory.config[name] for name in RECORDED if name in trajectory.config}
     try:

@@ -111,7 +111,7 @@ class Options(Frozen):
     """Seconds for importing the submission, compilers included."""
     call_timeout: float | None = Field(default=None, gt=0, le=MOST_CALL_SECONDS)
     """Seconds for constructing the model and for each call; None: derived from the reference."""
-    precision: float | None = Field(default=None, gt=0, lt=1)
+    timing_precision: float | None = Field(default=None, gt=0, lt=1)
     """Relative half-width of the speedup's interval at which it is precise; None: the pace's."""
     retry_noisy: bool = False
     """Whether a time with a wide interval is measured again."""
