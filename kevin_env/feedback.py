@@ -112,6 +112,7 @@ def render_task(
         structured=any(each.structure for case in facts.cases for each in case.inputs),
         tolerance=facts.tolerance,
         precision=facts.precision,
+        dtype=settings.dtype,
         weights=facts.weights,
         buffers=facts.buffers,
         **_floats(facts),

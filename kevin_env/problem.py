@@ -14,11 +14,14 @@ import re
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
+from typing import Literal, Self
 
 from kevin_env import kernelbench
 from kevin_env.outcome import Frozen
 from kevin_env.parsing import assigned, parse, text_of, tree_of
 
+Dtype = Literal["float32", "float16", "bfloat16"]
+"""Types of floating-point inputs and weights that a problem can be judged in."""
 _FILE = re.compile(r"(?P<number>\d+)_(?P<name>.+)\.py")
 
 
@@ -43,14 +46,26 @@ class Problem(Frozen):
     cases: tuple[str, ...] = ("main",)
     """Names of the input cases: `main` (the module as it stands), then the keys of `CASES`."""
     tags: tuple[str, ...] = ()
+    dtype: Dtype | None = None
+    """What the judge converts its floating-point inputs and weights to; None: nothing."""
 
     def __hash__(self) -> int:
         return hash((self.id, self.source))
 
     @property
     def sha256(self) -> str:
-        """Hash of the source, which identifies the version of a problem."""
-        return hashlib.sha256(self.source.encode()).hexdigest()
+        """Hash of the source and of what is judged of it, which identifies a problem's version."""
+        form = f"\n# {self.form}" if self.form else ""
+        return hashlib.sha256(f"{self.source}{form}".encode()).hexdigest()
+
+    @property
+    def form(self) -> str:
+        """What is judged, in words for an error; empty for the problem as its file has it."""
+        return f"in {self.dtype}" if self.dtype else ""
+
+    def judged_as(self, dtype: Dtype | None) -> Self:
+        """The problem in the form that is judged."""
+        return self.model_copy(update={"dtype": dtype})
 
 
 _DIFFERS = re.compile(r"^Differs from .*?(\n\n|\Z)", re.MULTILINE | re.DOTALL)

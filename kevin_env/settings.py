@@ -17,6 +17,7 @@ from pydantic import (
 from kevin_env.history import resolve_context
 from kevin_env.judge.api import DEVICES, MOST_BUILD_SECONDS, MOST_CALL_SECONDS, Options
 from kevin_env.outcome import Correct, Frozen, Outcome, ProfileKind, speedup_of
+from kevin_env.problem import Dtype
 from kevin_env.rules import Rules
 from kevin_env.score import (
     SCORES,
@@ -153,6 +154,11 @@ class Settings(Frozen):
     """
     build_timeout: float = Field(default=300.0, gt=0, le=MOST_BUILD_SECONDS)
     """Seconds to import a submission, compilers included, at most 3,600."""
+    dtype: Dtype | None = None
+    """Type of floating-point inputs and weights, for reference and submission.
+
+    By default they are as the problem has them. Float64 is converted, too; 8-bit floats are not.
+    """
     timing_precision: float | None = Field(default=None, gt=0, lt=1)
     """Relative half-width of the speedup's 95 % interval to reach; by default 0.02 (CPU: 0.1)."""
     profile: ProfileKind = "none"

@@ -101,9 +101,9 @@ class LoadedModel:
     def construct(
         self, init: tree.Skeleton, tensors: list[Spec], state: dict[str, Spec],
         parameters: list[str], seed: int, compiled: bool, precision: str,
-        record: Message | None = None,
+        dtype: str | None = None, record: Message | None = None,
     ) -> Message:  # fmt: skip
-        """Constructs the model and loads the reference's weights into it.
+        """Constructs the model, in `dtype` if it is set, and loads the reference's weights into it.
 
         With `record`, arguments of a `Recorder`, the next call is recorded.
         """
@@ -120,7 +120,7 @@ class LoadedModel:
             model = self._model(*tree.unflatten(init, init_tensors))
         order = creation.names(model) if isinstance(model, nn.Module) else []
         if isinstance(model, nn.Module):
-            model.to(self.device)
+            weights.converted(model.to(self.device), dtype)
         with torch.no_grad():
             values = {name: self.regions["weights"].tensor(spec) for name, spec in state.items()}
             paired = weights.load_weights(model, values, parameters, order)

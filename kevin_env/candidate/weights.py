@@ -27,6 +27,20 @@ Form = tuple[int, ...]
 """A shape without sides of length 1."""
 
 
+CONVERTED = frozenset([torch.float64, torch.float32, torch.float16, torch.bfloat16])
+"""Types that are converted to the one of a run. 8-bit floats are what a problem is about."""
+
+
+def as_dtype(tensor: torch.Tensor, dtype: str | None) -> torch.Tensor:
+    """The tensor in the type of a run, if there is one and it is floating-point."""
+    return tensor.to(getattr(torch, dtype)) if dtype and tensor.dtype in CONVERTED else tensor
+
+
+def converted(model: nn.Module, dtype: str | None) -> nn.Module:
+    """The model with its parameters and buffers in the type of a run, in place."""
+    return model._apply(lambda tensor: as_dtype(tensor, dtype)) if dtype else model
+
+
 class Creation:
     """Records the order in which parameters and buffers are created, while it is entered.
 

@@ -11,7 +11,7 @@ from typing import Literal, Protocol, runtime_checkable
 from pydantic import Field, JsonValue
 
 from kevin_env.outcome import Frozen, Outcome, Printable, Profile, ProfileKind
-from kevin_env.problem import Problem
+from kevin_env.problem import Dtype, Problem
 from kevin_env.rules import Rules
 
 Stage = Literal["queue", "build", "load", "verify", "time", "profile"]
@@ -111,6 +111,8 @@ class Options(Frozen):
     """Seconds for importing the submission, compilers included."""
     call_timeout: float | None = Field(default=None, gt=0, le=MOST_CALL_SECONDS)
     """Seconds for constructing the model and for each call; None: derived from the reference."""
+    dtype: Dtype | None = None
+    """What floating-point inputs and weights are converted to, for reference and submission."""
     timing_precision: float | None = Field(default=None, gt=0, lt=1)
     """Relative half-width of the speedup's interval at which it is precise; None: the pace's."""
     retry_noisy: bool = False

@@ -57,7 +57,7 @@ def usable_distributions(case: Case, seed: int) -> list[str]:
         if _is_usable(case, distribution, seed):
             usable.append(distribution)
         elif distribution == "own":
-            raise ProblemError(NOT_FINITE)
+            raise ProblemError(f"{case.problem}: {NOT_FINITE}")
     return usable
 
 
@@ -112,7 +112,7 @@ def construction(
         "init": init, "tensors": specs[:count],
         "state": dict(zip(case.state(), specs[count:], strict=True)),
         "parameters": case.parameters(), "seed": seed, "compiled": compiled,
-        "precision": case.precision,
+        "precision": case.precision, "dtype": case.dtype,
     }  # fmt: skip
 
 

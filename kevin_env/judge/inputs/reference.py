@@ -17,9 +17,8 @@ import torch
 from torch import nn, no_grad
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from kevin_env.candidate import tree
+from kevin_env.candidate import tree, weights
 from kevin_env.candidate.seeding import reseed, seed_torch
-from kevin_env.candidate.weights import Creation
 from kevin_env.judge.compare.accumulator import OneAccumulator
 from kevin_env.judge.compare.outputs import INTEGERS
 from kevin_env.judge.compare.values import differ, is_rounded, pieces, rounded_otherwise
@@ -122,7 +121,8 @@ class Case:
         needs_oracle: bool = False,
     ) -> None:
         self.name = name
-        self.problem = problem.id
+        self.problem = " ".join(filter(None, (problem.id, problem.form)))
+        self.dtype = problem.dtype
         self._sha256 = problem.sha256
         self._file = file_of(problem, name)
         self.device = device
@@ -162,12 +162,12 @@ class Case:
         """
         with reference_code(self.problem, "Model"), RANDOM, self.device, no_grad():
             reseed(seed)
-            with Creation() as creation:
+            with weights.Creation() as creation:
                 given, named = self.init_inputs
                 model = self._run("Model", lambda: self.module.Model(*given, **named))
         with no_grad():  # without `RANDOM`, for which others wait: it waits for the device
             self._names = creation.names(model)
-            self.model = model.to(self.device)
+            self.model = weights.converted(model.to(self.device), self.dtype)
             drawn = [
                 parameter
                 for parameter in self.model.parameters()
@@ -201,7 +201,7 @@ class Case:
             reseed(seed)
             drawn = self._run("get_inputs", self.module.get_inputs)
             skeleton, tensors = tree.flatten(list(drawn))
-            tensors = [tensor.to(self.device) for tensor in tensors]
+            tensors = [weights.as_dtype(tensor.to(self.device), self.dtype) for tensor in tensors]
         if distribution == "own":
             return skeleton, tensors
         with reference_code(self.problem, "get_inputs"):  # may draw another number of tensors
