@@ -113,6 +113,7 @@ def render_task(
         tolerance=facts.tolerance,
         precision=facts.precision,
         dtype=settings.dtype,
+        backward=settings.backward,
         weights=facts.weights,
         buffers=facts.buffers,
         **_floats(facts),
@@ -125,7 +126,7 @@ def render_task(
         pay=settings.pay,
         pay_repeats=settings.pay_repeats,
         scoring=" ".join([_scoring(settings.score), *_conditions(settings)]),
-        example=_example(language, settings.templates) if example else "",
+        example=_example(language, settings) if example else "",
         pairs=pairs,
     )
 
@@ -386,6 +387,8 @@ def _floats(facts: Facts) -> dict[str, Any]:
     }
 
 
-def _example(language: str, templates: Templates) -> str:
-    name = f"examples/{language}.py" if templates == "default" else f"{templates}/example.py"
+def _example(language: str, settings: Settings) -> str:
+    folder = "examples/backward" if settings.backward else "examples"
+    plain = settings.templates == "default"
+    name = f"{folder}/{language}.py" if plain else f"{settings.templates}/example.py"
     return (data_folder("prompts") / name).read_text(encoding="utf-8")

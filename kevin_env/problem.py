@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
-from typing import Literal, Self
+from typing import Literal, Protocol, Self
 
 from kevin_env import kernelbench
 from kevin_env.outcome import Frozen
@@ -27,6 +27,20 @@ _FILE = re.compile(r"(?P<number>\d+)_(?P<name>.+)\.py")
 
 class ProblemError(ValueError):
     """A problem that is unknown or unreadable, or whose reference fails."""
+
+
+class Form(Protocol):
+    """What is judged of a problem."""
+
+    @property
+    def dtype(self) -> Dtype | None:
+        """As of `Problem`."""
+        ...
+
+    @property
+    def backward(self) -> bool:
+        """As of `Problem`."""
+        ...
 
 
 class Problem(Frozen):
@@ -48,6 +62,8 @@ class Problem(Frozen):
     tags: tuple[str, ...] = ()
     dtype: Dtype | None = None
     """What the judge converts its floating-point inputs and weights to; None: nothing."""
+    backward: bool = False
+    """Whether a call is a forward and a backward pass."""
 
     def __hash__(self) -> int:
         return hash((self.id, self.source))
@@ -61,11 +77,11 @@ class Problem(Frozen):
     @property
     def form(self) -> str:
         """What is judged, in words for an error; empty for the problem as its file has it."""
-        return f"in {self.dtype}" if self.dtype else ""
+        return f"in {self.dtype}" * bool(self.dtype) + " with backward" * self.backward
 
-    def judged_as(self, dtype: Dtype | None) -> Self:
-        """The problem in the form that is judged."""
-        return self.model_copy(update={"dtype": dtype})
+    def judged_as(self, form: Form) -> Self:
+        """The problem as these options have it judged."""
+        return self.model_copy(update={"dtype": form.dtype, "backward": form.backward})
 
 
 _DIFFERS = re.compile(r"^Differs from .*?(\n\n|\Z)", re.MULTILINE | re.DOTALL)

@@ -159,6 +159,11 @@ class Settings(Frozen):
 
     By default they are as the problem has them. Float64 is converted, too; 8-bit floats are not.
     """
+    backward: bool = False
+    """Judge the gradient, too: a call is a forward and a backward pass.
+
+    Compared are the output and the gradients of floating-point inputs and of parameters.
+    """
     timing_precision: float | None = Field(default=None, gt=0, lt=1)
     """Relative half-width of the speedup's 95 % interval to reach; by default 0.02 (CPU: 0.1)."""
     profile: ProfileKind = "none"
@@ -273,6 +278,8 @@ class Settings(Frozen):
                 "templates='kevin-paper' needs language='cuda' or 'auto', "
                 "and examples='zero' or 'one'"
             )
+        if self.templates == "kevin-paper" and self.backward:
+            raise ValueError("templates='kevin-paper' has no words for backward")
         return self
 
     @model_validator(mode="after")

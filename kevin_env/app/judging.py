@@ -29,8 +29,8 @@ from kevin_env.turn import Verdict, as_scored, begin_verdict
 
 RECORDED = (
     "device", "baseline", "inputs", "rules", "glue", "bound", "noisy", "tokenizer",
-    "dtype", "call_timeout",
-    "build_timeout",
+    "dtype", "backward",
+    "call_timeout", "build_timeout",
 )  # fmt: skip
 """Recorded settings with which a turn is judged again."""
 MOST_SHOWN = 5

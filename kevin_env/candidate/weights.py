@@ -165,6 +165,25 @@ def match(
     return places
 
 
+def holders(
+    model: object, weights: State, names: list[str], order: Iterable[str] = ()
+) -> dict[str, nn.Parameter]:  # fmt: skip
+    """The model's parameter for each of these parameters of the reference, once it has its weights.
+
+    They are found as `load_weights` finds them; arguments as there.
+
+    Raises:
+        Unmatched: if there is none, such as in a model that keeps its weights in another form.
+    """
+    if not isinstance(model, nn.Module) or not names:
+        return {}
+    own = dict(model.named_parameters(remove_duplicate=False))
+    places = {of: name for name, of in match(model, weights, names, order).items()}
+    if others := [name for name in names if places[name] not in own]:
+        raise Unmatched(f"a gradient needs a parameter, not a buffer: {', '.join(others[:4])}")
+    return {name: own[places[name]] for name in names}
+
+
 def _pair_by_shape(
     places: dict[str, str], own: State, weights: State, holders: list[str], sources: list[str]
 ) -> None:

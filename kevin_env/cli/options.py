@@ -40,7 +40,7 @@ PANELS = {
     ),
     "Score": ("score", "bound", "pay", "pay_repeats", "noisy"),
     "Judge": (
-        *("device", "rules", "glue", "baseline", "inputs", "dtype"),
+        *("device", "rules", "glue", "baseline", "inputs", "dtype", "backward"),
         *("call_timeout", "build_timeout", "timing_precision"),
         *("profile", "sanitize", "replay", "require_sandbox"),
     ),

@@ -177,7 +177,7 @@ class Server:
         problem = Problem.model_validate(request["problem"])
         options = Options.model_validate(request["options"])
         if request["do"] == "describe":
-            facts = judge.bench.facts_of(problem.judged_as(options.dtype))
+            facts = judge.bench.facts_of(problem.judged_as(options))
             return facts.told(judge.info, options)
         return judge.judge(
             problem,

@@ -61,7 +61,7 @@ class RequestPool(ABC):
 
     def describe(self, problem: Problem, options: Options) -> Future[Facts]:
         """See `Describer.describe`. Cached by problem and choice of devices."""
-        judged = problem.judged_as(options.dtype)
+        judged = problem.judged_as(options)
         key = (problem.id, judged.sha256, options.device, options.inputs)
         with self._facts_lock:
             known = self._facts.get(key)

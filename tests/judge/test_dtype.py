@@ -60,7 +60,7 @@ def judged(judge: Judge, body: str, dtype: Dtype) -> Judgement:
 
 
 def facts_of(judge: Judge, problem: Problem, dtype: Dtype | None) -> Facts:
-    return judge.bench.facts_of(problem.judged_as(dtype)).told(judge.info, Options())
+    return judge.bench.facts_of(problem.judged_as(Options(dtype=dtype))).told(judge.info, Options())
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
