@@ -77,7 +77,8 @@ class Problem(Frozen):
     @property
     def form(self) -> str:
         """What is judged, in words for an error; empty for the problem as its file has it."""
-        return f"in {self.dtype}" * bool(self.dtype) + " with backward" * self.backward
+        parts = f"in {self.dtype}" if self.dtype else "", "with backward" if self.backward else ""
+        return " ".join(filter(None, parts))
 
     def judged_as(self, form: Form) -> Self:
         """The problem as these options have it judged."""
