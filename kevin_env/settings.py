@@ -278,8 +278,6 @@ class Settings(Frozen):
                 "templates='kevin-paper' needs language='cuda' or 'auto', "
                 "and examples='zero' or 'one'"
             )
-        if self.templates == "kevin-paper" and self.backward:
-            raise ValueError("templates='kevin-paper' has no words for backward")
         return self
 
     @model_validator(mode="after")
