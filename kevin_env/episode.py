@@ -12,6 +12,7 @@ from typing import Any, Self
 from kevin_env.context import build_messages, load_counter, with_remark
 from kevin_env.feedback import resolve_language
 from kevin_env.judge.api import Facts, JudgePool, OnStage
+from kevin_env.languages import obstacle
 from kevin_env.problem import Problem
 from kevin_env.record import Message, ProblemRef, Reply, StopReason, Trajectory, Turn
 from kevin_env.recorder import Recorder
@@ -124,11 +125,9 @@ class Episode:
             raise EpisodeError("the episode has been started already")
         facts = self._describing.result()
         require_payable(self.settings.score, dict(self.settings) | {"device": facts.device.device})
-        if self.settings.language == "cuda" and facts.device.device == "cpu":
-            raise ValueError(
-                "language='cuda' needs a GPU, and this device is cpu; use language='auto' (C++ "
-                "there) or 'triton' (interpreted)"
-            )
+        device = facts.device
+        if why := obstacle(self.settings.language, device.device != "cpu", device.versions):
+            raise ValueError(why)
         self._facts = facts
         self._messages = self._chat_after(self.turns)
         self._begin_record()

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 from kevin_env.judge.api import DeviceInfo, Facts
+from kevin_env.languages import LANGUAGES, Name, available
 from kevin_env.outcome import (
     NOISY,
     CompileError,
@@ -24,7 +25,7 @@ from kevin_env.parsing import flags_of
 from kevin_env.problem import Problem, data_folder, shown_source, shown_statement
 from kevin_env.retrieval.operations import Pair
 from kevin_env.score import CORRECT_SHARE, Bound, Score, WeightedSum, at_bound, resolve_score
-from kevin_env.settings import Settings, Templates
+from kevin_env.settings import Language, Settings, Templates
 from kevin_env.templates import render
 from kevin_env.wording import (
     BLOCK_LIMIT,
@@ -100,6 +101,8 @@ def render_task(
     """
     language = resolve_language(settings.language, facts.device)
     on_gpu = facts.device.device.startswith("cuda")
+    chosen, shown = LANGUAGES.get(language), example_language(language, facts.device)
+    interpreted = not on_gpu and chosen is not None and chosen.on_cpu == "interpreted"
     return render(
         "agents/task.j2" if for_agent else _template("task.j2", settings.templates),
         statement=shown_statement(problem),
@@ -117,8 +120,10 @@ def render_task(
         weights=facts.weights,
         buffers=facts.buffers,
         **_floats(facts),
-        limits=facts.limits.interpreted if language == "triton" and not on_gpu else facts.limits,
-        language=language,
+        limits=facts.limits.interpreted if interpreted else facts.limits,
+        interpreted=interpreted,
+        language=chosen,
+        available=available(on_gpu, facts.device.versions),
         max_turns=settings.max_turns,
         rules=settings.rules,
         glue=settings.glue,
@@ -126,18 +131,21 @@ def render_task(
         pay=settings.pay,
         pay_repeats=settings.pay_repeats,
         scoring=" ".join([_scoring(settings.score), *_conditions(settings)]),
-        example=_example(language, settings) if example else "",
+        example=_example(shown, settings) if example else "",
         pairs=pairs,
     )
 
 
-def resolve_language(
-    language: Literal["auto", "cuda", "triton", "cpp"], device: DeviceInfo
-) -> Literal["cuda", "triton", "cpp"]:
+def resolve_language(language: Language, device: DeviceInfo) -> Name | Literal["any"]:
     """The language that `auto` stands for: Triton on a GPU, C++ on a CPU."""
-    if language != "auto":
-        return language
-    return "triton" if device.device.startswith("cuda") else "cpp"
+    return example_language("any", device) if language == "auto" else language
+
+
+def example_language(language: Language, device: DeviceInfo) -> Name:
+    """The language of examples: with `any`, that of `auto`."""
+    if language in ("auto", "any"):
+        return "triton" if device.device.startswith("cuda") else "cpp"
+    return language
 
 
 def render_history(
@@ -335,14 +343,8 @@ def _render_hint(outcome: Outcome, on_gpu: bool) -> str:
 
 def _measured(outcome: Correct) -> dict[str, Any]:
     """The measurements of a correct kernel."""
-    return {
-        "speedup": outcome.speedup,
-        "speedup_interval": outcome.speedup_interval,
-        "reference_seconds": outcome.reference_seconds,
-        "submission_seconds": outcome.submission_seconds,
-        "roofline": outcome.roofline,
-        "threads": outcome.threads,
-    }
+    names = ("speedup", "speedup_interval", "reference_seconds", "submission_seconds")
+    return {name: getattr(outcome, name) for name in (*names, "roofline", "threads")}
 
 
 def _template(name: str, templates: Templates) -> str:
@@ -388,7 +390,9 @@ def _floats(facts: Facts) -> dict[str, Any]:
 
 
 def _example(language: str, settings: Settings) -> str:
-    folder = "examples/backward" if settings.backward else "examples"
-    plain = settings.templates == "default"
-    name = f"{folder}/{language}.py" if plain else f"{settings.templates}/example.py"
-    return (data_folder("prompts") / name).read_text(encoding="utf-8")
+    folder = data_folder("prompts")
+    if settings.templates != "default":
+        return (folder / settings.templates / "example.py").read_text(encoding="utf-8")
+    plain, both = (folder / name / f"{language}.py" for name in ("examples", "examples/backward"))
+    file = both if settings.backward and both.exists() else plain
+    return file.read_text(encoding="utf-8")

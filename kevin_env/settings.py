@@ -16,6 +16,7 @@ from pydantic import (
 
 from kevin_env.history import resolve_context
 from kevin_env.judge.api import DEVICES, MOST_BUILD_SECONDS, MOST_CALL_SECONDS, Options
+from kevin_env.languages import LANGUAGES, Name
 from kevin_env.outcome import Correct, Frozen, Outcome, ProfileKind, speedup_of
 from kevin_env.problem import Dtype
 from kevin_env.rules import Rules
@@ -32,7 +33,7 @@ from kevin_env.score import (
     score_name,
 )
 
-Language = Literal["auto", "cuda", "triton", "cpp"]
+Language = Literal["auto", "any", Name]
 Templates = Literal["default", "kevin-paper"]
 
 RENAMED = {"precision": "timing_precision"}
@@ -76,7 +77,10 @@ class Settings(Frozen):
     `cuda:0,1` spreads the work over several GPUs of one kind.
     """
     language: Language = "auto"
-    """Language that the prompt asks for; auto is Triton on a GPU and C++ on a CPU."""
+    """Language that the prompt asks for; auto is Triton on a GPU and C++ on a CPU.
+
+    With `any` the model chooses among those that are installed where kernels are judged.
+    """
     rules: Rules = "kernel"
     """Code that is allowed: custom kernels only, at least one custom kernel, or any code."""
     glue: float = Field(default=0.0, ge=0, lt=1)
@@ -277,6 +281,15 @@ class Settings(Frozen):
             raise ValueError(
                 "templates='kevin-paper' needs language='cuda' or 'auto', "
                 "and examples='zero' or 'one'"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _has_examples(self) -> Self:
+        language = LANGUAGES.get(self.language)
+        if language and not language.collected and self.examples not in ("zero", "one"):
+            raise ValueError(
+                f"there are no collected kernels in {language.title}: give examples='zero' or 'one'"
             )
         return self
 

@@ -10,6 +10,7 @@ from typing import Literal, Protocol, runtime_checkable
 
 from pydantic import Field, JsonValue
 
+from kevin_env.languages import Name
 from kevin_env.outcome import Frozen, Outcome, Printable, Profile, ProfileKind
 from kevin_env.problem import Dtype, Problem
 from kevin_env.rules import Rules
@@ -24,11 +25,15 @@ class JudgeError(RuntimeError):
     """The judge itself failed. Raised to the caller, never scored, never shown to a model."""
 
 
+Written = Name | Literal["python"]
+"""The language of a file; `python` if no kernels were found."""
+
+
 class Submission(Frozen):
     """A Python file that defines `ModelNew`, as text."""
 
     code: str
-    language: Literal["cuda", "triton", "cpp", "python"] = "python"
+    language: Written = "python"
     """The language of its kernels, found from its imports and sources; for display only."""
 
 
@@ -330,7 +335,7 @@ class Pace(Frozen):
 
 PACES = {
     "cpu": Pace(pairs=(21, 75), seconds=1.0, precision=0.1),
-    "cuda": Pace(pairs=(1, 8), seconds=0.25, sets=2),
+    "cuda": Pace(pairs=(1, 8), seconds=0.25, warm_ups=1, sets=2),
 }
 """By kind of device."""
 DEVICES = "auto|cpu|cuda(:[0-9]{1,3}(,[0-9]{1,3})*)?"

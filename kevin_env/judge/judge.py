@@ -138,9 +138,10 @@ class Judge:
         job.cancellation.require_wanted()
         with ExitStack() as ended:
             with watch("queue"):
-                worker = ended.enter_context(bench.candidates.candidate())
+                candidates = bench.candidates_for(job.submission.code)
+                worker = ended.enter_context(candidates.candidate())
             job.cancellation.ends(worker)
-            sandbox = bench.candidates.sandbox(worker)
+            sandbox = candidates.sandbox(worker)
             job.require_protection_by(sandbox)
             trial = Trial(bench, job.problem, options, secret, worker, alone=last)
             ended.callback(trial.close)
@@ -168,10 +169,10 @@ class Judge:
                             if outcome.kind == "timed":
                                 break
                             outcome = self._clock(trial)
-                with watch("load"), asleep(worker):  # not the replayer, which others use by now
-                    draw, rooflines = partial(trial.draw, TIMED), bench.problems.rooflines
-                    if not trial.interpreted:
-                        outcome = rooflines.added(outcome, job.problem.sha256, trial.case, draw)
+                    with watch("load"), asleep(trial.worker):
+                        draw, rooflines = partial(trial.draw, TIMED), bench.problems.rooflines
+                        if not trial.interpreted:
+                            outcome = rooflines.added(outcome, job.problem.sha256, trial.case, draw)
             except Rejected as rejected:
                 if trial.played and rejected.outcome.category not in SEEN:
                     raise Unplayed from rejected

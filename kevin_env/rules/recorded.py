@@ -43,7 +43,7 @@ class Record(Frozen):
 
     operations: list[Operation] = Field(max_length=_MAX_ENTRIES)
     kernels: list[_Name] = Field(max_length=_MAX_ENTRIES)
-    """The submission's kernels that ran: Triton functions, and libraries that it built."""
+    """The submission's kernels that ran: those seen by name, and libraries that it built."""
     symbols: list[_Name] = Field(max_length=_MAX_ENTRIES)
     """Computing functions of vendors, as imported by these libraries."""
 
@@ -61,6 +61,7 @@ def recording(mode: Rules) -> dict[str, Any]:
         "harmless": sorted(harmless()),
         "namespaces": sorted(words("torch_namespaces")),
         "vendors": pattern("vendor_both", "vendor_library").pattern,
+        "libraries": pattern("library_kernels").pattern,
     }
 
 

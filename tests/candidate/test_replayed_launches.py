@@ -91,6 +91,9 @@ CODES = {
         thread.start()
         thread.join()
         return out""",
+    "pauses": FORWARD + """
+        torch.cuda._sleep(1000)
+        return launch(x, self.w, torch.empty_like(x))""",
     "random": FORWARD + "        return launch(x, self.w, torch.rand_like(x))",
     "on the host": FORWARD + "        return launch(x, self.w, torch.empty_like(x)).cpu().cuda()",
     "tuned": """
@@ -110,6 +113,7 @@ UNRECORDED = {
     "branches": "DataDependentOutputException in the code",
     "streams": "torch.cuda.Stream",
     "threads": "launches from several threads",
+    "pauses": "torch.cuda._sleep",
     "random": "random numbers",
     "on the host": "copies to the host",
 }

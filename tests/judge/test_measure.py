@@ -267,6 +267,16 @@ def test_calls_that_are_not_queued_in_time_are_driven_by_their_host(
     assert len({*shown}) == len(shown)  # those of late calls may be known
 
 
+@pytest.mark.parametrize(("before", "queued"), [(0, True), (OFTEN - 1, False)])
+def test_a_call_that_was_late_by_itself_is_not_tried_by_itself_again(
+    before: int, queued: bool
+) -> None:
+    """Each try that is late takes the time of the limit."""
+    session = Scripted(PACE, Links(links(500 * US, 1000 * US), {"submission": 1}))
+    session.trial.player.late = before
+    assert Chains(session).outcome().queued is queued
+
+
 def test_a_reference_that_its_host_drives_is_timed_against_the_same_constant() -> None:
     session = Scripted(
         PACE, handshake := Links(links(500 * US, 1000 * US), {"reference": OFTEN + 1})

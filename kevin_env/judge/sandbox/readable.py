@@ -28,7 +28,7 @@ PARTS = (
     *("version.json", "nvml"),
 )
 """What is readable of an installation. Its folder may be a user's: `python -m venv .`."""
-COMPILERS = ("cc", "c++", "gcc", "g++", "clang", "clang++", "ld", "ninja", "nvcc")
+COMPILERS = ("cc", "c++", "gcc", "g++", "clang", "clang++", "ld", "ninja", "nvcc", "tileiras")
 PACKAGES = ("torch", "triton")
 """Readable where they lie, also if they are not in `site-packages`."""
 NAME = "KEVIN_ENV_READABLE"

@@ -212,8 +212,11 @@ class Chains:
         for few in [sets] if mixed else [[drawn] for drawn in sets]:
             links = chain(few, mixed)
             if links is None:
-                if side.player.late:  # first its links are queued one by one, then host-driven
-                    side.player.late = 0 if mixed else OFTEN
+                player = side.player
+                if (
+                    player.late
+                ):  # queued one by one from now on, or where that was late, host-driven
+                    player.late = 0 if mixed and not player.host_driven else OFTEN
                     side.single = True
                 return None
             answers += links[0]
