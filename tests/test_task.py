@@ -1,5 +1,7 @@
 """The task says of a problem what is true in every call, and no more."""
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -58,7 +60,7 @@ def task(facts: Facts, device: DeviceInfo = SCRIPTED_GPU, **settings: object) ->
     return render_task(PROBLEM, facts, Settings.of(settings))
 
 
-PAPER: dict[str, object] = {"templates": "kevin-paper"}
+PAPER: dict[str, Any] = {"templates": "kevin-paper"}
 
 
 def of_dtype(dtype: str) -> Facts:

@@ -129,7 +129,8 @@ class LoadedModel:
         self.model = torch.compile(model) if compiled else model
         if gradients:
             holders = weights.holders(model, values, gradients["parameters"], order)
-            self.model = WithGradients(self.model, **gradients | {"parameters": holders})
+            outputs, inputs = gradients["outputs"], gradients["inputs"]
+            self.model = WithGradients(self.model, outputs, inputs, holders)
         self.synchronize()
         return {"paired": paired[:MAX_PAIRED]}
 
