@@ -100,7 +100,8 @@ class Episode:
             raise EpisodeError(
                 f"episode {trajectory.episode_id} has all its turns; there is nothing to resume"
             )
-        problem, settings = trajectory.problem.load(), settings or Settings.of(trajectory.config)
+        problem = trajectory.problem.load()
+        settings = settings or Settings.recorded(trajectory.config)
         episode = cls(
             problem, pool, settings, recorder=recorder, model=trajectory.model, build=build
         )

@@ -115,6 +115,8 @@ def render_task(
         structured=any(each.structure for case in facts.cases for each in case.inputs),
         tolerance=facts.tolerance,
         precision=facts.precision,
+        dtype=settings.dtype,
+        backward=settings.backward,
         weights=facts.weights,
         buffers=facts.buffers,
         **_floats(facts),
@@ -129,7 +131,7 @@ def render_task(
         pay=settings.pay,
         pay_repeats=settings.pay_repeats,
         scoring=" ".join([_scoring(settings.score), *_conditions(settings)]),
-        example=_example(shown, settings.templates) if example else "",
+        example=_example(shown, settings) if example else "",
         pairs=pairs,
     )
 
@@ -341,14 +343,8 @@ def _render_hint(outcome: Outcome, on_gpu: bool) -> str:
 
 def _measured(outcome: Correct) -> dict[str, Any]:
     """The measurements of a correct kernel."""
-    return {
-        "speedup": outcome.speedup,
-        "speedup_interval": outcome.speedup_interval,
-        "reference_seconds": outcome.reference_seconds,
-        "submission_seconds": outcome.submission_seconds,
-        "roofline": outcome.roofline,
-        "threads": outcome.threads,
-    }
+    names = ("speedup", "speedup_interval", "reference_seconds", "submission_seconds")
+    return {name: getattr(outcome, name) for name in (*names, "roofline", "threads")}
 
 
 def _template(name: str, templates: Templates) -> str:
@@ -393,6 +389,10 @@ def _floats(facts: Facts) -> dict[str, Any]:
     }
 
 
-def _example(language: str, templates: Templates) -> str:
-    name = f"examples/{language}.py" if templates == "default" else f"{templates}/example.py"
-    return (data_folder("prompts") / name).read_text(encoding="utf-8")
+def _example(language: str, settings: Settings) -> str:
+    folder = data_folder("prompts")
+    if settings.templates != "default":
+        return (folder / settings.templates / "example.py").read_text(encoding="utf-8")
+    plain, both = (folder / name / f"{language}.py" for name in ("examples", "examples/backward"))
+    file = both if settings.backward and both.exists() else plain
+    return file.read_text(encoding="utf-8")

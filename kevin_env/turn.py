@@ -93,7 +93,7 @@ def begin_verdict(
     """Checks a submission against the rules, then judges it. Raises as `begin_turn`."""
     if isinstance(submission, FormatError):
         return _resolved(Verdict(submission))
-    violation = check_rules(submission.code, options.rules, options.glue)
+    violation = check_rules(submission.code, options.rules, options.glue, options.backward)
     if violation is not None:
         return _resolved(Verdict(violation))
     judging = pool.submit(problem, submission, options, on_stage)

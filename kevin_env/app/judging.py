@@ -29,6 +29,7 @@ from kevin_env.turn import Verdict, as_scored, begin_verdict
 
 RECORDED = (
     "device", "baseline", "inputs", "rules", "glue", "bound", "noisy", "tokenizer",
+    "dtype", "backward",
     "call_timeout", "build_timeout",
 )  # fmt: skip
 """Recorded settings with which a turn is judged again."""
@@ -297,7 +298,8 @@ def _recorded(
         raise BadInput(f"{path}: {has}, not {number}")
     turn = trajectory.turns[number - 1]
     known: dict[str, Any] = {
-        name: getattr(options, name) for name in ("call_timeout", "build_timeout", "precision")
+        name: getattr(options, name)
+        for name in ("call_timeout", "build_timeout", "timing_precision")
     }
     known |= {name: trajectory.config[name] for name in RECORDED if name in trajectory.config}
     try:

@@ -12,7 +12,7 @@ from pydantic import Field, JsonValue
 
 from kevin_env.languages import Name
 from kevin_env.outcome import Frozen, Outcome, Printable, Profile, ProfileKind
-from kevin_env.problem import Problem
+from kevin_env.problem import Dtype, Problem
 from kevin_env.rules import Rules
 
 Stage = Literal["queue", "build", "load", "verify", "time", "profile"]
@@ -88,8 +88,7 @@ class Options(Frozen):
     What the code itself shows has been checked before, and is not the judge's business.
     """
     glue: float = Field(default=0.0, ge=0, lt=1)
-    """Under the rules `kernel`, torch may compute on this share of the largest tensor's elements.
-    """
+    """Under the rules `kernel`, torch may compute on this share of the largest tensor."""
     inputs: Literal["varied", "shipped"] = "varied"
     """`varied`: several distributions besides the problem's. `shipped`: only its `get_inputs`."""
     require_sandbox: bool = False
@@ -101,22 +100,23 @@ class Options(Frozen):
     digest of Nsight Compute as well.
     """
     sanitize: bool = False
-    """Whether compute-sanitizer looks for the cause of an illegal access or of a changing output.
-    """
+    """Whether compute-sanitizer looks for the cause of illegal accesses and changing outputs."""
     secret: str | None = None
     """128 bits as hex from which all inputs are drawn. None: the judge draws it.
 
     Given only to judge a record again.
     """
     headers: Literal["short", "full"] = "short"
-    """`short`: compile torch extensions with our short headers first. `full`: with torch's own
-    only.
-    """
+    """Compile torch extensions with our `short` headers first, or only with torch's own: `full`."""
     build_timeout: float = Field(default=300.0, gt=0, le=MOST_BUILD_SECONDS)
     """Seconds for importing the submission, compilers included."""
     call_timeout: float | None = Field(default=None, gt=0, le=MOST_CALL_SECONDS)
     """Seconds for constructing the model and for each call; None: derived from the reference."""
-    precision: float | None = Field(default=None, gt=0, lt=1)
+    dtype: Dtype | None = None
+    """What floating-point inputs and weights are converted to, for reference and submission."""
+    backward: bool = False
+    """Whether a call is a forward and a backward pass, and gradients are compared."""
+    timing_precision: float | None = Field(default=None, gt=0, lt=1)
     """Relative half-width of the speedup's interval at which it is precise; None: the pace's."""
     retry_noisy: bool = False
     """Whether a time with a wide interval is measured again."""

@@ -85,6 +85,7 @@ class Judge:
             JudgeError: if the judge fails, or is cancelled.
         """
         watch, secret = Stopwatch(on_stage), options.secret or secrets.token_hex(16)
+        problem = problem.judged_as(options)
         job = Job(problem, submission, options, watch, cancellation or Cancellation())
         with ExitStack() as slot:
             with watch("queue"):

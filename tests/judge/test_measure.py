@@ -353,7 +353,7 @@ def test_chains_are_taken_until_the_interval_is_as_narrow_as_asked(
         PACE.model_copy(update={"seconds": 60.0}),
         handshake := Links(links(500 * US, 1000 * US, noise=noise)),
     )
-    session.trial.options = Options(precision=precision)
+    session.trial.options = Options(timing_precision=precision)
     Chains(session).outcome()
     assert handshake.chains.count({"submission": 1 + LINKS, "null": 1 + LINKS}) in pairs
 

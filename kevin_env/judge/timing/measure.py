@@ -101,7 +101,7 @@ class Chains:
                 chains.append(self._links(side))
             speedup = self._speedup(reference, own)
             reachable = estimates.least_spread(speedup.reference, speedup.submission)
-            seconds, requested = time.monotonic() - began, session.trial.options.precision
+            seconds, requested = time.monotonic() - began, session.trial.options.timing_precision
             pace = session.trial.bench.pace
             if estimates.enough(speedup, reachable, len(own), seconds, pace, requested):
                 queued = not self._own.player.host_driven
