@@ -97,16 +97,14 @@ def standing_rows(device: str, info: DeviceInfo, rounds: int) -> Iterator[Row]:
     """Ceilings and counted references, uncached; loading libraries is not included."""
     import torch
 
-    from kevin_env.judge.device import identity, resolve
+    from kevin_env.judge.device import resolve
     from kevin_env.judge.inputs.cases import timed_case
     from kevin_env.judge.inputs.reference import Case
-    from kevin_env.judge.lane import Lane
     from kevin_env.profile.ceilings import CeilingStore
     from kevin_env.profile.roofline import find_work
     from kevin_env.roofline import Arithmetic, Work
 
     place = resolve(device)
-    lane = Lane(identity(place))
     kinds: tuple[Arithmetic, ...] = ("bf16", "tf32") if place.type == "cuda" else ("bf16",)
     work = Work(read=1 << 22, written=1 << 22, products=dict.fromkeys(kinds, 1), operations=1)
     figures: dict[str, list[float]] = {"ceilings": []}
@@ -114,7 +112,7 @@ def standing_rows(device: str, info: DeviceInfo, rounds: int) -> Iterator[Row]:
         with tempfile.TemporaryDirectory() as folder:
             os.environ["XDG_CACHE_HOME"] = folder
             start = time.perf_counter()
-            ceilings = CeilingStore(place, info, lane).of(work)
+            ceilings = CeilingStore(place, info).of(work)
             if number:
                 figures["ceilings"].append(time.perf_counter() - start)
     for name in PROBLEMS:

@@ -1,8 +1,9 @@
 """Turns per second of one warm pool with many distinct submissions at once.
 
 `all_right`: honest kernels (Triton on a GPU, C++ on a CPU) for at least 40 problems, with unique
-source text so that no cache helps; each problem is judged once with its reference before. `mix`:
-such kernels among typical failures of a policy in training, see `MIX`.
+source text so that no cache helps; each problem has been judged and timed once before, as in the
+second step of a training. `mix`: such kernels among typical failures of a policy in training, see
+`MIX`.
 
 Exits with 1 and a list if any verdict is wrong. With `--devices 2`, one pool of two devices then
 gets the same number of submissions per device, and the row `2_gpu_scaling` (`four_gpu_scaling` with
@@ -27,7 +28,6 @@ from resultfile import Results, Row, device_name, median_row, plain_row
 from kevin_env.extract import Extracted, extract
 from kevin_env.judge import JudgeError, Options, Submission
 from kevin_env.judge.api import Seconds
-from kevin_env.parsing import as_submission
 from kevin_env.pools.local import LocalPool
 from kevin_env.turn import Verdict, begin_verdict
 
@@ -81,12 +81,12 @@ def mixed(entries: list[Entry], count: int) -> list[Entry]:
 
 
 def warm_up(pool: LocalPool, entries: list[Entry], devices: list[str]) -> None:
-    """Each problem once on each device."""
-    tasks = {entry.problem: entry.task for entry in entries}
+    """Each problem once on each device, with one of the submissions."""
+    chosen = {entry.problem: entry for entry in entries}.values()
     futures = [
-        pool.submit(task, Submission(code=as_submission(task.source)), Options(device=device))
+        pool.submit(entry.task, Submission(code=entry.code), Options(device=device))
         for device in devices
-        for task in tasks.values()
+        for entry in chosen
     ]
     for done, future in enumerate(as_completed(futures), 1):
         future.result()

@@ -11,16 +11,17 @@ from pathlib import Path
 
 from kevin_env.feedback import (
     PastTurn,
+    example_language,
     render_history,
     render_system,
     render_task,
-    resolve_language,
 )
 from kevin_env.history import ContextPolicy, resolve_context
 from kevin_env.judge.api import Facts
+from kevin_env.languages import Name
 from kevin_env.problem import Problem, data_folder
 from kevin_env.record import Message, Turn
-from kevin_env.retrieval.operations import Language, Pair, near_copies, operations
+from kevin_env.retrieval.operations import Pair, near_copies, operations
 from kevin_env.settings import Settings
 from kevin_env.wording import inline
 
@@ -122,7 +123,7 @@ def build_messages(
         )
     elif pairs := choose_pairs(
         problem,
-        resolve_language(settings.language, facts.device),
+        example_language(settings.language, facts.device),
         settings,
         left,
         lambda text: _HEADINGS + count(text),
@@ -187,7 +188,7 @@ _CANDIDATES_PER_PAIR = 10
 
 
 def choose_pairs(
-    problem: Problem, language: Language, settings: Settings, room: int, cost: Callable[[str], int]
+    problem: Problem, language: Name, settings: Settings, room: int, cost: Callable[[str], int]
 ) -> tuple[Pair, ...]:
     """The reference-kernel pairs that `settings.examples` asks for, as many as fit.
 
@@ -223,7 +224,7 @@ def choose_pairs(
     return tuple(taken)
 
 
-def _fixed(problem: Problem, language: Language) -> Iterator[Pair]:
+def _fixed(problem: Problem, language: Name) -> Iterator[Pair]:
     """Those in `prompts/examples/few`, in order."""
     for path in sorted((data_folder("prompts") / "examples" / "few").glob("*/reference.py")):
         reference = path.read_text(encoding="utf-8")
@@ -238,7 +239,7 @@ def _fixed(problem: Problem, language: Language) -> Iterator[Pair]:
             )
 
 
-def _retrieved(problem: Problem, language: Language, index: str) -> Iterator[Pair]:
+def _retrieved(problem: Problem, language: Name, index: str) -> Iterator[Pair]:
     from kevin_env.retrieval.index import open_retriever
 
     return (match.pair for match in open_retriever(index).find(problem, language))

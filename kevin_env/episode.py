@@ -13,6 +13,7 @@ from kevin_env.context import build_messages, load_counter, with_remark
 from kevin_env.extract import fenced
 from kevin_env.feedback import resolve_language
 from kevin_env.judge.api import Facts, JudgePool, OnStage
+from kevin_env.languages import obstacle
 from kevin_env.problem import KernelFile, Problem, baseline_of
 from kevin_env.record import Message, ProblemRef, Reply, StopReason, Trajectory, Turn
 from kevin_env.recorder import Recorder, best_kernel
@@ -103,7 +104,8 @@ class Episode:
             raise EpisodeError(
                 f"episode {trajectory.episode_id} has all its turns; there is nothing to resume"
             )
-        problem, settings = trajectory.problem.load(), settings or Settings.of(trajectory.config)
+        problem = trajectory.problem.load()
+        settings = settings or Settings.recorded(trajectory.config)
         episode = cls(
             problem, pool, settings, recorder=recorder, model=trajectory.model, build=build
         )
@@ -127,12 +129,10 @@ class Episode:
             raise EpisodeError("the episode has been started already")
         facts = self._describing.result()
         require_payable(self.settings.score, dict(self.settings) | {"device": facts.device.device})
-        if self.settings.language == "cuda" and facts.device.device == "cpu":
-            raise ValueError(
-                "language='cuda' needs a GPU, and this device is cpu; use language='auto' (C++ "
-                "there) or 'triton' (interpreted)"
-            )
-        on_gpu = facts.device.device.startswith("cuda")
+        device = facts.device
+        if why := obstacle(self.settings.language, device.device != "cpu", device.versions):
+            raise ValueError(why)
+        on_gpu = device.device.startswith("cuda")
         if self.start_kernel is not None:
             question = Question(
                 self.problem, 0, (), self.settings, turn_secret(self._secret, 0), on_gpu=on_gpu
@@ -303,9 +303,10 @@ class Episode:
         if self._facts is not None:
             device = self._facts.device
             on_gpu = device.device.startswith("cuda")
+            problem = self.problem.judged_as(settings)
             known = {
                 "language": resolve_language(settings.language, device),
-                "baseline": baseline_of(settings.baseline, self.problem, on_gpu),
+                "baseline": baseline_of(settings.baseline, problem, on_gpu),
                 "start": self.start_kernel,
             }
             settings = settings.model_copy(update=known)

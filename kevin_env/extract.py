@@ -4,16 +4,17 @@ import ast
 import builtins
 import re
 from collections.abc import Sequence
-from typing import Literal
 
 from kevin_env.fences import Block, Fences
-from kevin_env.judge.api import Submission
+from kevin_env.judge.api import Submission, Written
+from kevin_env.languages import imported_by
 from kevin_env.outcome import FormatError, Frozen, Printable
 from kevin_env.parsing import (
     UNREADABLE,
     as_submission,
     defines,
     imported,
+    imports,
     lacks_forward,
     nodes_of,
     parsed,
@@ -22,8 +23,6 @@ from kevin_env.parsing import (
     walk,
 )
 from kevin_env.reasoning import split_reasoning
-
-Language = Literal["cuda", "triton", "cpp", "python"]
 
 SUMMARY_LIMIT = 1000
 """Characters of a summary that are kept."""
@@ -120,16 +119,16 @@ def as_reply(text: str) -> str:
     return fenced(code) if _MODEL_LINE.search(code) else text
 
 
-def guess_language(code: str) -> Language:
+def guess_language(code: str) -> Written:
     """Guesses the language from imports, decorators and strings; for display only."""
     tree = parsed(code)
     if tree is None:
         return "python"
     packages = imported(tree)
-    if "triton" in packages and any(
-        _is_jit(function) for function in nodes_of(tree, ast.FunctionDef)
-    ):
-        return "triton"
+    functions = nodes_of(tree, ast.FunctionDef)
+    for language in imported_by(imports(tree)):
+        if language.name != "triton" or any(map(_is_jit, functions)):
+            return language.name
     calls = nodes_of(tree, ast.Call)
     has_sources = any(keyword.arg == "cuda_sources" for call in calls for keyword in call.keywords)
     if has_sources or any("__global__" in text for text in texts_of(tree)):

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 from kevin_env.judge.api import DeviceInfo, Facts
+from kevin_env.languages import LANGUAGES, Name, available
 from kevin_env.outcome import (
     NOISY,
     CompileError,
@@ -33,7 +34,7 @@ from kevin_env.problem import (
 )
 from kevin_env.retrieval.operations import Pair
 from kevin_env.score import CORRECT_SHARE, Bound, Score, WeightedSum, at_bound, resolve_score
-from kevin_env.settings import Settings, Templates
+from kevin_env.settings import Language, Settings, Templates
 from kevin_env.templates import render
 from kevin_env.wording import (
     BLOCK_LIMIT,
@@ -103,7 +104,9 @@ def render_task(
     """
     language = resolve_language(settings.language, facts.device)
     on_gpu = facts.device.device.startswith("cuda")
-    baseline = baseline_of(settings.baseline, problem, on_gpu)
+    chosen, shown = LANGUAGES.get(language), example_language(language, facts.device)
+    interpreted = not on_gpu and chosen is not None and chosen.on_cpu == "interpreted"
+    baseline = baseline_of(settings.baseline, problem.judged_as(settings), on_gpu)
     return render(
         "agents/task.j2" if for_agent else _template("task.j2", settings.templates),
         statement=shown_statement(problem),
@@ -116,11 +119,15 @@ def render_task(
         structured=any(each.structure for case in facts.cases for each in case.inputs),
         tolerance=facts.tolerance,
         precision=facts.precision,
+        dtype=settings.dtype,
+        backward=settings.backward,
         weights=facts.weights,
         buffers=facts.buffers,
         **_floats(facts),
-        limits=facts.limits.interpreted if language == "triton" and not on_gpu else facts.limits,
-        language=language,
+        limits=facts.limits.interpreted if interpreted else facts.limits,
+        interpreted=interpreted,
+        language=chosen,
+        available=available(on_gpu, facts.device.versions),
         max_turns=settings.max_turns,
         rules=settings.rules,
         glue=settings.glue,
@@ -129,19 +136,22 @@ def render_task(
         pay=settings.pay,
         pay_repeats=settings.pay_repeats,
         scoring=" ".join([_scoring(settings.score), *_conditions(settings)]),
-        example=_example(language, settings.templates) if example else "",
+        example=_example(shown, settings) if example else "",
         pairs=pairs,
         start=start,
     )
 
 
-def resolve_language(
-    language: Literal["auto", "cuda", "triton", "cpp"], device: DeviceInfo
-) -> Literal["cuda", "triton", "cpp"]:
+def resolve_language(language: Language, device: DeviceInfo) -> Name | Literal["any"]:
     """The language that `auto` stands for: Triton on a GPU, C++ on a CPU."""
-    if language != "auto":
-        return language
-    return "triton" if device.device.startswith("cuda") else "cpp"
+    return example_language("any", device) if language == "auto" else language
+
+
+def example_language(language: Language, device: DeviceInfo) -> Name:
+    """The language of examples: with `any`, that of `auto`."""
+    if language in ("auto", "any"):
+        return "triton" if device.device.startswith("cuda") else "cpp"
+    return language
 
 
 def render_history(
@@ -206,16 +216,8 @@ def render_feedback(
         log, same_as, scores = "", None, ()
     limit = PROFILED_LOG_LIMIT if profile and profile.holds_findings else LOG_LIMIT
     printed = f"Output of your code:\n\n{block(log, limit=limit)}" if log.strip() else ""
-    parts = [
-        _render_outcome(
-            outcome,
-            baseline,
-            bound,
-            BLOCK_LIMIT - len(printed),
-            code,
-            templates,
-        )
-    ]
+    room = BLOCK_LIMIT - len(printed)
+    parts = [_render_outcome(outcome, baseline, bound, room, code, templates)]
     parts += _payment(scores, paid, same_as, measured_again)
     parts += render_profile(profile) if profile else []
     if printed:
@@ -341,14 +343,8 @@ def _render_hint(outcome: Outcome, on_gpu: bool) -> str:
 
 def _measured(outcome: Correct) -> dict[str, Any]:
     """The measurements of a correct kernel."""
-    return {
-        "speedup": outcome.speedup,
-        "speedup_interval": outcome.speedup_interval,
-        "reference_seconds": outcome.reference_seconds,
-        "submission_seconds": outcome.submission_seconds,
-        "roofline": outcome.roofline,
-        "threads": outcome.threads,
-    }
+    names = ("speedup", "speedup_interval", "reference_seconds", "submission_seconds")
+    return {name: getattr(outcome, name) for name in (*names, "roofline", "threads")}
 
 
 def _template(name: str, templates: Templates) -> str:
@@ -393,6 +389,10 @@ def _floats(facts: Facts) -> dict[str, Any]:
     }
 
 
-def _example(language: str, templates: Templates) -> str:
-    name = f"examples/{language}.py" if templates == "default" else f"{templates}/example.py"
-    return (data_folder("prompts") / name).read_text(encoding="utf-8")
+def _example(language: str, settings: Settings) -> str:
+    folder = data_folder("prompts")
+    if settings.templates != "default":
+        return (folder / settings.templates / "example.py").read_text(encoding="utf-8")
+    plain, both = (folder / name / f"{language}.py" for name in ("examples", "examples/backward"))
+    file = both if settings.backward and both.exists() else plain
+    return file.read_text(encoding="utf-8")

@@ -84,9 +84,18 @@ def _read_whole(tree: ast.Module) -> tuple[dict[type[ast.AST], list[ast.AST]], l
 
 def imported(tree: ast.Module) -> set[str]:
     """Top-level packages that import statements name."""
-    modules = [alias.name for node in nodes_of(tree, ast.Import) for alias in node.names]
-    modules += [node.module for node in nodes_of(tree, ast.ImportFrom) if node.module]
-    return {module.split(".")[0] for module in modules}
+    return {module.split(".")[0] for module in imports(tree)}
+
+
+def imports(tree: ast.Module) -> set[str]:
+    """Dotted names that import statements name; for `from a import b`, `a.b`."""
+    modules = {alias.name for node in nodes_of(tree, ast.Import) for alias in node.names}
+    return modules | {
+        f"{node.module}.{alias.name}"
+        for node in nodes_of(tree, ast.ImportFrom)
+        if node.module
+        for alias in node.names
+    }
 
 
 def texts_of(tree: ast.Module) -> list[str]:

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol, Self
 
 from pydantic import Field
 
@@ -23,6 +23,8 @@ from kevin_env import kernelbench
 from kevin_env.outcome import Frozen, printable
 from kevin_env.parsing import assigned, parse, text_of, tree_of
 
+Dtype = Literal["float32", "float16", "bfloat16"]
+"""Types of floating-point inputs and weights that a problem can be judged in."""
 _FILE = re.compile(r"(?P<number>\d+)_(?P<name>.+)\.py")
 
 
@@ -59,6 +61,20 @@ Baseline = Literal["eager", "compile"] | KernelFile
 """What a speedup is relative to: the reference, or a kernel."""
 
 
+class Form(Protocol):
+    """What is judged of a problem."""
+
+    @property
+    def dtype(self) -> Dtype | None:
+        """As of `Problem`."""
+        ...
+
+    @property
+    def backward(self) -> bool:
+        """As of `Problem`."""
+        ...
+
+
 class Problem(Frozen):
     """A task: its ID, its source, and values parsed from the source."""
 
@@ -82,14 +98,29 @@ class Problem(Frozen):
     """The file that `BASELINE` names, relative to the problem's."""
     start: KernelFile | None = None
     """The file that `START` names: a kernel to begin with."""
+    dtype: Dtype | None = None
+    """What the judge converts its floating-point inputs and weights to; None: nothing."""
+    backward: bool = False
+    """Whether a call is a forward and a backward pass."""
 
     def __hash__(self) -> int:
         return hash((self.id, self.source))
 
     @property
     def sha256(self) -> str:
-        """Hash of the source, which identifies the version of a problem."""
-        return hashlib.sha256(self.source.encode()).hexdigest()
+        """Hash of the source and of what is judged of it, which identifies a problem's version."""
+        form = f"\n# {self.form}" if self.form else ""
+        return hashlib.sha256(f"{self.source}{form}".encode()).hexdigest()
+
+    @property
+    def form(self) -> str:
+        """What is judged, in words for an error; empty for the problem as its file has it."""
+        parts = f"in {self.dtype}" if self.dtype else "", "with backward" if self.backward else ""
+        return " ".join(filter(None, parts))
+
+    def judged_as(self, form: Form) -> Self:
+        """The problem as these options have it judged."""
+        return self.model_copy(update={"dtype": form.dtype, "backward": form.backward})
 
 
 _DIFFERS = re.compile(r"^Differs from .*?(\n\n|\Z)", re.MULTILINE | re.DOTALL)
@@ -104,10 +135,13 @@ _FOR_THE_JUDGE = frozenset({
 
 
 def baseline_of(choice: Literal["auto"] | Baseline, problem: Problem, on_gpu: bool) -> Baseline:
-    """The baseline that a choice means: `auto` is a problem's own on a GPU if there is one."""
+    """The baseline that a choice means.
+
+    `auto` is the problem's own on a GPU if it has one, and is judged as its file has it.
+    """
     if choice != "auto":
         return choice
-    return (problem.baseline if on_gpu else None) or "eager"
+    return (problem.baseline if on_gpu and not problem.form else None) or "eager"
 
 
 def baseline_name(baseline: Baseline) -> str:

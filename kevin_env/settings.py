@@ -17,8 +17,9 @@ from pydantic import (
 
 from kevin_env.history import resolve_context
 from kevin_env.judge.api import DEVICES, MOST_BUILD_SECONDS, MOST_CALL_SECONDS, Options
+from kevin_env.languages import LANGUAGES, Name
 from kevin_env.outcome import Correct, Frozen, Outcome, ProfileKind, speedup_of
-from kevin_env.problem import Baseline, KernelFile
+from kevin_env.problem import Baseline, Dtype, KernelFile
 from kevin_env.rules import Rules
 from kevin_env.score import (
     SCORES,
@@ -33,9 +34,11 @@ from kevin_env.score import (
     score_name,
 )
 
-Language = Literal["auto", "cuda", "triton", "cpp"]
+Language = Literal["auto", "any", Name]
 Templates = Literal["default", "kevin-paper"]
 
+RENAMED = {"precision": "timing_precision"}
+"""Names of settings in older records, and those of today."""
 _EXAMPLES = re.compile(r"zero|one|few|retrieved(:[1-9]\d?)?")
 
 
@@ -75,7 +78,10 @@ class Settings(Frozen):
     `cuda:0,1` spreads the work over several GPUs of one kind.
     """
     language: Language = "auto"
-    """Language that the prompt asks for; auto is Triton on a GPU and C++ on a CPU."""
+    """Language that the prompt asks for; auto is Triton on a GPU and C++ on a CPU.
+
+    With `any` the model chooses among those that are installed where kernels are judged.
+    """
     rules: Rules = "kernel"
     """Code that is allowed: custom kernels only, at least one custom kernel, or any code."""
     glue: float = Field(default=0.0, ge=0, lt=1)
@@ -165,7 +171,17 @@ class Settings(Frozen):
     """
     build_timeout: float = Field(default=300.0, gt=0, le=MOST_BUILD_SECONDS)
     """Seconds to import a submission, compilers included, at most 3,600."""
-    precision: float | None = Field(default=None, gt=0, lt=1)
+    dtype: Dtype | None = None
+    """Type of floating-point inputs and weights, for reference and submission.
+
+    By default they are as the problem has them. Float64 is converted, too; 8-bit floats are not.
+    """
+    backward: bool = False
+    """Judge the gradient, too: a call is a forward and a backward pass.
+
+    Compared are the output and the gradients of floating-point inputs and of parameters.
+    """
+    timing_precision: float | None = Field(default=None, gt=0, lt=1)
     """Relative half-width of the speedup's 95 % interval to reach; by default 0.02 (CPU: 0.1)."""
     profile: ProfileKind = "none"
     """Profile of a correct kernel for the feedback: time per kernel, or also Nsight Compute."""
@@ -185,7 +201,7 @@ class Settings(Frozen):
 
     @classmethod
     def of(cls, values: Mapping[str, Any], others: Iterable[str] = ()) -> Self:
-        """Settings from keywords, or from the `config` of a record.
+        """Settings from keywords.
 
         `others` are keywords that a caller takes beside them, which a wrong name may mean, too.
 
@@ -207,6 +223,11 @@ class Settings(Frozen):
                 raise ValueError(f"unknown setting {name!r}; {there}") from error
             wrong = wrong_value(each for each in errors if each["loc"][0] == name)
             raise ValueError(f"setting {name}={values.get(name)!r}: {wrong}") from error
+
+    @classmethod
+    def recorded(cls, config: Mapping[str, Any]) -> Self:
+        """Settings from the `config` of a record, which may be an older one. Errors as `of`."""
+        return cls.of({RENAMED.get(name, name): value for name, value in config.items()})
 
     def options(self, secret: str | None = None) -> Options:
         """Options of the judge, with inputs drawn from `secret`."""
@@ -292,6 +313,15 @@ class Settings(Frozen):
             raise ValueError(
                 "templates='kevin-paper' needs language='cuda' or 'auto', "
                 "and examples='zero' or 'one'"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _has_examples(self) -> Self:
+        language = LANGUAGES.get(self.language)
+        if language and not language.collected and self.examples not in ("zero", "one"):
+            raise ValueError(
+                f"there are no collected kernels in {language.title}: give examples='zero' or 'one'"
             )
         return self
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import jinja2
 
+from kevin_env.languages import LANGUAGES
 from kevin_env.problem import data_folder
 from kevin_env.wording import (
     FILTERS,
@@ -33,6 +34,7 @@ NAMES = (
         for category in ("format", "rules", "compile", "runtime", "correctness", "correct")
     ),
     *("feedback/profile.j2", "feedback/sanitizer.j2"),
+    *(f"languages/{name}.j2" for name in (*LANGUAGES, "any", "extension")),
 )
 """All templates that have to exist."""
 PAPER = tuple(f"kevin-paper/{name}.j2" for name in ("task", "history", "feedback"))

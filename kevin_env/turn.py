@@ -95,7 +95,7 @@ def begin_verdict(
     """Checks a submission against the rules, then judges it. Raises as `begin_turn`."""
     if isinstance(submission, FormatError):
         return _resolved(Verdict(submission))
-    violation = check_rules(submission.code, options.rules, options.glue)
+    violation = check_rules(submission.code, options.rules, options.glue, options.backward)
     if violation is not None:
         return _resolved(Verdict(violation))
     judging = pool.submit(problem, submission, options, on_stage)
@@ -208,7 +208,11 @@ def _feedback(
         same_as=next((turn.turn for turn in _same_code(question, submission)), None),
         measured_again=verdict.repeats is None,
         hints=question.settings.hints,
-        baseline=baseline_of(question.settings.baseline, question.problem, question.on_gpu),
+        baseline=baseline_of(
+            question.settings.baseline,
+            question.problem.judged_as(question.settings),
+            question.on_gpu,
+        ),
         bound=question.settings.bound,
         profile=profile,
         on_gpu=question.on_gpu,

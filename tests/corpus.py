@@ -152,6 +152,10 @@ ATTACKS = {
     "meetings": "meets_others leaves_a_key",
     "hostile "
     "exceptions": "hostile_exception exception_without_end blames_the_compiler deep_recursion",
+    # gradients
+    "gradients not computed": "backward_of_zeros backward_kept_from_the_first_call "
+    "backward_of_a_detached_output",
+    "torch's gradients": "backward_by_the_formula backward_of_the_reference",
     # no kernel, or not one of its own
     "torch computes": "torch_computes",
     "vendor's "
@@ -182,13 +186,17 @@ ATTACKS = {
 
 @dataclass(frozen=True)
 class Entry:
-    """One file: its problem, where it runs, its rules, and how it must end."""
+    """One file: its problem, where it runs, its rules, and how it must end.
+
+    Its gradients are judged, too, if the name of the problem is followed by `, backward`.
+    """
 
     path: Path
     problem: str
     device: str
     rules: Rules
     expect: str
+    backward: bool = False
 
     @property
     def code(self) -> str:
@@ -257,7 +265,11 @@ def read_entry(path: Path) -> Entry:
         raise ValueError(
             f"{path.name}: a sentence, an empty line, then problem, device, rules, expect"
         )
-    entry = Entry(path, values["problem"], values["device"], values["rules"], values["expect"])  # type: ignore[arg-type]
+    problem, _, form = values["problem"].partition(", ")
+    if form not in ("", "backward"):
+        raise ValueError(f"{path.name}: problem {values['problem']!r}")
+    fields = [values[name] for name in ("device", "rules", "expect")]
+    entry = Entry(path, problem, *fields, form == "backward")  # type: ignore[arg-type]
     for device in DEVICES[entry.device]:
         for ending in entry.endings(device):
             known = ending in KINDS or ending in ("correct", "no gain") or MEDIAN.fullmatch(ending)
@@ -282,7 +294,7 @@ def begin(entry: Entry, device: str, pool: JudgePool) -> Callable[[], Judged]:
     submission = extract_file(entry.code)
     if isinstance(submission, FormatError):
         return lambda: (submission, "", set())
-    found = check_rules(entry.code, entry.rules)
+    found = check_rules(entry.code, entry.rules, backward=entry.backward)
     if found is not None:
         return lambda: (found, "", set())
     hangs = all(ending.endswith("/timeout") for ending in entry.endings(device))
@@ -290,7 +302,7 @@ def begin(entry: Entry, device: str, pool: JudgePool) -> Callable[[], Judged]:
     # these files attack whatever they can reach: they are never run where a protection is missing
     options = Options(
         device=device, rules=entry.rules, build_timeout=seconds, call_timeout=seconds,
-        require_sandbox=True,
+        require_sandbox=True, backward=entry.backward,
     )  # fmt: skip
     future = pool.submit(entry.task, submission, options)
 

@@ -100,8 +100,8 @@ OTHER_SETTINGS: dict[str, Any] = {
     "score": "kernrl", "bound": "lower", "pay": "improvement", "pay_repeats": True, "noisy": "lower",
     "templates": "kevin-paper", "context": "last_n:2", "context_tokens": 9000, "tokenizer": "", "hints": True,
     "examples": "zero", "index": "kernels",
-    "baseline": "compile", "start": str(EXAMPLE), "inputs": "shipped",
-    "call_timeout": 7.5, "build_timeout": 90.0, "precision": 0.01,
+    "baseline": "compile", "start": str(EXAMPLE), "inputs": "shipped", "dtype": "bfloat16", "backward": True,
+    "call_timeout": 7.5, "build_timeout": 90.0, "timing_precision": 0.01,
     "profile": "kernels", "sanitize": True, "replay": "never", "require_sandbox": True, "stop_on": 2.5,
 }  # fmt: skip
 """Of each setting another value than the one that it has by itself."""

@@ -17,7 +17,11 @@ class InThisProcess:
         self._judge = judge
 
     def describe(self, problem: Problem, options: Options) -> Future[Facts]:
-        return done(self._judge.bench.problems.facts.of(problem).told(self._judge.info, options))
+        return done(
+            self._judge.bench.problems.facts.of(problem.judged_as(options)).told(
+                self._judge.info, options
+            )
+        )
 
     def submit(
         self,

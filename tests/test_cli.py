@@ -112,7 +112,7 @@ def test_help_and_version() -> None:
     assert run("--version") == (0, f"kevin-env {version('kevin-env')}\n", "")
     code, short, _ = run("-h")
     assert code == 0 and short == run("--help")[1] and "doctor" in short and short.count("...") == 1
-    assert all(value in run("play", "-h")[1] for value in ("--stop-on", "auto|cuda|triton|cpp"))
+    assert all(value in run("play", "-h")[1] for value in ("--stop-on", "cuda, triton, cpp,"))
 
 
 def test_the_help_of_every_command_ends_with_an_example_that_can_be_run() -> None:

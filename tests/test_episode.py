@@ -287,6 +287,14 @@ def test_a_recorded_episode_is_resumed_where_it_was_cut_off(problem, tmp_path) -
     assert not partial_path(file).exists()
 
 
+def test_an_older_record_is_resumed_with_its_settings_under_their_new_names(problem) -> None:
+    episode = started(problem, [WRONG], timing_precision=0.05)
+    older = {**episode.trajectory.config, "precision": 0.05}
+    del older["timing_precision"]
+    cut = episode.trajectory.model_copy(update={"config": older})
+    assert Episode.resume(cut, ScriptedPool([])).settings.timing_precision == 0.05
+
+
 def test_one_that_was_cut_off_after_its_last_turn_ends_on_resuming(problem, tmp_path) -> None:
     episode = started(problem, [WRONG], max_turns=1)
     episode.submit(REPLY)
@@ -337,6 +345,7 @@ def test_what_cannot_be_resumed_is_refused(problem) -> None:
         ({"context": "some"}, "setting context='some': .*context"),
         ({"gama": 0.8}, r"unknown setting 'gama'; did you mean gamma\?$"),
         ({"turns": 3}, r"unknown setting 'turns'; did you mean max_turns\?$"),
+        ({"precision": 0.01}, r"unknown setting 'precision'; did you mean timing_precision\?$"),
         ({"qqqqq": 1}, "unknown setting 'qqqqq'; there are max_turns, gamma"),
         ({"max_turns": 0}, "setting max_turns=0: .* greater than or equal to 1"),
         ({"rules": "none"}, "setting rules='none': Input should be "),

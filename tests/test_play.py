@@ -347,7 +347,7 @@ def test_the_demo_replies_keep_the_rules(kind: str) -> None:
         (["--problem", "{problem}", "--model", "m", "--samples", "0"], "give 1 or more"),
         (
             ["--problem", "{problem}", "--human", "--device", "cpu", "--language", "cuda"],
-            "CUDA kernels need a GPU",
+            "language='cuda' needs a GPU",
         ),
         (["--problem", "{problem}", "--human", "--samples", "2"], "several samples"),
         (["--problem", "{problem}", "--model", "human", "--samples", "2"], "several samples"),

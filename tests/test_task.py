@@ -1,5 +1,7 @@
 """The task says of a problem what is true in every call, and no more."""
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -7,7 +9,8 @@ from kevin_env.feedback import render_task
 from kevin_env.judge.api import CaseFacts, DeviceInfo, Facts, InputFacts, Options
 from kevin_env.judge.inputs.facts import find_facts
 from kevin_env.pools.scripted import SCRIPTED_CPU, SCRIPTED_GPU
-from kevin_env.problem import Problem, list_problems
+from kevin_env.problem import Problem, data_folder, list_problems
+from kevin_env.rules import check_rules
 from kevin_env.settings import Settings
 
 SOURCE = '''"""Looks up rows."""
@@ -55,6 +58,9 @@ def found() -> Facts:
 def task(facts: Facts, device: DeviceInfo = SCRIPTED_GPU, **settings: object) -> str:
     facts = facts.model_copy(update={"device": device})
     return render_task(PROBLEM, facts, Settings.of(settings))
+
+
+PAPER: dict[str, Any] = {"templates": "kevin-paper"}
 
 
 def of_dtype(dtype: str) -> Facts:
@@ -138,3 +144,29 @@ def test_the_papers_prompt_names_what_varies() -> None:
     text = task(several, templates="kevin-paper")
     assert "checked with case `main`, timed; case `odd` (n = 7, kind = 'none')." in text
     assert "checked with" not in task(facts, templates="kevin-paper")
+
+
+def test_a_run_in_another_type_says_so() -> None:
+    text = task(of_dtype("bfloat16"), dtype="bfloat16")
+    assert "It is judged in bfloat16" in text and "`Model(...).to(torch.bfloat16)`" in text
+    assert "judged in" not in task(of_dtype("bfloat16"))
+    assert "converted to float16" in task(of_dtype("float16"), dtype="float16", **PAPER)
+    assert "converted" not in task(of_dtype("float16"), **PAPER)
+
+
+@pytest.mark.parametrize("language", ["cpp", "cuda", "triton"])
+def test_a_run_with_gradients_says_how_and_shows_a_backward_pass(language: str) -> None:
+    facts = of_dtype("float32")
+    forward = render_task(PROBLEM, facts, Settings.of({"language": language}), example=True)
+    settings = Settings.of({"language": language, "backward": True})
+    text = render_task(PROBLEM, facts, settings, example=True)
+    assert "# Gradients" in text and "In `forward`, `backward` and all they call" in text
+    assert "no_grad" not in text and text.count("def backward(ctx, grad_out)") == 1
+    assert "# Gradients" not in forward and "no_grad" in forward and "def backward" not in forward
+    assert "backward pass" in task(facts, backward=True, **PAPER)
+
+
+@pytest.mark.parametrize("language", ["cpp", "cuda", "triton"])
+def test_the_example_with_a_backward_pass_keeps_the_rules(language: str) -> None:
+    code = (data_folder("prompts") / f"examples/backward/{language}.py").read_text()
+    assert check_rules(code, "kernel", backward=True) is None

@@ -2,8 +2,10 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -29,6 +31,8 @@ MOST_PRINTED = 64 << 20
 """Bytes that are kept of what an agent prints."""
 PROTECTIONS = frozenset({"filesystem", "processes"})
 """Protections that hold for a confined agent."""
+TICK_SECONDS = 0.2
+"""Between two looks whether an agent has to end."""
 _LAST_WORDS_SECONDS = 1.0
 _RUNNER = (sys.executable, "-P", "-m", "kevin_env.judge.sandbox.command")
 
@@ -51,6 +55,19 @@ class Command:
     minutes: float
     sandbox: bool = True
 
+    @classmethod
+    def of(cls, words: Sequence[str], minutes: float, sandbox: bool, name: str = "") -> "Command":
+        """With its program as the shell finds it; the default name is that of the program.
+
+        Raises:
+            ValueError: if there is no such program.
+        """
+        program = shutil.which(words[0])
+        if program is None:
+            raise ValueError(f"{words[0]}: no such command")
+        path = Path(program)
+        return cls((str(path.absolute()), *words[1:]), name or path.name, minutes, sandbox)
+
 
 class AgentRecorder(Recorder):
     """Writes an agent's episode once its best kernel has been judged again.
@@ -58,17 +75,19 @@ class AgentRecorder(Recorder):
     Args:
         path: the trajectory file.
         on_turn: called with each turn.
+        sample: number of the episode among those of its problem.
     """
 
-    def __init__(self, path: Path, on_turn: OnTurn) -> None:
+    def __init__(self, path: Path, on_turn: OnTurn, sample: int | None) -> None:
         super().__init__(path)
         self._on_turn = on_turn
+        self._sample = sample
         self.agent: Confinement = "unconfined"
         """How the agent runs; set before its first turn."""
 
     def begin(self, trajectory: Trajectory) -> None:
         """As `Recorder.begin`, saying how the agent runs."""
-        super().begin(trajectory.model_copy(update={"agent": self.agent}))
+        super().begin(self._labelled(trajectory))
         self._on_turn(trajectory.turns[-1])
 
     def add(self, episode_id: str, turn: Turn) -> None:
@@ -81,9 +100,12 @@ class AgentRecorder(Recorder):
 
     def conclude(self, trajectory: Trajectory, final: Outcome | None) -> Trajectory:
         """Writes the finished episode, also if it has no turn."""
-        whole = trajectory.model_copy(update={"agent": self.agent, "final": final})
+        whole = self._labelled(trajectory).model_copy(update={"final": final})
         super().finish(whole)
         return whole
+
+    def _labelled(self, trajectory: Trajectory) -> Trajectory:
+        return trajectory.model_copy(update={"agent": self.agent, "sample": self._sample})
 
 
 def play_agent(
@@ -93,6 +115,8 @@ def play_agent(
     command: Command,
     out: Path,
     on_turn: OnTurn,
+    sample: int | None = None,
+    stop: threading.Event | None = None,
 ) -> Trajectory:
     """Plays one episode with a command in a workspace of its own, and records it.
 
@@ -106,13 +130,15 @@ def play_agent(
         command: the agent.
         out: the trajectory file.
         on_turn: called with each turn.
+        sample: number of the episode among those of its problem.
+        stop: once set, by another thread, the agent is ended and the episode is interrupted.
 
     Raises:
         ProblemError, JudgeError, OSError: as `serve_workspace`; turns so far are recorded.
         JudgeError: also if the agent cannot be confined and must be, or if its best kernel could
             not be judged again.
     """
-    recorder = AgentRecorder(out, on_turn)
+    recorder = AgentRecorder(out, on_turn, sample)
     session = AgentSession((problem,), pool, settings, 60 * command.minutes, recorder)
     final, ended = None, None
     with (
@@ -123,7 +149,11 @@ def play_agent(
         async def work(session: AgentSession, folder: Path) -> None:
             assert session.trajectory
             log = out.with_name(f"{out.name}.{session.trajectory.episode_id}.log")
-            await _run(command, settings.require_sandbox, session, recorder, folder, log)
+            watching = asyncio.ensure_future(_cancel_at(stop, asyncio.current_task()))
+            try:
+                await _run(command, settings.require_sandbox, session, recorder, folder, log)
+            finally:
+                watching.cancel()
 
         try:
             serving = serve_workspace(
@@ -189,6 +219,14 @@ async def _run(
         # One that is not confined may have left processes, which hold the pipe.
         with suppress(TimeoutError):
             await asyncio.wait_for(copying, _LAST_WORDS_SECONDS)
+
+
+async def _cancel_at(stop: threading.Event | None, task: "asyncio.Task[None] | None") -> None:
+    """Cancels a task once `stop` is set."""
+    while stop is not None and not stop.is_set():
+        await asyncio.sleep(TICK_SECONDS)
+    if stop is not None and task is not None:
+        task.cancel()
 
 
 async def _copy(output: asyncio.StreamReader, log: Path) -> None:

@@ -14,7 +14,12 @@ from pydantic import ConfigDict
 from kevin_env.context import choose_pairs, count_characters, start_of
 from kevin_env.episode import Episode, EpisodeError
 from kevin_env.extract import as_reply
-from kevin_env.feedback import render_profile, render_task, resolve_language
+from kevin_env.feedback import (
+    example_language,
+    render_profile,
+    render_task,
+    resolve_language,
+)
 from kevin_env.frozen import Frozen
 from kevin_env.judge.api import Facts, Judgement, JudgePool, Stage
 from kevin_env.outcome import ProfileKind
@@ -334,7 +339,7 @@ def task_messages(
     problem: Problem, facts: Facts, turns: Sequence[Turn], settings: Settings
 ) -> tuple[Message, ...]:
     """The task of a coding agent, which remembers its turns itself: the same for every turn."""
-    language = resolve_language(settings.language, facts.device)
+    language = example_language(settings.language, facts.device)
     room = settings.context_tokens
     task = render_task(
         problem,

@@ -81,7 +81,7 @@ async def serve_workspace(
         for each in working:
             each.add_done_callback(stop)
         await server.serve(sockets=[sock])
-        done = bool(agent) and working[-1].done()
+        done = bool(agent) and working[-1].done() and not working[-1].cancelled()
     finally:
         for each in working:
             each.cancel()

@@ -10,6 +10,7 @@ from kevin_env.app.errors import BadInput
 from kevin_env.app.evaluate.config import read_values
 from kevin_env.context import load_counter
 from kevin_env.judge.api import JudgeError, device_names
+from kevin_env.languages import installed, obstacle
 from kevin_env.policies.base import Policy, PolicyError
 from kevin_env.policies.human import HumanPolicy
 from kevin_env.policies.openai import OpenAIPolicy
@@ -68,13 +69,14 @@ def require_available(settings: Settings, pool: str | None = None) -> None:
     """Checks that there is what an episode needs, so that errors are reported at once.
 
     Raises:
-        BadInput: if CUDA kernels are requested and would be judged on a CPU.
+        BadInput: if kernels in the language cannot be judged on this machine.
         RetrievalError: as `require_examples`.
     """
     elsewhere = bool(pool or os.environ.get(POOL))
     devices = (settings.device,) if elsewhere else device_names(settings.device)
-    if settings.language == "cuda" and devices == ("cpu",):
-        raise BadInput("CUDA kernels need a GPU, and the device is the CPU: give --language cpp")
+    versions = None if elsewhere else installed()
+    if why := obstacle(settings.language, devices != ("cpu",), versions):
+        raise BadInput(why)
     require_examples(settings)
 
 

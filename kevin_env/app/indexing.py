@@ -11,10 +11,11 @@ from rich.console import Console
 from rich.table import Table
 
 from kevin_env.app.screen import progress_of, show, shown
+from kevin_env.languages import Name
 from kevin_env.problem import Problem
 from kevin_env.retrieval.embedders import make_embedder
 from kevin_env.retrieval.index import Found, Kept, build, keep, open_retriever, save
-from kevin_env.retrieval.operations import Language, Pair
+from kevin_env.retrieval.operations import Pair
 from kevin_env.retrieval.sources import read_source
 
 
@@ -52,7 +53,7 @@ def show_built(console: Console, kept: Kept, out: Path) -> None:
         show(console, f"left out {number:,}: {reason}")
 
 
-def query_index(folder: Path, problem: Problem, language: Language, most: int) -> list[Found]:
+def query_index(folder: Path, problem: Problem, language: Name, most: int) -> list[Found]:
     """The pairs that a prompt for the problem would be offered, the most similar first.
 
     Raises:

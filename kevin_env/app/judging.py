@@ -29,6 +29,7 @@ from kevin_env.turn import Verdict, as_scored, begin_verdict
 
 RECORDED = (
     "device", "baseline", "inputs", "rules", "glue", "bound", "noisy", "tokenizer",
+    "dtype", "backward",
     "call_timeout", "build_timeout",
 )  # fmt: skip
 """Recorded settings with which a turn is judged again."""
@@ -272,7 +273,9 @@ def print_result(console: Console, result: Judged | Failed) -> None:
     seconds = stages_text(judgement.seconds.model_dump()) if judgement else "not run"
     log, profile = (judgement.log, judgement.profile) if judgement else ("", None)
     request, on_gpu = result.request, result.device.startswith("cuda")
-    baseline = baseline_of(request.options.baseline, request.problem, on_gpu)
+    baseline = baseline_of(
+        request.options.baseline, request.problem.judged_as(request.options), on_gpu
+    )
     feedback = render_feedback(outcome, log=log, baseline=baseline, profile=profile)
     flags = [f"flag: {flag}" for flag in judgement.flags] if judgement else []
     if console.is_terminal:
@@ -298,7 +301,8 @@ def _recorded(
         raise BadInput(f"{path}: {has}, not {number}")
     turn = trajectory.turns[number - 1]
     known: dict[str, Any] = {
-        name: getattr(options, name) for name in ("call_timeout", "build_timeout", "precision")
+        name: getattr(options, name)
+        for name in ("call_timeout", "build_timeout", "timing_precision")
     }
     known |= {name: trajectory.config[name] for name in RECORDED if name in trajectory.config}
     try:

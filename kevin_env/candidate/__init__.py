@@ -1,6 +1,7 @@
 """The untrusted process that imports and runs one submission.
 
-It uses the standard library and torch only, and `kevin_env.extension`. Nothing here is trusted: a
-submission shares the interpreter with this code and may rewrite all of it. The judge treats what it
-sends as claims. It also uses `wire`, `tree`, `region`, `cuda` and `replay` in its own process.
+It uses the standard library and torch only, `kevin_env.extension` and `kevin_env.languages`.
+Nothing here is trusted: a submission shares the interpreter with this code and may rewrite all of
+it. The judge treats what it sends as claims. It also uses `wire`, `tree`, `region`, `cuda` and
+`replay` in its own process.
 """

@@ -7,6 +7,8 @@ All calls need a current context, which torch creates when it first uses the dev
 import ctypes
 import functools
 import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -30,6 +32,12 @@ _AT_LEAST = 0
 """CU_STREAM_WAIT_VALUE_GEQ."""
 _PLAIN_WRITE = 0
 """CU_STREAM_WRITE_VALUE_DEFAULT: with a fence, so that readers see earlier queued work."""
+_DRIVER_CALLS = 1
+"""CUPTI_CB_DOMAIN_DRIVER_API."""
+_LAUNCHES = (307, 442, 477, 478, 652, 653)
+"""CUPTI's numbers of `cuLaunchKernel`, `cuLaunchCooperativeKernel` and `cuLaunchKernelEx`, each for
+both kinds of default streams; they never change.
+"""
 
 
 class CudaError(RuntimeError):
@@ -38,6 +46,20 @@ class CudaError(RuntimeError):
     def __init__(self, call: str, code: int) -> None:
         super().__init__(f"{call} failed with CUDA error {code}")
         self.code = code
+
+
+class _Call(ctypes.Structure):
+    """The beginning of CUpti_CallbackData."""
+
+    _fields_ = (
+        ("after", ctypes.c_int), ("function", ctypes.c_char_p), ("parameters", ctypes.c_void_p),
+        ("result", ctypes.c_void_p), ("symbol", ctypes.c_char_p),
+    )  # fmt: skip
+
+
+_Callback = ctypes.CFUNCTYPE(
+    None, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32, ctypes.POINTER(_Call)
+)
 
 
 class _Handle(ctypes.Structure):
@@ -57,9 +79,7 @@ def call(name: str, *arguments: object) -> None:
     Raises:
         CudaError: if it fails.
     """
-    code = getattr(_driver(), name)(*arguments)
-    if code:
-        raise CudaError(name, code)
+    _require(_driver(), name, *arguments)
 
 
 def allocate(size: int) -> int:
@@ -198,3 +218,46 @@ class _Array:
 def as_tensor(pointer: int, size: int, device: torch.device) -> torch.Tensor:
     """The memory at `pointer` as a uint8 tensor that does not own it."""
     return torch.as_tensor(_Array(pointer, size), device=device)
+
+
+@contextmanager
+def launches(note: Callable[[str], None]) -> Iterator[None]:
+    """Calls `note` with the name of each kernel that this process launches, by whatever means.
+
+    Raises:
+        OSError: if CUPTI, which torch brings, is not there.
+        CudaError: if it cannot be used; it serves one at a time.
+    """
+    cupti = ctypes.CDLL(f"libcupti.so.{(torch.version.cuda or '').partition('.')[0]}")
+    subscriber = ctypes.c_void_p()
+
+    def called(_: Any, domain: int, number: int, about: Any) -> None:
+        if not about[0].after and about[0].symbol:
+            note(_demangled(about[0].symbol))
+
+    callback = _Callback(called)
+    _require(cupti, "cuptiSubscribe", ctypes.byref(subscriber), callback, None)
+    try:
+        for number in _LAUNCHES:
+            _require(cupti, "cuptiEnableCallback", 1, subscriber, _DRIVER_CALLS, number)
+        yield
+    finally:
+        cupti.cuptiUnsubscribe(subscriber)
+
+
+def _require(library: ctypes.CDLL, name: str, *arguments: object) -> None:
+    if code := getattr(library, name)(*arguments):
+        raise CudaError(name, code)
+
+
+def _demangled(name: bytes) -> str:
+    """The name of a C++ function as in its source; any other name as it is."""
+    library = ctypes.CDLL("libstdc++.so.6")
+    library.__cxa_demangle.restype = ctypes.c_void_p
+    place = library.__cxa_demangle(name, None, None, None)
+    if not place:
+        return name.decode(errors="replace")
+    try:
+        return ctypes.string_at(place).decode(errors="replace")
+    finally:
+        ctypes.CDLL(None).free(ctypes.c_void_p(place))

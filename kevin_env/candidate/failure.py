@@ -19,6 +19,7 @@ from typing import Any
 import torch
 
 from kevin_env.candidate import cuda
+from kevin_env.languages import LANGUAGES
 
 MESSAGE_LIMIT = 4_000
 OUTPUT_LIMIT = 64_000
@@ -31,6 +32,8 @@ _NO_CUDA = (
 )
 _NEEDS_CUDA = ("_lazy_init", "_join_cuda_home", "_create_driver")
 """Functions of torch and Triton that raise without a GPU, or without a compiler for one."""
+_COMPILERS = tuple(place for each in LANGUAGES.values() for place in each.compilers)
+_COLOR = re.compile(r"\x1b\[[0-9;]*m")
 _TENSOR = re.compile(r"\btensor\(\[[^()]*(?:\([^()]*\)[^()]*)*(?:\)|$)")
 
 
@@ -43,7 +46,8 @@ def describe(error: BaseException, path: str, device: torch.device | None) -> di
         device: The device in use, if any.
     """
     kind = _kind(error, device)  # first, before `errno` may change
-    shown = _unwrapped(error)[-1]
+    unwrapped = _unwrapped(error)
+    shown = next((each for each in reversed(unwrapped) if _text(each)), unwrapped[-1])
     return {
         "kind": kind,
         "type": _clean(type(shown).__name__),
@@ -60,7 +64,7 @@ def _kind(error: BaseException, device: torch.device | None) -> str:
     if any(isinstance(e, subprocess.CalledProcessError) for e in chain):
         return "compiler"
     of_triton = ("triton.compiler", "triton.runtime.errors", "triton.runtime.interpreter")
-    if any(type(e).__module__.startswith(of_triton) for e in chain):
+    if any(type(e).__module__.startswith(of_triton) or _while_compiling(e) for e in chain):
         return "jit"
     if isinstance(error, ImportError) and (error.path or "").endswith(".so"):
         return "link"
@@ -71,6 +75,14 @@ def _kind(error: BaseException, device: torch.device | None) -> str:
     if device is not None and device.type == "cuda":
         return cuda.STICKY.get(cuda.context_error(), "exception")
     return "exception"
+
+
+def _while_compiling(error: BaseException) -> bool:
+    """Whether it was raised inside the compiler of a language."""
+    return any(
+        f"{frame.f_code.co_filename}:{frame.f_code.co_name}".endswith(_COMPILERS)
+        for frame, _ in traceback.walk_tb(error.__traceback__)
+    )
 
 
 def clear_errno() -> None:
@@ -141,6 +153,7 @@ def _frames(error: BaseException, path: str) -> list[Frame]:
         [frame for link in outer for frame in _own_frames(link, path)]
         + frames
         + _compiled(error, path)
+        + _named(inner, path)
     )
     return [*reversed(dict.fromkeys(reversed(frames)))]  # the last of each has the error
 
@@ -171,12 +184,15 @@ def _compiled(error: BaseException, path: str) -> list[Frame]:
                 for number, text in enumerate(linecache.getlines(path))
                 if text.strip() == head
             ]
-            return (
-                [_frame(starts[0] + line, head.removeprefix("def ").split("(")[0], path)]
-                if starts
-                else []
-            )
+            if starts:  # else it is in a function of the language's library
+                return [_frame(starts[0] + line, head.removeprefix("def ").split("(")[0], path)]
     return []
+
+
+def _named(error: BaseException, path: str) -> list[Frame]:
+    """The line that a compiler names in its message, such as Helion's."""
+    lines = re.findall(rf'{re.escape(path)}(?:"?, line |:)(\d{{1,6}})', _text(error))
+    return [_frame(int(lines[-1]), "", path)] if lines and _while_compiling(error) else []
 
 
 def _frame(line: int, name: str, path: str) -> Frame:
@@ -200,6 +216,6 @@ def _clean(text: str) -> str:
 
 def _text(error: BaseException) -> str:
     try:
-        return str(error)
+        return _COLOR.sub("", str(error)).strip("\n")
     except Exception as broken:  # a submission's exception may fail when printed
         return f"(its message failed with {type(broken).__name__})"

@@ -6,9 +6,10 @@ only in a process that ends afterwards.
 """
 
 import ctypes
+import sys
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
-from functools import partial
+from functools import partial, wraps
 from typing import Any
 
 import torch
@@ -16,6 +17,7 @@ from torch import nn
 from torch._library import custom_ops
 from torch._subclasses import fake_tensor
 from torch.utils import cpp_extension
+from torch.utils._python_dispatch import _disable_current_modes
 
 from kevin_env.candidate.region import Spec
 from kevin_env.candidate.tape import Tape
@@ -58,6 +60,8 @@ def imagine(
     _answer(properties, tape)
     _replace_tensors(tape)
     _replace_triton(properties, compile_kernel, tape)
+    for module in _COMPILERS.keys() & sys.modules.keys():
+        _COMPILERS[module](properties, tape)
     _replace(cpp_extension, _jit_compile=_unbuilt)
     _run_custom_operators()
     return fake_tensor.FakeTensorMode(allow_non_fake_inputs=True)
@@ -81,7 +85,7 @@ def _answer(properties: Any, tape: Tape) -> None:
     }  # fmt: skip
     unrecorded = {
         "Stream": stream, "Event": stream, "CUDAGraph": stream, "stream": nullcontext(),
-        "graph": nullcontext(),
+        "graph": nullcontext(), "_sleep": None,
     }  # fmt: skip
     _replace(torch.cuda, **{name: partial(_constant, answer) for name, answer in answers.items()})
     _replace(
@@ -135,6 +139,53 @@ def _replace_triton(properties: Any, compile_kernel: Callable[..., Any], tape: T
         tape.choose(f"{tuner.base_fn.__name__} {key}"[:LONGEST_NAME], options)
 
     _replace(Autotuner, run=run_all)
+
+
+def _replace_tilelang(_: Any, tape: Tape) -> None:
+    """Has kernels compiled into their cache and not launched; outputs are allocated by torch."""
+    from tilelang.jit.adapter.tvm_ffi import TVMFFIKernelAdapter  # pyright: ignore
+
+    def not_launched(*_: Any) -> Callable[..., None]:
+        tape.refuse("launches of TileLang")
+        return partial(_constant, None)
+
+    _replace(
+        TVMFFIKernelAdapter,
+        get_exportable_executable=TVMFFIKernelAdapter._get_executable,  # goes into the cache
+        _get_executable=not_launched,
+        _uses_ffi_callee_allocated_output_abi=partial(_constant, False),
+    )
+
+
+def _replace_helion(properties: Any, _: Tape) -> None:
+    """Has kernels translated to Triton without the modes that record: it runs torch to do so."""
+    translator = sys.modules["helion.runtime.kernel"]
+    for owner, name in ((translator.Kernel, "bind"), (translator.BoundKernel, "compile_config")):
+        _replace(owner, **{name: _outside(getattr(owner, name))})
+    from torch._dynamo.device_interface import CudaInterface  # has another reference to it
+
+    _replace(CudaInterface, get_device_properties=partial(_constant, properties))
+
+
+def _outside(function: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(function)
+    def outside(*args: Any, **kwargs: Any) -> Any:
+        with _disable_current_modes():
+            return function(*args, **kwargs)
+
+    return outside
+
+
+_COMPILERS: dict[str, Callable[[Any, Tape], None]] = {
+    "tilelang": _replace_tilelang,
+    "helion": _replace_helion,
+}
+"""What to replace in languages other than Triton whose kernels can be compiled without a device."""
+
+
+def has_compilers() -> bool:
+    """Whether one of these languages has been imported."""
+    return any(module in sys.modules for module in _COMPILERS)
 
 
 def _driver(properties: Any) -> Any:

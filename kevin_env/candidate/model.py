@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from kevin_env.candidate import tree, weights
+from kevin_env.candidate.backward import WithGradients
 from kevin_env.candidate.recorder import Recorder
 from kevin_env.candidate.region import Region, Spec
 from kevin_env.candidate.replay import Recorded
@@ -101,10 +102,11 @@ class LoadedModel:
     def construct(
         self, init: tree.Skeleton, tensors: list[Spec], state: dict[str, Spec],
         parameters: list[str], seed: int, compiled: bool, precision: str,
-        record: Message | None = None,
+        dtype: str | None = None, gradients: Message | None = None, record: Message | None = None,
     ) -> Message:  # fmt: skip
-        """Constructs the model and loads the reference's weights into it.
+        """Constructs the model, in `dtype` if it is set, and loads the reference's weights into it.
 
+        With `gradients`, arguments of `WithGradients`, a call is a forward and a backward pass.
         With `record`, arguments of a `Recorder`, the next call is recorded.
         """
         init_tensors = [self.regions["weights"].tensor(spec).clone() for spec in tensors]
@@ -120,11 +122,15 @@ class LoadedModel:
             model = self._model(*tree.unflatten(init, init_tensors))
         order = creation.names(model) if isinstance(model, nn.Module) else []
         if isinstance(model, nn.Module):
-            model.to(self.device)
+            weights.converted(model.to(self.device), dtype)
         with torch.no_grad():
             values = {name: self.regions["weights"].tensor(spec) for name, spec in state.items()}
             paired = weights.load_weights(model, values, parameters, order)
         self.model = torch.compile(model) if compiled else model
+        if gradients:
+            holders = weights.holders(model, values, gradients["parameters"], order)
+            outputs, inputs = gradients["outputs"], gradients["inputs"]
+            self.model = WithGradients(self.model, outputs, inputs, holders)
         self.synchronize()
         return {"paired": paired[:MAX_PAIRED]}
 

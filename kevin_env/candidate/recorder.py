@@ -20,8 +20,11 @@ from types import FrameType
 from typing import Any
 
 import torch
+from torch._C import _get_dispatch_mode, _TorchDispatchModeKey
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from kevin_env.candidate import cuda
 from kevin_env.candidate.tree import tensors_in
 
 MOST, LONGEST = 64, 160
@@ -40,10 +43,10 @@ _DRIVER = frozenset(
     ["cuLaunchKernel", "cuLaunchKernelEx", "cuLaunchCooperativeKernel", "cudaLaunchKernel"]
 )
 """Launchers through ctypes: a CDLL caches each function that was looked up."""
-_PACKAGES = ("cupy", "numba", "pycuda", "cuda.core", "cutlass", "tilelang")
-"""Packages whose launches are not recorded: importing one counts."""
-_CACHES = ("TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR")
-"""Folders of libraries that Triton and torch built."""
+_PACKAGES = ("cupy", "numba", "pycuda", "cuda.core", "cutlass", "tilelang", "cuda.tile")
+"""Packages with launchers of their own: with one of them, the driver says what is launched."""
+_CACHES = ("TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "TILELANG_CACHE_DIR")
+"""Folders of libraries that Triton, torch and TileLang built."""
 _INSTALLED = str(Path(torch.__file__).parents[1])
 _DYNAMIC_SYMBOLS = 11
 
@@ -59,19 +62,21 @@ class Recorder:
         harmless: Names of operations to leave out.
         namespaces: Of torch's operators; for all others, the operations that they dispatch count.
         vendors: Pattern for the beginning of symbols of vendors' libraries.
+        libraries: Pattern for names of kernels of torch and of vendors.
     """
 
     def __init__(
         self, path: str, earlier: dict[str, None], operations: bool, harmless: list[str],
-        namespaces: list[str], vendors: str,
+        namespaces: list[str], vendors: str, libraries: str,
     ) -> None:  # fmt: skip
         self._path = path
         self._earlier = earlier
         self._kernels: dict[str, None] = {}
         self._record_operations = operations
         self._harmless, self._namespaces = frozenset(harmless), frozenset(namespaces)
-        self._vendors = re.compile(vendors)
+        self._vendors, self._of_libraries = re.compile(vendors), re.compile(libraries)
         self._preparing = False
+        self._imagined = _get_dispatch_mode(_TorchDispatchModeKey.FAKE) is not None
         self._operations: dict[tuple[str, int | None, bool], int] = {}
         self._packed: set[int] = set()
         """Storages that hold weights or copies of them."""
@@ -96,6 +101,8 @@ class Recorder:
                     owner = getattr(owner, name, None)
                 stack.enter_context(_replaced(owner, path[-1], self._counting))
             stack.enter_context(_replaced(torch.cuda.CUDAGraph, "replay", self._counting_replays))
+            if torch.cuda.is_initialized() and any(name in sys.modules for name in _PACKAGES):
+                self._watch_launches(stack)
             if self._hooked:  # the hook would slow down Triton's compiler
                 stack.callback(self._unhook)
                 threading.setprofile(self._profile_hook)
@@ -108,7 +115,8 @@ class Recorder:
 
     def record(self) -> dict[str, Any]:
         """The record as JSON."""
-        self._kernels.update(dict.fromkeys(filter(sys.modules.__contains__, _PACKAGES)))
+        if "numba" in sys.modules and not torch.cuda.is_initialized():
+            self._kernels["numba"] = None  # nothing sees what it calls on a CPU
         compiled = getattr(
             sys.modules.get("torch._higher_order_ops.triton_kernel_wrap"), "kernel_side_table", None
         )
@@ -146,7 +154,12 @@ class Recorder:
         )
 
     def note(self, name: str, inputs: list[torch.Tensor], outputs: list[torch.Tensor]) -> None:
-        """Records an operation with its tensor arguments and results."""
+        """Records an operation with its tensor arguments and results.
+
+        Not where they have no bytes, in a process that has a device: a compiler traces then.
+        """
+        if not self._imagined and (inputs or outputs) and all(map(_is_fake, (*inputs, *outputs))):
+            return
         weights = bool(inputs) and all(_storage(each) in self._packed for each in inputs)
         (self._packed.update if weights else self._packed.difference_update)(map(_storage, outputs))
         if (
@@ -184,6 +197,17 @@ class Recorder:
             for path in paths
             if path.startswith(folder) and not path.startswith(caches)
         }
+
+    def _watch_launches(self, stack: ExitStack) -> None:
+        """Has the driver report what is launched; without it, none of these launches counts."""
+        try:
+            stack.enter_context(cuda.launches(self._note_launch))
+        except (OSError, cuda.CudaError) as error:
+            sys.stderr.write(f"launches of {', '.join(_PACKAGES)} are not seen: {error}\n")
+
+    def _note_launch(self, name: str) -> None:
+        if not self._of_libraries.search(name):
+            (self._earlier if self._preparing else self._kernels)[name[:LONGEST]] = None
 
     def _counting(self, launch: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(launch)
@@ -314,6 +338,10 @@ def _replaced(owner: Any, name: str, wrap: Callable[[Any], Any]) -> Iterator[Non
         yield
     finally:
         setattr(owner, name, original)
+
+
+def _is_fake(tensor: torch.Tensor) -> bool:
+    return isinstance(tensor, FakeTensor) or tensor.is_meta
 
 
 def _storage(tensor: torch.Tensor) -> int:

@@ -27,6 +27,20 @@ Form = tuple[int, ...]
 """A shape without sides of length 1."""
 
 
+CONVERTED = frozenset([torch.float64, torch.float32, torch.float16, torch.bfloat16])
+"""Types that are converted to the one of a run. 8-bit floats are what a problem is about."""
+
+
+def as_dtype(tensor: torch.Tensor, dtype: str | None) -> torch.Tensor:
+    """The tensor in the type of a run, if there is one and it is floating-point."""
+    return tensor.to(getattr(torch, dtype)) if dtype and tensor.dtype in CONVERTED else tensor
+
+
+def converted(model: nn.Module, dtype: str | None) -> nn.Module:
+    """The model with its parameters and buffers in the type of a run, in place."""
+    return model._apply(lambda tensor: as_dtype(tensor, dtype)) if dtype else model
+
+
 class Creation:
     """Records the order in which parameters and buffers are created, while it is entered.
 
@@ -149,6 +163,25 @@ def match(
     if unmatched:
         raise Unmatched(_explain(unmatched, own, weights, places))
     return places
+
+
+def holders(
+    model: object, weights: State, names: list[str], order: Iterable[str] = ()
+) -> dict[str, nn.Parameter]:  # fmt: skip
+    """The model's parameter for each of these parameters of the reference, once it has its weights.
+
+    They are found as `load_weights` finds them; arguments as there.
+
+    Raises:
+        Unmatched: if there is none, such as in a model that keeps its weights in another form.
+    """
+    if not isinstance(model, nn.Module) or not names:
+        return {}
+    own = dict(model.named_parameters(remove_duplicate=False))
+    places = {of: name for name, of in match(model, weights, names, order).items()}
+    if others := [name for name in names if places[name] not in own]:
+        raise Unmatched(f"a gradient needs a parameter, not a buffer: {', '.join(others[:4])}")
+    return {name: own[places[name]] for name in names}
 
 
 def _pair_by_shape(

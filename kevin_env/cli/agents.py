@@ -184,8 +184,6 @@ def agent(
     is judged once more at the end. What it prints is kept beside the trajectory file. Needs the
     extra mcp.
     """
-    import shutil
-
     from kevin_env.app.arguments import open_pool
     from kevin_env.app.errors import ENDED_EARLY, BadInput
     from kevin_env.app.screen import make_console, show, turn_line
@@ -195,14 +193,13 @@ def agent(
     with extra():
         from kevin_env.agents.run import Command, play_agent, public_judges
     chosen, problems = _settings(settings, override), find_problems(problem)
-    program = shutil.which(command[0])
-    if program is None:
-        raise BadInput(f"{command[0]}: no such command")
+    try:
+        how = Command.of(command, minutes, not unconfined, name)
+    except ValueError as error:
+        raise BadInput(str(error)) from error
     if chosen.require_sandbox and (unconfined or public_judges()):
         raise BadInput("--require-sandbox: leave out --unconfined, and judge with a token")
     _end_as_interrupted()
-    words = (str(Path(program).absolute()), *command[1:])
-    how = Command(words, name or Path(program).name, minutes, sandbox=not unconfined)
     errors, played = make_console(stream="stderr"), 0
     with open_pool(chosen.device) as pool:
         for each in (each for each in problems for _ in range(samples)):

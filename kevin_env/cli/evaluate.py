@@ -1,6 +1,7 @@
 """`kevin-env eval`: a policy on many problems, samples and turns, and its metrics."""
 
 import functools
+import shlex
 from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +13,7 @@ from kevin_env.cli.options import (
     Given,
     Override,
     Plain,
+    extra,
     of_problems,
     print_json,
     settings_options,
@@ -20,9 +22,10 @@ from kevin_env.cli.options import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from kevin_env.app.evaluate.config import EvalConfig
+    from kevin_env.app.evaluate.config import Agent, EvalConfig
     from kevin_env.app.evaluate.figures import RunMetrics
     from kevin_env.app.evaluate.folder import RunFolder
+    from kevin_env.app.evaluate.players import WholePlayer
     from kevin_env.integrations.run_log import EpisodeFollower, RunLogger
     from kevin_env.problem import Problem
 
@@ -31,6 +34,14 @@ Config = Annotated[
     Path | None, typer.Argument(metavar="CONFIG.toml", help="Configuration of the evaluation.")
 ]
 Model = Annotated[str | None, typer.Option(help="Model name at the endpoint, or local:FOLDER.")]
+AgentCommand = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COMMAND",
+        help="Command of a coding agent, in place of a model; needs the extra mcp.",
+    ),
+]
+Minutes = Annotated[float | None, typer.Option(help="Time for an agent's episode; by default 60.")]
 BaseUrl = Annotated[
     str | None, typer.Option(help="OpenAI-compatible endpoint; by default $OPENAI_BASE_URL.")
 ]
@@ -70,6 +81,8 @@ def evaluate(
     config: Config = None,
     override: Override = None,
     model: Model = None,
+    agent: AgentCommand = None,
+    minutes: Minutes = None,
     base_url: BaseUrl = None,
     problem: Names = None,
     samples: Samples = None,
@@ -83,7 +96,7 @@ def evaluate(
     plain: Plain = False,
     as_json: AsJson = False,
 ) -> None:
-    """Evaluate a model on many problems.
+    """Evaluate a model or a coding agent on many problems.
 
     A TOML file configures everything; options override the file, and -o overrides both. --resume
     continues a run that was stopped or killed. The key of the endpoint is $OPENAI_API_KEY, from the
@@ -94,7 +107,16 @@ def evaluate(
     from kevin_env.app.errors import BadInput
     from kevin_env.app.screen import make_console
 
+    if agent and model:
+        raise BadInput("--agent plays in place of --model: leave one of them out")
+    try:
+        words = shlex.split(agent) if agent else None
+    except ValueError as error:
+        raise BadInput(f"--agent {agent}: {error}") from error
     flags = {
+        "policy.kind": "agent" if agent else None,
+        "policy.command": words,
+        "policy.minutes": minutes,
         "policy.model": model,
         "policy.base_url": base_url,
         "problem": ",".join(problem) if problem else None,
@@ -171,13 +193,35 @@ def _evaluate(
     from kevin_env.app.evaluate.session import evaluate
 
     require_available(config.settings, pool)
-    player = make_player(config, problems)
     folder = RunFolder(config.out or Path())
+    player = (
+        _agent_player(config.policy, folder)
+        if config.policy.kind == "agent"
+        else make_player(config, problems)
+    )
     open_log = functools.partial(_run_log, config, problems, folder)
     open_judges = functools.partial(open_pool, config.settings.device, pool)
     with folder.locked():
         ended = evaluate(config, problems, open_judges, player, console, open_log)
     return ended.metrics, ended.code
+
+
+def _agent_player(agent: "Agent", folder: "RunFolder") -> "WholePlayer":
+    from kevin_env.app.errors import BadInput
+    from kevin_env.app.evaluate.players import WholePlayer
+
+    with extra():
+        from kevin_env.agents.run import Command, play_agent
+    try:
+        command = Command.of(agent.command, agent.minutes, agent.sandbox)
+    except ValueError as error:
+        raise BadInput(str(error)) from error
+    file = folder.trajectories_file
+    return WholePlayer(
+        lambda problem, sample, pool, settings, on_turn, stop: play_agent(
+            problem, pool, settings, command, file, on_turn, sample, stop
+        )
+    )
 
 
 def _require_loggers(config: "EvalConfig") -> None:

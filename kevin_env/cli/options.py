@@ -40,8 +40,9 @@ PANELS = {
     ),
     "Score": ("score", "bound", "pay", "pay_repeats", "noisy"),
     "Judge": (
-        *("device", "rules", "glue", "baseline", "inputs", "call_timeout", "build_timeout"),
-        *("precision", "profile", "sanitize", "replay", "require_sandbox"),
+        *("device", "rules", "glue", "baseline", "inputs", "dtype", "backward"),
+        *("call_timeout", "build_timeout", "timing_precision"),
+        *("profile", "sanitize", "replay", "require_sandbox"),
     ),
 }
 """All settings, by the group of options that shows them."""

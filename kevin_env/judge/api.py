@@ -10,8 +10,9 @@ from typing import Literal, Protocol, runtime_checkable
 
 from pydantic import Field, JsonValue
 
+from kevin_env.languages import Name
 from kevin_env.outcome import Frozen, Outcome, Printable, Profile, ProfileKind
-from kevin_env.problem import Baseline, Problem
+from kevin_env.problem import Baseline, Dtype, Problem
 from kevin_env.rules import Rules
 
 Stage = Literal["queue", "build", "load", "verify", "time", "profile"]
@@ -24,21 +25,22 @@ class JudgeError(RuntimeError):
     """The judge itself failed. Raised to the caller, never scored, never shown to a model."""
 
 
+Written = Name | Literal["python"]
+"""The language of a file; `python` if no kernels were found."""
+
+
 class Submission(Frozen):
     """A Python file that defines `ModelNew`, as text."""
 
     code: str
-    language: Literal["cuda", "triton", "cpp", "python"] = "python"
+    language: Written = "python"
     """The language of its kernels, found from its imports and sources; for display only."""
 
 
 CALL_SECONDS, CALL_MULTIPLE = {"cpu": 2.0, "cuda": 0.5}, 200.0
-"""A call may take this many seconds, by kind of device, or this multiple of the reference's time if
-that is longer.
-"""
+"""Seconds of a call, by device, or this multiple of the reference's time if that is longer."""
 FIRST_SECONDS = 30.0
 """More seconds for constructing `ModelNew` and each case's first call, to compile and tune."""
-
 INTERPRETED_SECONDS = 120.0
 """The same for constructing `ModelNew` and for each call where Triton's interpreter runs."""
 
@@ -81,8 +83,7 @@ class Options(Frozen):
     What the code itself shows has been checked before, and is not the judge's business.
     """
     glue: float = Field(default=0.0, ge=0, lt=1)
-    """Under the rules `kernel`, torch may compute on this share of the largest tensor's elements.
-    """
+    """Under the rules `kernel`, torch may compute on this share of the largest tensor."""
     inputs: Literal["varied", "shipped"] = "varied"
     """`varied`: several distributions besides the problem's. `shipped`: only its `get_inputs`."""
     require_sandbox: bool = False
@@ -94,22 +95,23 @@ class Options(Frozen):
     digest of Nsight Compute as well.
     """
     sanitize: bool = False
-    """Whether compute-sanitizer looks for the cause of an illegal access or of a changing output.
-    """
+    """Whether compute-sanitizer looks for the cause of illegal accesses and changing outputs."""
     secret: str | None = None
     """128 bits as hex from which all inputs are drawn. None: the judge draws it.
 
     Given only to judge a record again.
     """
     headers: Literal["short", "full"] = "short"
-    """`short`: compile torch extensions with our short headers first. `full`: with torch's own
-    only.
-    """
+    """Compile torch extensions with our `short` headers first, or only with torch's own: `full`."""
     build_timeout: float = Field(default=300.0, gt=0, le=MOST_BUILD_SECONDS)
     """Seconds for importing the submission, compilers included."""
     call_timeout: float | None = Field(default=None, gt=0, le=MOST_CALL_SECONDS)
     """Seconds for constructing the model and for each call; None: derived from the reference."""
-    precision: float | None = Field(default=None, gt=0, lt=1)
+    dtype: Dtype | None = None
+    """What floating-point inputs and weights are converted to, for reference and submission."""
+    backward: bool = False
+    """Whether a call is a forward and a backward pass, and gradients are compared."""
+    timing_precision: float | None = Field(default=None, gt=0, lt=1)
     """Relative half-width of the speedup's interval at which it is precise; None: the pace's."""
     retry_noisy: bool = False
     """Whether a time with a wide interval is measured again."""
@@ -328,7 +330,7 @@ class Pace(Frozen):
 
 PACES = {
     "cpu": Pace(pairs=(21, 75), seconds=1.0, precision=0.1),
-    "cuda": Pace(pairs=(1, 8), seconds=0.25, sets=2),
+    "cuda": Pace(pairs=(1, 8), seconds=0.25, warm_ups=1, sets=2),
 }
 """By kind of device."""
 DEVICES = "auto|cpu|cuda(:[0-9]{1,3}(,[0-9]{1,3})*)?"

@@ -1,7 +1,9 @@
 """Everything of a judge that outlives one submission: the lane, processes and cached results."""
 
 import math
+import threading
 from contextlib import suppress
+from typing import Any
 
 import torch
 
@@ -20,6 +22,8 @@ from kevin_env.judge.workers.errors import CandidateError
 from kevin_env.judge.workers.launcher import ForkServer
 from kevin_env.judge.workers.memory_watch import DeviceMemory, limit_of, nvml_usage
 from kevin_env.judge.workers.worker import Worker
+from kevin_env.languages import preloaded_for
+from kevin_env.parsing import imports, parsed
 from kevin_env.problem import Problem
 from kevin_env.profile.ceilings import CeilingStore
 from kevin_env.profile.roofline import Rooflines
@@ -43,7 +47,7 @@ class Problems:
     ) -> None:
         self.facts = facts
         self.shapes = ShapeStore(lane, facts, device)
-        self.rooflines = Rooflines(lane, ceilings)
+        self.rooflines = Rooflines(ceilings)
 
 
 class Bench:
@@ -91,19 +95,38 @@ class Bench:
         self.lane = Lane(identity(device))
         self.links = Links(device, info.l2)
         self.properties = properties_of(device) if on_gpu else {}
-        ceilings = CeilingStore(device, info, self.lane)
+        ceilings = CeilingStore(device, info)
         if on_gpu:
-            ceilings.find_all()
+            with self.lane.entered():
+                ceilings.find_all()
         self.problems = Problems(self.lane, ceilings, FactStore(device, info), device)
         self.profiler = ProfilerState()
-        limit = None
+        self._limit = None
         if self.device_memory is not None and (usage := nvml_usage(device)):
-            limit = DeviceMemory(usage, limit_of(self.device_memory))
-        spares = self.capacity.spares
-        gpu = gpu_of(device) if on_gpu else None
-        self.candidates = WarmPool(info, self.memory, spares, limit, server, gpu)
+            self._limit = DeviceMemory(usage, limit_of(self.device_memory))
+        self._gpu = gpu_of(device) if on_gpu else None
+        self.candidates = self._new_candidates(self.capacity.spares, server=server)
+        self._with_language = dict[str, WarmPool]()
+        self._starting = threading.Lock()
         self.baselines = Baselines(self.candidates.take_trusted, KEPT_BASELINES)
         self.replayer = Replayer(self._start_replayer, device, info.l2) if on_gpu else None
+
+    def candidates_for(self, code: str) -> WarmPool:
+        """Those that have imported the language of the code, if that takes seconds.
+
+        They are started when a submission first needs them, which waits for the import.
+        """
+        tree = parsed(code)
+        module = preloaded_for(imports(tree)) if tree is not None else ""
+        if not module:
+            return self.candidates
+        with self._starting:
+            if module not in self._with_language:
+                self._with_language[module] = self._new_candidates(1, module=module)
+            return self._with_language[module]
+
+    def _new_candidates(self, spares: int, **more: Any) -> WarmPool:
+        return WarmPool(self.info, self.memory, spares, self._limit, gpu=self._gpu, **more)
 
     def facts_of(self, problem: Problem) -> ProblemFacts:
         """What is known of a problem. Call without holding the lane."""
@@ -132,4 +155,5 @@ class Bench:
         """Ends every process."""
         if self.replayer is not None:
             self.replayer.end()
-        self.candidates.close()
+        for each in (*self._with_language.values(), self.candidates):
+            each.close()

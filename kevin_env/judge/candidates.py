@@ -29,17 +29,19 @@ class WarmPool:
         limit: Limits the device memory of candidates; None on a CPU, or without NVML.
         server: A fork server that is already running; the pool takes ownership of it.
         gpu: The only GPU that candidates see; None: they see all.
+        module: What candidates have imported besides torch and Triton.
     """
 
     def __init__(
         self, info: DeviceInfo, memory: int, spares: int, limit: DeviceMemory | None = None,
-        server: ForkServer | None = None, gpu: Gpu | None = None,
+        server: ForkServer | None = None, gpu: Gpu | None = None, module: str = "",
     ) -> None:  # fmt: skip
         self._info = info
         self._memory = memory
         self._size = spares
         self._limit = limit
         self._gpu = gpu
+        self._module = module
         self._server = self._warmed(server or self._new_server())
         self._workers: weakref.WeakSet[Worker] = weakref.WeakSet()
         self._spares: list[Worker] = []
@@ -215,7 +217,7 @@ class WarmPool:
             return self._server
 
     def _new_server(self) -> ForkServer:
-        return ForkServer(self._info.device.partition(":")[0])
+        return ForkServer(self._info.device.partition(":")[0], module=self._module)
 
     def _warmed(self, server: ForkServer) -> ForkServer:
         if self._info.capability:

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ import torch
 
 from kevin_env.judge.api import DeviceInfo, JudgeError
 from kevin_env.judge.capacity import host_memory
+from kevin_env.languages import installed
 
 _SHARED_OPTIN, _CLOCK_KHZ, _BUS_BITS, _L2 = 97, 36, 37, 38
 _SM_CLOCK_KHZ, _SM_SHARED, _SM_REGISTERS = 13, 81, 82
@@ -278,10 +278,8 @@ def _nvcc() -> str:
 
 
 def _versions() -> dict[str, str]:
-    versions = {"python": platform.python_version(), "torch": str(torch.__version__)}
-    with suppress(PackageNotFoundError):
-        versions["triton"] = version("triton")
-    return versions
+    own = {"python": platform.python_version(), "torch": str(torch.__version__)}
+    return own | installed()
 
 
 def _first_line(*command: str, line: int = 0) -> str:

@@ -5,7 +5,6 @@ import secrets
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
-from copy import copy
 from functools import partial
 
 import torch
@@ -165,6 +164,7 @@ class Judge:
             ProblemError: if the reference fails.
             JudgeError: if the judge fails, or is cancelled.
         """
+        problem = problem.judged_as(options)
         baseline = baseline_of(options.baseline, problem, self.device.type == "cuda")
         if isinstance(baseline, KernelFile):
             self._verify(baseline, problem, options)
@@ -201,6 +201,7 @@ class Judge:
             as_submission = Options(
                 device=options.device, inputs=options.inputs, build_timeout=MOST_BUILD_SECONDS,
                 require_sandbox=options.require_sandbox, call_timeout=BASELINE_SECONDS,
+                dtype=options.dtype, backward=options.backward,
             )  # fmt: skip
             submission = Submission(code=baseline.code)
             judgement = self.judge(problem, submission, as_submission, lambda _: None)
@@ -250,9 +251,10 @@ class Judge:
         job.cancellation.require_wanted()
         with ExitStack() as ended:
             with watch("queue"):
-                worker = ended.enter_context(bench.candidates.candidate())
+                candidates = bench.candidates_for(job.submission.code)
+                worker = ended.enter_context(candidates.candidate())
             job.cancellation.ends(worker)
-            sandbox = bench.candidates.sandbox(worker)
+            sandbox = candidates.sandbox(worker)
             job.require_protection_by(sandbox)
             trial = Trial(bench, job.problem, options, secret, worker, alone=last)
             held_out = HeldOut(trial, worker)
@@ -280,13 +282,12 @@ class Judge:
                             if outcome.kind == "timed":
                                 break
                             outcome = self._clock(trial)
-                    timed = copy(trial)
+                    with watch("load"), asleep(trial.worker):
+                        draw, rooflines = partial(trial.draw, TIMED), bench.problems.rooflines
+                        if not trial.interpreted:
+                            outcome = rooflines.added(outcome, job.problem.sha256, trial.case, draw)
                     with watch("verify"):
                         held_out.check()
-                with watch("load"), asleep(worker):  # not the replayer, which others use by now
-                    draw, rooflines = partial(timed.draw, TIMED), bench.problems.rooflines
-                    if not trial.interpreted:
-                        outcome = rooflines.added(outcome, job.problem.sha256, timed.case, draw)
             except Rejected as rejected:
                 if trial.played and rejected.outcome.category not in SEEN:
                     raise Unplayed from rejected

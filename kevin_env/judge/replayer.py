@@ -6,7 +6,7 @@ judged again in a process of its own, and this one is replaced by another that i
 """
 
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import torch
@@ -36,7 +36,7 @@ class Replayer:
         self._start = start
         self._seat = Seat(device, l2, trusted=False)
         self._starting = ThreadPoolExecutor(1, "replayer")
-        self._spare: Future[Worker] | None = None
+        self._spare = self._starting.submit(start)
         self._worker: Worker | None = None
         self._played = 0
 
@@ -50,8 +50,7 @@ class Replayer:
         """
         if self._worker is None or not self._worker.waiting or self._played >= RENEWED:
             self.close()
-            spare = self._spare or self._starting.submit(self._start)
-            self._spare = self._starting.submit(self._start)
+            spare, self._spare = self._spare, self._starting.submit(self._start)
             self._worker = spare.result()
         self._played += 1
         arena, player = self._seat.of(self._worker, sizes, SECONDS)
@@ -80,6 +79,5 @@ class Replayer:
         """Ends both; none is started from then on."""
         self.close()
         self._starting.shutdown(cancel_futures=True)
-        if self._spare is not None:
-            with suppress(Exception):
-                self._spare.result().close()
+        with suppress(Exception):
+            self._spare.result().close()

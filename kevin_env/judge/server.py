@@ -177,7 +177,8 @@ class Server:
         problem = Problem.model_validate(request["problem"])
         options = Options.model_validate(request["options"])
         if request["do"] == "describe":
-            return judge.bench.facts_of(problem).told(judge.info, options)
+            facts = judge.bench.facts_of(problem.judged_as(options))
+            return facts.told(judge.info, options)
         return judge.judge(
             problem,
             Submission.model_validate(request["submission"]),

@@ -269,8 +269,8 @@ class Trial:
                 raise Broken("it did not say what its call did")
             if self.played and isinstance(self.recording, Recording):
                 self._record = self.recording.record(self.case.name, self._record)
-        largest = self.known.largest
-        found = violation(self._record, self.options.rules, self.options.glue, largest)
+        rules, glue, backward = self.options.rules, self.options.glue, self.options.backward
+        found = violation(self._record, rules, glue, self.known.largest, backward)
         if found is not None:
             raise Rejected(found.model_copy(update={"case": self.case.name}))
 

@@ -61,7 +61,8 @@ class RequestPool(ABC):
 
     def describe(self, problem: Problem, options: Options) -> Future[Facts]:
         """See `Describer.describe`. Cached by problem and choice of devices."""
-        key = (problem.id, problem.sha256, options.device, options.inputs)
+        judged = problem.judged_as(options)
+        key = (problem.id, judged.sha256, options.device, options.inputs)
         with self._facts_lock:
             known = self._facts.get(key)
             if known is None or (known.done() and known.exception() is not None):

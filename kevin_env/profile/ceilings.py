@@ -18,7 +18,6 @@ from kevin_env.judge.api import DeviceInfo
 from kevin_env.judge.cache_file import CacheFile
 from kevin_env.judge.device import event_seconds, identity
 from kevin_env.judge.inputs.process_state import RANDOM, set_precision
-from kevin_env.judge.lane import Lane
 from kevin_env.roofline import Arithmetic, Ceilings, Positive, Work
 
 GPU_SET = 1 << 30
@@ -53,18 +52,16 @@ class Measured(Frozen):
 
 
 class CeilingStore:
-    """The ceilings of one device, each measured once. Not thread-safe; call outside the lane.
+    """The ceilings of one device, each measured once. Use it in the lane.
 
     Args:
         device: Of the judge.
         info: Its limits.
-        lane: Of that device; held while something is measured.
     """
 
-    def __init__(self, device: torch.device, info: DeviceInfo, lane: Lane) -> None:
+    def __init__(self, device: torch.device, info: DeviceInfo) -> None:
         self._device = device
         self._threads = info.processors
-        self._lane = lane
         names = {"device": identity(device), "name": info.name, "processors": str(info.processors)}
         key = names | {name: info.versions.get(name, "") for name in ("driver", "torch")}
         self._file = CacheFile("ceilings", key, Measured)
@@ -110,7 +107,7 @@ class CeilingStore:
         if not sizes and not kinds:
             return
         reading, copying, rates = dict(before.reading), dict(before.copying), dict(before.rates)
-        with self._lane.entered(), _all_threads(self._device, self._threads):
+        with _all_threads(self._device, self._threads):
             for size in sizes:
                 read, copied = memory_rates(self._device, size)
                 reading[size], copying[size] = (

@@ -1,10 +1,4 @@
-"""Names of kernels, the local memory that they use, and the claims of a candidate's profiler.
-
-A library's kernels are known by their names, which a submission cannot change. It can name its own
-kernels as a library does, but only loses by it. So a kernel not known as a library's is the
-submission's. A copy of a library's machine code under another name would pass; such a kernel is
-timed like any other.
-"""
+"""Names of kernels, the local memory that they use, and the claims of a candidate's profiler."""
 
 import math
 import re
@@ -16,25 +10,12 @@ from pydantic import Field, ValidationError
 
 from kevin_env.frozen import Frozen
 from kevin_env.outcome import Dimensions, Kernel, KernelProfile, Operator
+from kevin_env.rules.vocabulary import is_library
 
 LENGTH = 48
 
-_LIBRARIES = re.compile(
-    r"^(?:Mem(?:cpy|set)\b|memcpy|memset)"  # what profilers call copies and fills
-    # PyTorch and its parts
-    r"|\b(?:at|at_cuda_detail|c10|torch|thrust|cub)::|\bpytorch_flash|\bfmha_cutlass"
-    r"|^triton_(?:poi|red|per|tem|for|unk)_fused"  # Inductor
-    r"|\bcublas|\bcudnn|\bcusparse|\bcufft|\bcusolver|\bnvjet_|\bgemv2[TN]_|\bgemvNSP|\bgemmk1_|\bgemmSN_"
-    r"|\bcutlass_\d\d_|\bcutlass__\d|sm\d+_xmma|\b(?:volta|turing|ampere|maxwell|hopper|blackwell)_[a-z0-9_]*(?:gemm|cudnn)"
-    r"|\b(?:vector|regular)_fft|\bimplicit_convolve|\bsplitKreduce_kernel|\bncclDevKernel|\bncclKernel"
-)
 _MANGLED = re.compile(r"_ZN?K?(?P<rest>.*)", re.DOTALL)
 _LONGEST = 4096
-
-
-def is_library(name: str) -> bool:
-    """Whether a kernel is PyTorch's, Inductor's or the vendor's; also a copy or a fill."""
-    return bool(_LIBRARIES.search(name[:_LONGEST]))
 
 
 def shorten(name: str) -> str:

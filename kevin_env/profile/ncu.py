@@ -7,8 +7,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from kevin_env.outcome import Bound, HotLine, Metric, NcuDigest, Stall
-from kevin_env.profile.kernels import is_library, shorten
+from kevin_env.profile.kernels import shorten
 from kevin_env.profile.tools import Runner, refusal
+from kevin_env.rules.vocabulary import is_library
 
 LINES = 2
 PAGE_SECONDS = 10.0

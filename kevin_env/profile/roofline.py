@@ -13,7 +13,6 @@ The judge determines both the work and the ceilings; claims of the submission ar
 """
 
 import re
-import threading
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -26,7 +25,6 @@ from torch.utils.flop_counter import flop_registry
 from kevin_env.candidate import tree
 from kevin_env.judge.handshake.handshake import Drawn
 from kevin_env.judge.inputs.reference import Case
-from kevin_env.judge.lane import Lane
 from kevin_env.outcome import Correct
 from kevin_env.problem import ProblemError
 from kevin_env.profile.ceilings import CeilingStore
@@ -221,18 +219,15 @@ def _tensors(value: Any) -> list[torch.Tensor]:
 
 
 class Rooflines:
-    """The work of problems on one device, each counted once. Thread-safe.
+    """The work of problems on one device, each counted once. Use it in the lane.
 
     Args:
-        lane: Of the device; held while the reference is counted. Call outside it.
         ceilings: Of the device.
     """
 
-    def __init__(self, lane: Lane, ceilings: CeilingStore) -> None:
-        self._lane = lane
+    def __init__(self, ceilings: CeilingStore) -> None:
         self._ceilings = ceilings
         self._work: dict[tuple[str, str], Work | None] = {}
-        self._lock = threading.Lock()
 
     def added(self, outcome: Correct, key: str, case: Case, draw: Callable[[], Drawn]) -> Correct:
         """The outcome with its roofline, if it has a speedup and the work can be counted.
@@ -242,8 +237,7 @@ class Rooflines:
         seconds = outcome.submission_seconds
         if outcome.speedup is None or seconds is None:
             return outcome
-        with self._lock:
-            roofline = self._roofline(seconds, key, case, draw)
+        roofline = self._roofline(seconds, key, case, draw)
         return outcome.model_copy(update={"roofline": roofline})
 
     def _roofline(
@@ -251,8 +245,7 @@ class Rooflines:
     ) -> Roofline | None:
         try:
             if (key, case.name) not in self._work:
-                with self._lane.entered():
-                    self._work[key, case.name] = _count(case, draw())
+                self._work[key, case.name] = _count(case, draw())
             work = self._work[key, case.name]
             if work is None:
                 return None

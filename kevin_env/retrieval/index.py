@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from pydantic import Field, ValidationError
 
+from kevin_env.languages import Name
 from kevin_env.outcome import Frozen
 from kevin_env.problem import Problem
 from kevin_env.retrieval.embedders import INSTALL, Embedder, make_embedder, module_text
-from kevin_env.retrieval.operations import Language, Pair, RetrievalError, near_copies, operations
+from kevin_env.retrieval.operations import Pair, RetrievalError, near_copies, operations
 from kevin_env.selection import is_held_out, our_problems
 
 if TYPE_CHECKING:
@@ -211,7 +212,7 @@ class Retriever:
         self._searchers: dict[str, tuple[Any, NDArray[np.intp]]] = {}
         self._vectors: dict[str, NDArray[np.float32]] = {}
 
-    def find(self, problem: Problem, language: Language) -> Iterator[Found]:
+    def find(self, problem: Problem, language: Name) -> Iterator[Found]:
         """All pairs in that language, the most similar first.
 
         Excludes pairs for the problem itself (by level and number), pairs whose references compute
@@ -232,7 +233,7 @@ class Retriever:
             known.append(computed)
             yield Found(pair=pair, similarity=similarity)
 
-    def _ranked(self, problem: Problem, language: Language) -> Iterator[tuple[float, Pair]]:
+    def _ranked(self, problem: Problem, language: Name) -> Iterator[tuple[float, Pair]]:
         with self._lock:
             searcher, rows = self._searcher(language)
             vector = self._vector(module_text(problem.source))
@@ -240,7 +241,7 @@ class Retriever:
         for similarity, place in zip(similarities[0], places[0], strict=True):
             yield float(similarity), self._index.pairs[rows[place]]
 
-    def _searcher(self, language: Language) -> tuple[Any, "NDArray[np.intp]"]:
+    def _searcher(self, language: Name) -> tuple[Any, "NDArray[np.intp]"]:
         if language not in self._searchers:
             rows = np.flatnonzero([pair.language == language for pair in self._index.pairs])
             if not len(rows):

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal
 
+from kevin_env.languages import Name
 from kevin_env.outcome import Frozen
 from kevin_env.parsing import UNREADABLE, parse
 
@@ -55,7 +56,6 @@ def operation(name: str) -> str:
     return "" if word in NOT_COMPUTING else word
 
 
-Language = Literal["triton", "cuda", "cpp"]
 Origin = Literal["solutions", "kernelbook", "archive", "examples"]
 
 
@@ -69,7 +69,7 @@ class Pair(Frozen):
     id: str
     """Such as `L1_23_Softmax.triton`, `kernelbook:17`, `archive:L1_23/softmax_warp_reduce`."""
     origin: Origin
-    language: Language
+    language: Name
     reference: str
     """Source of a PyTorch module."""
     entry: str = "Model"

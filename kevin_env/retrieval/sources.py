@@ -9,16 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from kevin_env.hub import cache_if_offline
+from kevin_env.languages import Name
 from kevin_env.problem import data_folder, list_problems, shown_source
 from kevin_env.retrieval.embedders import INSTALL
-from kevin_env.retrieval.operations import Language, Pair, RetrievalError
+from kevin_env.retrieval.operations import Pair, RetrievalError
 
 Row = Mapping[str, Any]
 
 IMPLAUSIBLE = 10.0
 """Speedup from which kernels of the archive are excluded, since its harness was exploited."""
 
-_LANGUAGES: tuple[Language, ...] = ("triton", "cuda", "cpp")
+_LANGUAGES: tuple[Name, ...] = ("triton", "cuda", "cpp")
 
 
 @dataclass(frozen=True)

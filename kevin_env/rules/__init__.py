@@ -16,14 +16,14 @@ from kevin_env.parsing import defines, lacks_forward, marked, nodes_of, tree_of,
 from kevin_env.rules.expressions import Finding
 from kevin_env.rules.reader import Reader
 from kevin_env.rules.recorded import Rules as Rules
-from kevin_env.rules.recorded import also
+from kevin_env.rules.recorded import also, called
 from kevin_env.rules.scan import cpp_operations, interferes, may_hold_a_kernel
 from kevin_env.rules.values import Imported, callee
 from kevin_env.rules.vocabulary import words
 
 
 def check_rules(
-    code: str, mode: Rules = "kernel", glue: float = 0.0
+    code: str, mode: Rules = "kernel", glue: float = 0.0, backward: bool = False
 ) -> CompileError | FormatError | RulesViolation | None:
     """The first rule that the source of a submission breaks, if any.
 
@@ -32,6 +32,7 @@ def check_rules(
         mode: The rules. In every mode, `ModelNew` must be defined and have a method `forward`.
         glue: The share of the largest tensor below which torch may compute. If it is not 0,
             operations on tensors that may be small are not reported.
+        backward: Whether `backward` of its autograd functions runs and counts, too.
     """
     try:
         tree = tree_of(code)
@@ -41,7 +42,7 @@ def check_rules(
         if lacks_forward(tree, "ModelNew"):
             message = "The class ModelNew has no method forward."
             return FormatError(kind="no_forward", message=message)
-        return None if mode == "open" else _check(tree, mode, glue > 0)
+        return None if mode == "open" else _check(tree, mode, glue > 0, backward)
     except SyntaxError as error:
         message, details = f"{type(error).__name__}: {error.msg}", marked(code, error)
         return CompileError(kind="syntax", message=message, line=error.lineno, details=details)
@@ -52,14 +53,16 @@ def check_rules(
         return CompileError(kind="syntax", message=message)
 
 
-def _check(tree: ast.Module, mode: Rules, glue: bool) -> RulesViolation | None:
+def _check(
+    tree: ast.Module, mode: Rules, glue: bool, backward: bool
+) -> RulesViolation | None:  # fmt: skip
     if hidden := interferes(tree):
         what, line = hidden
         rule = "a submission may not change or watch how torch dispatches operations"
         return RulesViolation(
             kind="dispatcher", message=f"The code uses {what}; {rule}.", line=line
         )
-    reader = Reader(tree, glue)
+    reader = Reader(tree, glue, backward)
     reader.read()
     if reference := _reference(tree, reader):
         what, line = reference
@@ -68,7 +71,7 @@ def _check(tree: ast.Module, mode: Rules, glue: bool) -> RulesViolation | None:
     launches, models = reader.effects.launches, reader.models()
     in_cpp = _in_cpp(tree, glue) if launches else []
     if mode == "kernel" and (findings := [*reader.effects.findings, *in_cpp]):
-        return _violation(sorted(findings))
+        return _violation(sorted(findings), called(backward))
     if not may_hold_a_kernel(tree):
         what = "no Triton function, and no C++ or CUDA that computes by itself"
         message = f"The code holds no kernel of its own: {what}."
@@ -121,11 +124,11 @@ def _unused(node: ast.stmt) -> bool:
     return inputs or (isinstance(node, ast.If) and "__name__" in ast.unparse(node.test))
 
 
-def _violation(findings: list[Finding]) -> RulesViolation:
+def _violation(findings: list[Finding], where: str) -> RulesViolation:
     """A violation of the first finding; its message names the others."""
     first, *others = findings
     does = "has" if first.kind == "fallback" else "uses"
     counts = "" if first.kind == "fallback" else ", which counts as computing"
-    message = f"`forward`, or code that it calls, {does} {first.what}{counts}"
+    message = f"{where}, or code that it calls, {does} {first.what}{counts}"
     message += also([f"{each.what} (line {each.line})" for each in others])
     return RulesViolation(kind=first.kind, message=message, line=first.line)

@@ -8,6 +8,9 @@ from kevin_env.rules import values as v
 from kevin_env.rules.expressions import Expressions
 from kevin_env.rules.vocabulary import computes, plain_methods, stem, words
 
+MOST_GRADIENTS = 16
+"""Tensors that are passed to `backward`; it reads those that it has parameters for."""
+
 
 class Calls(Expressions):
     """Follows calls into the submission's functions, and classifies all other calls by name."""
@@ -136,7 +139,10 @@ class Calls(Expressions):
                 self.effects.launches = True
                 return v.MAYBE if arguments.tensors() else v.KERNEL
             case v.Function():
-                return self._run(each, arguments)
+                result = self._run(each, arguments)
+                if each.then:
+                    self._run(each.then, v.Arguments((v.SOME,) * MOST_GRADIENTS))
+                return result
             case v.Imported(path, made=True):
                 if "large" in arguments.tensors() or not self.glue:
                     self._report(node, path)

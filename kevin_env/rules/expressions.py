@@ -49,13 +49,14 @@ class Expressions(ABC):
     Attributes:
         effects: Of the code being read.
         glue: Whether torch may compute on small tensors: only large ones are reported then.
+        backward: Whether what autograd calls counts.
         members: Names of each class, and values that attributes of its instances were set to.
         bases: Base classes of each class.
     """
 
-    def __init__(self, glue: bool) -> None:
+    def __init__(self, glue: bool, backward: bool) -> None:
         self.effects = Effects()
-        self.glue = glue
+        self.glue, self.backward = glue, backward
         self.globals = v.Scope()
         self.members: dict[v.Own, dict[str, v.Value]] = {}
         self.bases: dict[ast.ClassDef, list[v.Value]] = {}
@@ -212,8 +213,11 @@ class Expressions(ABC):
         """An attribute of an object or class, from the first class in the lineage that has it."""
         for each in lineage:
             if isinstance(each, v.Imported):
-                if name == "apply" and each.path.endswith("autograd.Function"):
-                    return self._applied(owner)
+                if each.path.endswith("autograd.Function"):
+                    if name == "apply":
+                        return self._applied(owner)
+                    if name == "saved_tensors":
+                        return v.container([v.SOME])
                 if name in ("forward", "__call__", "__init__"):
                     return v.callee(v.Imported(f"{each.path}.{name}"))
                 continue
@@ -224,12 +228,18 @@ class Expressions(ABC):
         return v.UNKNOWN
 
     def _applied(self, owner: v.Own) -> v.Value:
-        """`forward` of an autograd function, bound to its context if it takes one."""
-        forward = self._inherited(self.lineage(owner.node), owner, "forward")
+        """`forward` of an autograd function, bound to its context if it takes one.
+
+        Where gradients are judged, its `backward` follows.
+        """
+        lineage = self.lineage(owner.node)
+        forward, backward = (self._inherited(lineage, owner, x) for x in ("forward", "backward"))
         bound = None if self._has(owner, "setup_context") else owner
         functions = [each for each in forward.callees if isinstance(each, v.Function)]
         others = forward.callees.difference(functions)
-        return v.callee(*(replace(each, owner=bound) for each in functions), *others)
+        after = [replace(x, owner=owner) for x in backward.callees if isinstance(x, v.Function)]
+        then = after[0] if after and self.backward else None
+        return v.callee(*(replace(each, owner=bound, then=then) for each in functions), *others)
 
     def lineage(self, node: ast.ClassDef) -> list[v.Base]:
         """The class and everything it inherits from, in order."""

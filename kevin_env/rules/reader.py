@@ -11,10 +11,13 @@ from kevin_env.rules.vocabulary import words
 
 
 class Reader(Calls):
-    """Reads a submission: its module, the constructor of its model, and what `forward` reaches."""
+    """Reads a submission: its module, the constructor of its model, and what `forward` reaches.
 
-    def __init__(self, tree: ast.Module, glue: bool = False) -> None:
-        super().__init__(glue)
+    With `backward`, that includes the `backward` of autograd functions.
+    """
+
+    def __init__(self, tree: ast.Module, glue: bool = False, backward: bool = False) -> None:
+        super().__init__(glue, backward)
         self._tree = tree
         self._results: dict[tuple[v.Function, v.Arguments], tuple[v.Value, Effects]] = {}
 

@@ -43,7 +43,7 @@ class Record(Frozen):
 
     operations: list[Operation] = Field(max_length=_MAX_ENTRIES)
     kernels: list[_Name] = Field(max_length=_MAX_ENTRIES)
-    """The submission's kernels that ran: Triton functions, and libraries that it built."""
+    """The submission's kernels that ran: those seen by name, and libraries that it built."""
     symbols: list[_Name] = Field(max_length=_MAX_ENTRIES)
     """Computing functions of vendors, as imported by these libraries."""
 
@@ -61,10 +61,13 @@ def recording(mode: Rules) -> dict[str, Any]:
         "harmless": sorted(harmless()),
         "namespaces": sorted(words("torch_namespaces")),
         "vendors": pattern("vendor_both", "vendor_library").pattern,
+        "libraries": pattern("library_kernels").pattern,
     }
 
 
-def violation(record: Record, mode: Rules, glue: float, largest: int) -> RulesViolation | None:
+def violation(
+    record: Record, mode: Rules, glue: float, largest: int, backward: bool = False
+) -> RulesViolation | None:  # fmt: skip
     """The rule that a call broke.
 
     Args:
@@ -72,6 +75,7 @@ def violation(record: Record, mode: Rules, glue: float, largest: int) -> RulesVi
         mode: The rules.
         glue: The share of `largest` below which torch may compute under `kernel`.
         largest: Elements of the largest tensor among inputs, weights and outputs.
+        backward: Whether a call has a backward pass.
     """
     if mode == "open":
         return None
@@ -80,7 +84,7 @@ def violation(record: Record, mode: Rules, glue: float, largest: int) -> RulesVi
     ]
     if mode == "kernel" and computing:
         first, *others = sorted(computing, key=lambda each: -each.elements)
-        message = f"In `forward`, torch computed {_described(first)}"
+        message = f"In {called(backward)}, torch computed {_described(first)}"
         message += also([_described(each) for each in others])
         return RulesViolation(kind="torch_compute", message=message, line=first.line)
     if mode == "kernel" and record.symbols:
@@ -90,6 +94,11 @@ def violation(record: Record, mode: Rules, glue: float, largest: int) -> RulesVi
     if not record.kernels:
         return RulesViolation(kind="no_kernel", message="None of your kernels ran.")
     return None
+
+
+def called(backward: bool) -> str:
+    """What a call runs, in words."""
+    return "`forward` or `backward`" if backward else "`forward`"
 
 
 def also(others: list[str]) -> str:

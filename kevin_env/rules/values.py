@@ -52,12 +52,16 @@ class Own:
 
 @dataclass(frozen=True)
 class Function:
-    """A function defined in `scope` and in the class `defining_class`, bound to `owner`."""
+    """A function defined in `scope` and in the class `defining_class`, bound to `owner`.
+
+    `then` is what autograd calls later, if that counts.
+    """
 
     node: FunctionNode
     scope: Scope
     defining_class: ast.ClassDef | None = None
     owner: Own | None = None
+    then: "Function | None" = None
 
 
 IsTensor = Literal["", "maybe", "some", "large"]

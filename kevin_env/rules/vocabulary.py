@@ -8,6 +8,9 @@ import re
 import tomllib
 from importlib import resources
 
+_LONGEST = 4096
+"""Characters of a kernel's name that are looked at."""
+
 
 @functools.cache
 def words(name: str) -> frozenset[str]:
@@ -36,6 +39,17 @@ def stem(name: str) -> str:
 def computes(name: str) -> bool:
     """Whether a function or method of torch computes, by its name without the namespace."""
     return stem(name) in words("torch_operations")
+
+
+def is_library(name: str) -> bool:
+    """Whether a kernel is PyTorch's, Inductor's or a vendor's, by its name; also a copy or fill.
+
+    A library's kernels are known by their names, which a submission cannot change. It can name its
+    own kernels as a library does, but only loses by it. So a kernel not known as a library's is the
+    submission's. A copy of a library's machine code under another name would pass; such a kernel is
+    timed like any other.
+    """
+    return bool(pattern("library_kernels").search(name[:_LONGEST]))
 
 
 @functools.cache

@@ -255,6 +255,56 @@ def test_a_signal_leaves_a_finished_episode(
     assert not partial_path(log).exists() or not partial_path(log).read_text()
 
 
+def test_an_evaluation_with_an_agent_is_interrupted_and_resumed(
+    tmp_path: Path, judges: tuple[str, ScriptedPool]
+) -> None:
+    """A sample that has ended is not played again; an interrupted one is, from its start."""
+    log = tmp_path / "run" / "trajectories.jsonl"
+
+    def started(*words: str, ends: str) -> "subprocess.Popen[bytes]":
+        return subprocess.Popen(
+            [sys.executable, "-m", "kevin_env", "eval", *words],
+            cwd=tmp_path, env=environment(judges[0]) | {"ENDS": ends}, stdout=subprocess.PIPE,
+        )  # fmt: skip
+
+    agent = shlex.join(["sh", "-c", f'{versions(1)}; [ "$ENDS" ] || sleep 1000'])
+    with started(
+        "--agent", agent, "--problem", "7_Double.py", "--out", "run", *QUICK, ends="yes"
+    ) as one:
+        assert one.wait(60) == 0
+    with started("--resume", "run", "--samples", "2", ends="") as two:
+        wait_until(lambda: partial_path(log).exists() and len(recorded(log)[-1].turns) == 1)
+        two.send_signal(signal.SIGINT)
+        assert two.wait(60) == 130
+    with started("--resume", "run", "--json", ends="yes") as three:
+        figures = json.loads(three.communicate(timeout=60)[0])
+    episodes = [(each.sample, each.stop_reason, len(each.turns)) for each in recorded(log)]
+    assert episodes == [(0, "agent_ended", 1), (1, "interrupted", 1), (1, "agent_ended", 1)]
+    assert {(each.model, each.agent) for each in recorded(log)} == {("sh", "confined")}
+    assert figures["overall"]["counts"]["trajectories"] == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--agent", "no-such-agent -p"], "no-such-agent: no such command"),
+        (["--agent", "sh", "--model", "m"], "leave one of them out"),
+        (["--agent", "sh '"], "No closing quotation"),
+        (["--agent", "sh", "-o", 'search={kind="parallel"}'], "an agent's episodes are whole"),
+    ],
+)
+def test_an_evaluation_with_a_wrong_agent_is_one_line(
+    tmp_path: Path, words: list[str], said: str
+) -> None:
+    problem_file(tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-m", "kevin_env", "eval", "--problem", "7_Double.py", *QUICK, *words],
+        cwd=tmp_path, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and said in done.stderr
+    assert not (tmp_path / "runs").exists()
+
+
 def test_an_unknown_command_is_one_line(tmp_path: Path) -> None:
     problem_file(tmp_path)
     done = subprocess.run(

@@ -3,6 +3,7 @@ it has.
 """
 
 import ast
+import importlib.util
 from pathlib import Path
 
 import pytest
@@ -135,3 +136,29 @@ def test_cuda_on_a_cpu_is_answered_by_what_to_write_instead(
     assert told["message"].startswith(
         "CUDA is not available: this task runs on the CPU."
     ) and lines(told) == [2]
+
+
+def test_what_a_compiler_raises_is_an_error_of_the_jit_at_the_line_that_it_names(
+    tmp_path: Path,
+) -> None:
+    """Whatever its class. The same error at the launch of a kernel is an exception."""
+    compiler = tmp_path / "tilelang" / "jit" / "__init__.py"
+    compiler.parent.mkdir(parents=True)
+    compiler.write_text(
+        "def compile(path):\n    raise ValueError(f'\\x1b[91mno such tile\\n --> {path}:2:5')\n"
+        "def launch(path):\n    raise ValueError(f'no such tile\\n --> {path}:2:5')\n"
+    )
+    spec = importlib.util.spec_from_file_location("compiler", compiler)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    path = tmp_path / "submission.py"
+    path.write_text("import tilelang\nT.tile()\n")
+    found = {}
+    for function in (module.compile, module.launch):
+        with pytest.raises(ValueError) as raised:
+            function(path)
+        found[function.__name__] = describe(raised.value, str(path), None)
+    assert found["compile"]["kind"] == "jit" and found["launch"]["kind"] == "exception"
+    assert found["compile"]["message"].startswith("no such tile")
+    assert found["compile"]["frames"] == [(2, "", "T.tile()")] and not found["launch"]["frames"]

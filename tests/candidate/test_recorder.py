@@ -3,12 +3,17 @@
 import _ctypes
 import ctypes
 import inspect
+import os
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from kevin_env.candidate import recorder
 from kevin_env.candidate.recorder import Recorder, library_at
@@ -53,6 +58,15 @@ def test_operations_have_their_line_and_the_elements_of_the_largest_tensor() -> 
         Operation(name="aten::sum", line=line, weights=False, elements=24),
     ]
     assert record_of(forward, "partial").operations == []
+
+
+def test_what_a_compiler_traces_is_not_computed() -> None:
+    def forward(model: Any, x: torch.Tensor) -> torch.Tensor:
+        with FakeTensorMode() as mode:
+            mode.from_tensor(x).exp()
+        return x.cos()
+
+    assert names_of(forward) == ["aten::cos"]
 
 
 def allocates_and_moves(model: Any, x: torch.Tensor) -> Any:
@@ -207,3 +221,44 @@ def test_a_class_of_an_extension_counts_where_no_call_was_seen(
     assert record_of(lambda model, x: x).kernels == []
     kept = type("Kernel", (), {"__module__": "an_extension"})
     assert record_of(lambda model, x: x).kernels == ["an_extension.so"] and kept
+
+
+STUB = """
+typedef void (*callback)(void *, int, unsigned, const void *);
+static callback called;
+int cuptiSubscribe(void **to, callback it, void *data) { called = it; *to = &called; return BUSY; }
+int cuptiEnableCallback(unsigned on, void *of, int domain, unsigned id) { return domain != 1; }
+int cuptiUnsubscribe(void *of) { called = 0; return 0; }
+void launch(int after, const char *name) {
+    struct { int after; const char *function; const void *parameters; void *result;
+             const char *symbol; } about = { after, "cuLaunchKernel", 0, 0, name };
+    if (called) called(0, 1, 307, &about);
+}
+"""
+LAUNCHES = """
+import ctypes, sys
+from kevin_env.candidate import cuda
+seen = []
+with cuda.launches(seen.append):
+    launch = ctypes.CDLL("libcupti.so.").launch
+    launch(0, b"_ZN2at6native3addEi"); launch(1, b"late"); launch(0, b"main_kernel"); launch(0, None)
+launch(0, b"afterwards")
+print(seen)
+"""
+
+
+@pytest.mark.parametrize("busy", [0, 39])
+def test_the_driver_names_what_is_launched(tmp_path: Path, busy: int) -> None:
+    """Of torch without CUDA, CUPTI has no number in its name: a stub takes its place."""
+    if torch.version.cuda is not None:
+        pytest.skip("torch has brought CUPTI")
+    (tmp_path / "stub.c").write_text(STUB)
+    target = tmp_path / "libcupti.so."
+    command = ["gcc", "-shared", "-fPIC", f"-DBUSY={busy}", "-o", target, tmp_path / "stub.c"]
+    subprocess.run(command, check=True)
+    environment = os.environ | {"LD_LIBRARY_PATH": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", LAUNCHES], env=environment, capture_output=True, text=True
+    )
+    assert done.stdout == ("" if busy else "['at::native::add(int)', 'main_kernel']\n"), done.stderr
+    assert busy == 0 or "cuptiSubscribe failed with CUDA error 39" in done.stderr

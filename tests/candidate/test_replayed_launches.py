@@ -27,6 +27,8 @@ import torch
 import triton
 import triton.language as tl
 from torch import nn
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
 
 @triton.jit
 def product(x, w, out, n, scale, BLOCK: tl.constexpr):
@@ -50,6 +52,12 @@ def tuned(x, w, out, n, scale, BLOCK: tl.constexpr):
 def broken(x, out):
     tl.store(out, tl.no_such_function(tl.load(x)))
 
+@gluon.jit
+def in_gluon(x, w, out, n, scale, BLOCK: gl.constexpr):
+    at = gl.program_id(0) * BLOCK + gl.arange(0, BLOCK, layout=gl.BlockedLayout([2], [32], [4], [0]))
+    value = gl.load(x + at, mask=at < n) * gl.load(w + at, mask=at < n) * scale
+    gl.store(out + at, value, mask=at < n)
+
 class Base(nn.Module):
     def __init__(self):
         super().__init__()
@@ -60,6 +68,10 @@ class ModelNew(Base):
 FORWARD = "    def forward(self, x):\n"
 CODES = {
     "plain": FORWARD + "        return launch(x, self.w, torch.empty_like(x))",
+    "gluon": FORWARD + """
+        out = torch.empty_like(x)
+        in_gluon[(4,)](x, self.w, out, x.numel(), 0.5, BLOCK=256, num_warps=4)
+        return out""",
     "packs": """
     packed = None
     def forward(self, x):
@@ -91,6 +103,9 @@ CODES = {
         thread.start()
         thread.join()
         return out""",
+    "pauses": FORWARD + """
+        torch.cuda._sleep(1000)
+        return launch(x, self.w, torch.empty_like(x))""",
     "random": FORWARD + "        return launch(x, self.w, torch.rand_like(x))",
     "on the host": FORWARD + "        return launch(x, self.w, torch.empty_like(x)).cpu().cuda()",
     "tuned": """
@@ -110,6 +125,7 @@ UNRECORDED = {
     "branches": "DataDependentOutputException in the code",
     "streams": "torch.cuda.Stream",
     "threads": "launches from several threads",
+    "pauses": "torch.cuda._sleep",
     "random": "random numbers",
     "on the host": "copies to the host",
 }
@@ -168,6 +184,11 @@ def test_a_launch_is_played_on_the_memory_of_this_process(answers: dict[str, Jso
         played.inputs.normal_()
         torch.testing.assert_close(played.call(), played.inputs * played.weights * 0.5)
     assert played.kernel.grids == [[4, 1, 1]] * 3
+
+
+def test_gluon_is_recorded_like_triton(answers: dict[str, Json]) -> None:
+    played = Played(answers["gluon"])
+    torch.testing.assert_close(played.call(), played.inputs * played.weights * 0.5)
 
 
 def test_what_the_first_call_prepares_is_kept(answers: dict[str, Json]) -> None:

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from kevin_env.candidate.weights import Creation, State, Unmatched, load_weights, match
+from kevin_env.candidate.weights import Creation, State, Unmatched, holders, load_weights, match
 
 
 class Linear(nn.Module):
@@ -35,6 +35,22 @@ def test_renamed_weights_go_one_to_one_in_order() -> None:
     }  # fmt: skip
     load_weights(model, *given(reference))
     assert torch.equal(model.state_dict()["two.weight"], reference.state_dict()["second.weight"])
+
+
+def test_gradients_are_taken_at_the_parameters_that_hold_the_weights() -> None:
+    reference, model = Linear(), Linear(("one", "two"))
+    weights, names = given(reference)
+    own = {
+        name.replace("one", "first").replace("two", "second"): each
+        for name, each in model.named_parameters()
+    }
+    found = holders(model, weights, names)
+    assert {name: id(each) for name, each in found.items()} == {n: id(p) for n, p in own.items()}
+    folded = nn.Module()
+    folded.register_buffer("folded", torch.zeros(3, 3))
+    weights, names = given(nn.ParameterDict({"weight": torch.ones(3, 3)}))
+    with pytest.raises(Unmatched, match="needs a parameter, not a buffer: weight"):
+        holders(folded, weights, names)
 
 
 def test_the_same_name_with_another_shape_is_no_match() -> None:

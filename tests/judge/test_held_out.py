@@ -136,7 +136,8 @@ def test_no_text_that_is_made_of_a_shipped_problem_has_its_held_out_case(tmp_pat
         (case,) = problem.hidden
         values = overrides_of(problem, case).values()
         known = re.sub(r"(?ms)^HIDDEN.*?(\}\}|^\})", "", problem.source)
-        secret = [each for each in map(str, values) if not re.search(rf"\b{each}\b", known)]
+        sizes = (str(each) for each in values if each > 9)  # a prompt has small numbers of its own
+        secret = [each for each in sizes if not re.search(rf"\b{each}\b", known)]
         assert secret, problem.id
         messages = Episode(problem, pool, Settings(device="cpu")).start()
         texts = [message.content for message in messages] + [draft_of(problem, [])]

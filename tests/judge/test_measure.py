@@ -267,6 +267,16 @@ def test_calls_that_are_not_queued_in_time_are_driven_by_their_host(
     assert len({*shown}) == len(shown)  # those of late calls may be known
 
 
+@pytest.mark.parametrize(("before", "queued"), [(0, True), (OFTEN - 1, False)])
+def test_a_call_that_was_late_by_itself_is_not_tried_by_itself_again(
+    before: int, queued: bool
+) -> None:
+    """Each try that is late takes the time of the limit."""
+    session = Scripted(PACE, Links(links(500 * US, 1000 * US), {"submission": 1}))
+    session.trial.player.late = before
+    assert Chains(session).outcome().queued is queued
+
+
 def test_a_reference_that_its_host_drives_is_timed_against_the_same_constant() -> None:
     session = Scripted(
         PACE, handshake := Links(links(500 * US, 1000 * US), {"reference": OFTEN + 1})
@@ -343,7 +353,7 @@ def test_chains_are_taken_until_the_interval_is_as_narrow_as_asked(
         PACE.model_copy(update={"seconds": 60.0}),
         handshake := Links(links(500 * US, 1000 * US, noise=noise)),
     )
-    session.trial.options = Options(precision=precision)
+    session.trial.options = Options(timing_precision=precision)
     Chains(session).outcome()
     assert handshake.chains.count({"submission": 1 + LINKS, "null": 1 + LINKS}) in pairs
 

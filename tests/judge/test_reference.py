@@ -9,7 +9,7 @@ from arithmetic import Replaced, rounded_operands, running, summed_by
 from rounding import ROUNDINGS
 
 from kevin_env.judge.compare.outputs import wrong as fault_of
-from kevin_env.judge.inputs import reference
+from kevin_env.judge.inputs import variation
 from kevin_env.judge.inputs.process_state import reference_code
 from kevin_env.judge.inputs.reference import Case, distributions_of, seed_from
 from kevin_env.judge.inputs.source import apply_overrides
@@ -266,7 +266,7 @@ def test_weights_that_every_narrow_type_holds_are_left_as_they_are() -> None:
     ternary = torch.randint(-1, 2, (64,)).float()
     for weights in (ternary, torch.randn(64).bfloat16().float()):
         before = weights.clone()
-        reference._lean(weights)
+        variation.lean(weights)
         assert torch.equal(weights, before)
 
 

@@ -18,6 +18,7 @@ from kevin_env.judge.candidates import WarmPool
 from kevin_env.judge.device import inform
 from kevin_env.judge.timing.baselines import Baselines
 from kevin_env.judge.workers import launcher
+from kevin_env.judge.workers.errors import Failed
 from kevin_env.judge.workers.launcher import ForkServer
 from kevin_env.judge.workers.worker import Worker
 
@@ -52,6 +53,18 @@ def test_a_candidate_is_replaced_when_its_submission_has_ended(pool: WarmPool) -
         assert worker in ready and len(spares(pool)) == SPARES - 1
     assert not worker.folder.exists()
     assert len(spares(pool)) == SPARES and worker not in pool._spares
+
+
+def test_candidates_of_a_language_have_imported_it(pool: WarmPool) -> None:
+    code = "import sys\nassert 'colorsys' in sys.modules\nclass ModelNew: pass"
+    preloaded = WarmPool(INFO, MEMORY, 0, module="colorsys")
+    try:
+        with preloaded.candidate() as worker:
+            worker.ask("load", 30.0, path=worker.path, code=code, entry="ModelNew")
+        with pool.candidate() as worker, pytest.raises(Failed):
+            worker.ask("load", 30.0, path=worker.path, code=code, entry="ModelNew")
+    finally:
+        preloaded.close()
 
 
 def test_one_that_was_killed_while_it_waited_is_not_used(pool: WarmPool) -> None:

@@ -253,7 +253,7 @@ def test_a_client_that_no_longer_polls_is_forgotten(
 @pytest.mark.parametrize("body", [
     *(body_of("private", build_timeout=value) for value in (-1, 0, float("nan"), 1e308)),
     *(body_of("private", call_timeout=value) for value in (-1, 0, float("nan"), 1e308)),
-    body_of("private", precision=-1.0), body_of("private", do="rm"), body_of("private", do="lint"),
+    body_of("private", timing_precision=-1.0), body_of("private", do="rm"), body_of("private", do="lint"),
     body_of("private", unknown="private"), b'{"problem": "private"}', b'["private"]', b'{"private',
     b'{"do": ' + b"[" * 100_000,
 ])  # fmt: skip

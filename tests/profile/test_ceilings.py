@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from kevin_env.judge.api import DeviceInfo
-from kevin_env.judge.lane import Lane
 from kevin_env.profile import ceilings
 from kevin_env.profile.ceilings import CPU_SETS, CeilingStore
 from kevin_env.roofline import Work
@@ -44,7 +43,7 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 
 
 def store(info: DeviceInfo = INFO) -> CeilingStore:
-    return CeilingStore(CPU, info, Lane("test"))
+    return CeilingStore(CPU, info)
 
 
 def test_all_of_a_gpu_is_known_beforehand_and_never_in_the_way(
@@ -126,7 +125,7 @@ def test_a_device_is_measured_in_a_moment(device: str) -> None:
     threads = torch.get_num_threads()
     place = torch.device(device)
     ceilings.product_rate(place, "fp32")  # loads the libraries
-    own = CeilingStore(place, INFO.model_copy(update={"processors": threads + 1}), Lane("test"))
+    own = CeilingStore(place, INFO.model_copy(update={"processors": threads + 1}))
     start = time.perf_counter()
     found = own.of(HALVES)
     taken = time.perf_counter() - start
@@ -146,7 +145,7 @@ def test_ceilings_of_a_gpu_are_near_its_data_sheet() -> None:
 
     place = torch.device("cuda", 0)
     info = inform(place)
-    found = CeilingStore(place, info, Lane("test")).of(
+    found = CeilingStore(place, info).of(
         WORK.model_copy(update={"products": {"fp32": 1, "tf32": 1, "bf16": 1, "fp16": 1}})
     )
     assert 0.7 * info.bandwidth < found.reading < info.bandwidth

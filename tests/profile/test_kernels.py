@@ -2,7 +2,8 @@
 
 import pytest
 
-from kevin_env.profile.kernels import is_library, read_local_memory, shorten
+from kevin_env.profile.kernels import read_local_memory, shorten
+from kevin_env.rules.vocabulary import is_library
 
 NVCC = """
 Fatbin elf code:

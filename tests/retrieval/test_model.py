@@ -8,9 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 from kevin_env.cli import app
+from kevin_env.languages import Name as Language
 from kevin_env.problem import load_problem
 from kevin_env.retrieval.index import load, open_retriever
-from kevin_env.retrieval.operations import Language
 
 pytestmark = pytest.mark.full
 

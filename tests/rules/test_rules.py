@@ -699,3 +699,46 @@ def test_what_is_allowed_is_no_operator_that_computes():
     assert words("moves") - {"pad"} <= words("torch_operations") | set(dir(torch))
     assert not words("same_size") & words("torch_operations")
     assert not words("parts") & words("torch_operations")
+
+
+FUNCTION = """
+class Own(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x)
+        ctx.kept = x
+        return ext.f(x, w)
+    @staticmethod
+    def backward(ctx, upstream):
+        {}
+"""
+APPLIED = "return Own.apply(x, self.w)"
+
+
+@pytest.mark.parametrize(
+    ("backward", "named"),
+    [
+        ("return upstream * 2, None", "the operator * on tensors"),
+        ("x, = ctx.saved_tensors; return x.exp(), None", "the tensor method .exp()"),
+        ("return ext.g(upstream), F.relu(ctx.kept)", "torch.nn.functional.relu"),
+    ],
+)
+def test_what_autograd_calls_counts_where_gradients_are_judged(backward: str, named: str) -> None:
+    code = HEAD + _model(APPLIED, FUNCTION.format(backward))
+    assert check_rules(code) is None
+    found = check_rules(code, backward=True)
+    assert isinstance(found, RulesViolation) and f"uses {named}" in found.message
+    assert "`forward` or `backward`" in found.message
+    assert found.line and backward in code.split("\n")[found.line - 1]
+
+
+def test_a_backward_pass_of_own_kernels_passes() -> None:
+    body = (
+        "x, = ctx.saved_tensors; return ext.g(upstream.contiguous(), x, torch.empty_like(x)), None"
+    )
+    for before in (
+        FUNCTION.format(body),
+        FUNCTION.format("return upstream * 2").replace("Own", "Other"),
+    ):
+        applied = APPLIED if "Own" in before else "return ext.f(x)"
+        assert check_rules(HEAD + _model(applied, before), backward=True) is None

@@ -86,7 +86,21 @@ class Solutions(Frozen):
     kind: Literal["solutions"]
 
 
-PolicyConfig = Annotated[OpenAI | Transformers | Scripted | Solutions, Field(discriminator="kind")]
+class Agent(Frozen):
+    """A coding agent, which plays whole episodes in workspaces, as `kevin-env agent` has it."""
+
+    kind: Literal["agent"]
+    command: tuple[str, ...] = Field(min_length=1)
+    """The program and its arguments; the shell is not used."""
+    minutes: float = Field(default=60.0, gt=0)
+    """Time for an episode, judging included."""
+    sandbox: bool = True
+    """Whether to confine it."""
+
+
+PolicyConfig = Annotated[
+    OpenAI | Transformers | Scripted | Solutions | Agent, Field(discriminator="kind")
+]
 
 
 class EvalConfig(Frozen):
@@ -147,6 +161,12 @@ class EvalConfig(Frozen):
     def _fits(self) -> Self:
         self.search.shape(self.samples, self.settings.max_turns)
         load_counter(self.settings.tokenizer)
+        if isinstance(self.policy, Agent) and not isinstance(self.search, Serial):
+            raise ValueError("search: an agent's episodes are whole; leave it out")
+        if isinstance(self.policy, Agent) and self.requests_per_minute:
+            raise ValueError("requests_per_minute: an agent asks its model itself; leave it out")
+        if isinstance(self.policy, Agent) and self.settings.templates != "default":
+            raise ValueError("settings.templates: only for chats; leave it out")
         if "eager" not in self.baselines:
             raise ValueError('baselines: eager is required; write ["eager", "compile"]')
         _require_no_secret(self.model_dump(mode="json"))

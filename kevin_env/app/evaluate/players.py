@@ -1,11 +1,14 @@
 """Makes a policy for each episode of an evaluation, from its configuration."""
 
+import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from kevin_env.app.arguments import read_policy
 from kevin_env.app.errors import BadInput
 from kevin_env.app.evaluate.config import (
+    Agent,
     EvalConfig,
     OpenAI,
     Scripted,
@@ -13,14 +16,29 @@ from kevin_env.app.evaluate.config import (
     Transformers,
 )
 from kevin_env.extract import fenced
-from kevin_env.judge.api import device_names
+from kevin_env.judge.api import JudgePool, device_names
 from kevin_env.policies.base import Policy, ScriptedPolicy, for_sample
 from kevin_env.policies.openai import public_url
 from kevin_env.problem import Problem, data_folder
+from kevin_env.record import Trajectory, Turn
 from kevin_env.settings import Settings
 
 Player = Callable[[Problem, int, int], Policy]
 """Makes the policy of an episode from its problem, sample (from 0) and number of turns so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class WholePlayer:
+    """Plays whole episodes, where there is no policy that is asked for each turn.
+
+    Attributes:
+        play: plays and records the episode of a problem and sample with a pool and settings. Calls
+            back with each turn. Once the event is set, it interrupts the episode.
+    """
+
+    play: Callable[
+        [Problem, int, JudgePool, Settings, Callable[[Turn], object], threading.Event], Trajectory
+    ]
 
 
 def make_player(config: EvalConfig, problems: Sequence[Problem]) -> Player:
@@ -64,6 +82,8 @@ def policy_name(config: EvalConfig) -> str:
     policy = config.policy
     if isinstance(policy, Transformers):
         return f"local:{policy.model}"
+    if isinstance(policy, Agent):
+        return Path(policy.command[0]).name
     return policy.model if isinstance(policy, OpenAI) else policy.kind
 
 
@@ -124,6 +144,6 @@ def _solutions(problems: Sequence[Problem], languages: Sequence[str], turns: int
 
 def _languages(settings: Settings) -> tuple[str, ...]:
     """The configured language, or those that the device runs at full speed."""
-    if settings.language != "auto":
+    if settings.language not in ("auto", "any"):
         return (settings.language,)
     return ("cpp",) if device_names(settings.device) == ("cpu",) else ("cuda", "triton")

@@ -15,7 +15,7 @@ from kevin_env.app.evaluate.board import Board, Waiting
 from kevin_env.app.evaluate.config import EvalConfig
 from kevin_env.app.evaluate.figures import RunMetrics
 from kevin_env.app.evaluate.folder import Compared, RunFolder
-from kevin_env.app.evaluate.players import Player, policy_name, recorded_url
+from kevin_env.app.evaluate.players import Player, WholePlayer, policy_name, recorded_url
 from kevin_env.app.evaluate.search import Past, Play, Shape, fork, plan
 from kevin_env.app.evaluate.workers import Pacer, Stopped, Workers
 from kevin_env.episode import Episode
@@ -53,7 +53,7 @@ class Setup:
     problems: Sequence[Problem]
     folder: RunFolder
     pool: JudgePool
-    player: Player
+    player: Player | WholePlayer
     board: Board
     log: Log | None = None
 
@@ -144,8 +144,12 @@ class Run:
             return
         try:
             self._require_device(problem)
-            episode = self._workers.retry(lambda: self._open(problem, play))
-            why = self._take_turns(problem, play, episode)
+            if isinstance(self.setup.player, WholePlayer):
+                played, why = self._play_whole(problem, play, self.setup.player), ""
+            else:
+                episode = self._workers.retry(lambda: self._open(problem, play))
+                why = self._take_turns(problem, play, self.setup.player, episode)
+                played = episode.trajectory
         except Stopped:
             return
         except ProblemError as error:
@@ -157,7 +161,7 @@ class Run:
             return
         finally:
             self.setup.board.waits(problem.id, play.sample, None)
-        self._note(problem, play, episode.trajectory, why)
+        self._note(problem, play, played, why)
 
     def _open(self, problem: Problem, play: Play) -> Episode:
         """The episode, new, continued or forked."""
@@ -177,10 +181,20 @@ class Run:
         episode.start()
         return episode
 
-    def _take_turns(self, problem: Problem, play: Play, episode: Episode) -> str:
+    def _play_whole(self, problem: Problem, play: Play, player: WholePlayer) -> Trajectory:
+        """Plays an episode from its start, whatever is recorded of the sample."""
+        self._wait_for("model", problem, play)
+        own, stopping = self.setup, self._workers.stopping
+        on_turn = functools.partial(own.board.turn, problem.id, play.sample)
+        played = player.play(problem, play.sample, own.pool, own.settings, on_turn, stopping)
+        if played.stop_reason == "interrupted":
+            raise Stopped
+        return played
+
+    def _take_turns(self, problem: Problem, play: Play, player: Player, episode: Episode) -> str:
         """Plays the planned turns. Returns why it ended early, empty if nothing failed."""
         try:
-            policy = self.setup.player(problem, play.sample, len(episode.turns))
+            policy = player(problem, play.sample, len(episode.turns))
             while not episode.done and len(episode.turns) < play.until:
                 self._wait_for("model", problem, play)
                 self._pacer.wait()

@@ -26,7 +26,7 @@ from kevin_env.app.evaluate.board import Board, best_of, progress_text, shown
 from kevin_env.app.evaluate.config import EvalConfig, OpenAI
 from kevin_env.app.evaluate.figures import RunMetrics
 from kevin_env.app.evaluate.folder import OnBadLine, Recorded, RunFolder
-from kevin_env.app.evaluate.players import Player, policy_name, read_model
+from kevin_env.app.evaluate.players import Player, WholePlayer, policy_name, read_model
 from kevin_env.app.evaluate.run import Log, Run, Setup
 from kevin_env.app.screen import counted, show
 from kevin_env.judge.api import JudgePool
@@ -94,7 +94,7 @@ def evaluate(
     config: EvalConfig,
     problems: Sequence[Problem],
     open_judges: Callable[[], AbstractContextManager[JudgePool]],
-    player: Player,
+    player: Player | WholePlayer,
     console: Console,
     open_log: Callable[[], AbstractContextManager[Log | None]] = nullcontext,
 ) -> Ended:
@@ -104,7 +104,7 @@ def evaluate(
         config: resolved, with its `problems`. Its run folder must be locked.
         problems: see `config`.
         open_judges: opens the pool, once the endpoint has been reached.
-        player: makes the policies.
+        player: makes the policies, or plays.
         console: shows progress, on a terminal as a screen, elsewhere as a line per turn.
         open_log: opens a mirror of the run, once the folder is known to fit.
 

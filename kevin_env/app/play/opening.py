@@ -68,7 +68,7 @@ def recorded_settings(path: Path, start: Trajectory, requested: Mapping[str, Any
             that this version does not know.
     """
     try:
-        settings = Settings.of(start.config)
+        settings = Settings.recorded(start.config)
     except ValueError as error:
         raise BadInput(f"cannot resume: {error}") from error
     recorded = settings.model_dump(mode="json")

@@ -1,7 +1,8 @@
 # pyright: reportArgumentType=false, reportCallIssue=false
 """Passes over a tensor on a GPU, in one kernel each; torch takes ten to forty passes for the same.
 
-Tensors are contiguous and have one shape. `values` and `distributions` compute the same on a CPU,
+Tensors are contiguous and have one shape. Kernels are compiled once for all shapes, since that
+takes longer than a pass. `values` and `distributions` compute the same on a CPU,
 in pieces that fit a cache.
 """
 
@@ -19,7 +20,7 @@ PROGRAMS = 2048
 """Most programs of a reduction, each of which returns one row."""
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n"])
 def _difference(
     got, wanted, share, rows, n, WIDE: tl.constexpr, SHARED: tl.constexpr, BLOCK: tl.constexpr
 ):
@@ -68,7 +69,7 @@ def difference(
     return Size(largest, math.sqrt(squares / got.numel()))
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n"])
 def _spread(x, rows, n, BLOCK: tl.constexpr):
     count = tl.full((), 0.0, tl.float64)
     mean, squares = count, count
@@ -105,7 +106,7 @@ def spread_rows(tensor: torch.Tensor) -> torch.Tensor:
     return rows
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n"])
 def _roots(values, out, numbers, n, BLOCK: tl.constexpr):
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     value = tl.load(values + at, at < n, 0.0).to(tl.float64)
@@ -126,7 +127,7 @@ def eighth_roots(values: torch.Tensor, centre: float, least: float) -> torch.Ten
     return out
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n", "inner_1", "size_1", "inner_2", "size_2", "inner_3", "size_3"])
 def _share(
     values, out, numbers, first, second, third, n,
     inner_1, size_1, inner_2, size_2, inner_3, size_3,
@@ -169,7 +170,7 @@ def share(
     return out
 
 
-@triton.jit(do_not_specialize=["key", "kept"])
+@triton.jit(do_not_specialize=["key", "kept", "n"])
 def _uniform(own, out, key, kept, n, BLOCK: tl.constexpr):
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     value = tl.load(own + at, at < n, 0.0).to(tl.float32)
@@ -194,7 +195,7 @@ def uniform(own: torch.Tensor, key: int, kept: float) -> torch.Tensor:
     return out
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n"])
 def _placed(
     drawn, out, n, distance, width, shift, low, high,
     CLUSTERED: tl.constexpr, BELOW: tl.constexpr, RANGE: tl.constexpr, BLOCK: tl.constexpr,

@@ -154,7 +154,9 @@ def find_wrong_output(
         return Mismatch("type", f"expected {described(expected)}, got {described(ordered)}")
     for (path, leaf), (_, value) in zip(wanted, got, strict=True):
         found = None
-        if "t" in leaf:
+        if ("t" in leaf) != ("t" in value):
+            found = Mismatch("type", f"expected {described(leaf)}, got {described(value)}")
+        elif "t" in leaf:
             key, tensor = (input_set, leaf["t"]), given[value["t"]]
             found, met = _wrong_tensor(right, references, leaf["t"], tensor, allowed.get(key))
             if met is not None:
@@ -270,7 +272,7 @@ def in_order_of(wanted: tree.Skeleton, got: tree.Skeleton) -> tree.Skeleton:
 
 
 def shape_of(skeleton: tree.Skeleton) -> Any:
-    """The containers of a skeleton; leaves are reduced to tensor or value.
+    """The containers of a skeleton, without its leaves.
 
     A list equals a tuple, since C++ returns a vector as a list.
     """
@@ -279,7 +281,7 @@ def shape_of(skeleton: tree.Skeleton) -> Any:
         return ["sequence", [shape_of(child) for child in value]]
     if tag == "dict":
         return [tag, [[key, shape_of(child)] for key, child in value]]
-    return "tensor" if tag == "t" else "value"
+    return "leaf"
 
 
 def described(skeleton: tree.Skeleton) -> str:

@@ -84,10 +84,12 @@ class Arena(GpuHandshake):
             self._whole.close()
             raise
 
-    def admit(self, worker: Worker, timeout: float | Patience, trusted: bool) -> Player:
-        """Lends the memory to a worker until it is closed."""
+    def admit(
+        self, worker: Worker, timeout: float | Patience, trusted: bool, serial: bool = False
+    ) -> Player:
+        """Lends the memory to a worker until it is closed; `serial` as of `Player`."""
         worker.ask("arena", timeout, parts=self._parts, **self._whole.order)
-        return self.add(worker, trusted, LaunchFlags(self._words))
+        return self.add(worker, trusted, LaunchFlags(self._words), serial)
 
     def close(self) -> None:
         """Unmaps and frees everything; the worker is left alone."""
@@ -129,7 +131,7 @@ class Seat:
                 before.close()
             self._arena = Arena(self._device, sizes, self._l2)
         if self._player is None:
-            self._player = self._arena.admit(worker, seconds, self._trusted)
+            self._player = self._arena.admit(worker, seconds, self._trusted, serial=True)
         return self._arena, self._player
 
     def unmap(self) -> None:

@@ -259,6 +259,7 @@ class Mappings:
         for region in self._opened.values():
             region.close()
         self._opened.clear()
+        self._named.clear()
 
     def _open(self, handle: str) -> Region:
         if self._device.type != "cuda":

@@ -134,7 +134,7 @@ The host queues the first calls meanwhile.
 CLAIMED_FACTOR = 8
 CLAIMED_SLACK = 1 << 30
 """Outputs are copied up to this factor of a right answer's bytes, and this many bytes more."""
-QUEUE_SECONDS = 0.1
+QUEUE_SECONDS = 0.05
 """Time to queue a call: some milliseconds if no kernel has to be compiled or loaded.
 
 A call that takes longer synchronizes with the device, or has more kernels than the launch queue;
@@ -155,6 +155,7 @@ class Player:
         trusted: Whether it runs trusted code. Its outputs are looked at like all others, but not
             copied.
         home: The handshake that it belongs to.
+        serial: Whether all its work is on one stream, so that none is left when a call is through.
         flags: Through which it and the judge take turns on a GPU.
         first: Whether it has not been called in this case yet.
         late: How many of its last calls in a row were not queued in time.
@@ -169,6 +170,7 @@ class Player:
     trusted: bool
     home: "Handshake"
     flags: LaunchFlags | None = None
+    serial: bool = False
     first: bool = True
     late: int = 0
     unordered: bool = False
@@ -249,10 +251,12 @@ class Handshake(ABC):
         self._used = True
         """Whether the outbox may hold an answer. It rarely does: outputs are read in place."""
 
-    def add(self, worker: Worker, trusted: bool, flags: LaunchFlags | None = None) -> Player:
-        """A player for a worker that has mapped the regions."""
+    def add(
+        self, worker: Worker, trusted: bool, flags: LaunchFlags | None = None, serial: bool = False
+    ) -> Player:
+        """A player for a worker that has mapped the regions; arguments as of `Player`."""
         mappings = Mappings(self.inbox, self.outbox, self.device, worker.memory)
-        self._players.append(Player(worker, mappings, trusted, self, flags))
+        self._players.append(Player(worker, mappings, trusted, self, flags, serial))
         return self._players[-1]
 
     def begin_case(self, answer_bytes: int) -> None:

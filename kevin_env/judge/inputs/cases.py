@@ -60,7 +60,7 @@ def usable_distributions(case: Case, seed: int) -> list[str]:
         if _is_usable(case, distribution, seed):
             usable.append(distribution)
         elif distribution == "own":
-            raise ProblemError(NOT_FINITE)
+            raise ProblemError(f"{case.problem}: {NOT_FINITE}")
     return usable
 
 
@@ -115,7 +115,8 @@ def construction(
         "init": init, "tensors": specs[:count],
         "state": dict(zip(case.state(), specs[count:], strict=True)),
         "parameters": case.parameters(), "seed": seed, "compiled": compiled,
-        "precision": case.precision,
+        "precision": case.precision, "dtype": case.dtype,
+        "gradients": case.gradients and case.gradients.order(),
     }  # fmt: skip
 
 
@@ -143,7 +144,7 @@ def _fits_cpu(problem: Problem, name: str) -> bool:
     """Whether a case is small, from shapes alone; False if its inputs have to be drawn to know."""
     try:
         case = Case(problem, name, torch.device("meta"))
-        _, tensors = case.draw_inputs("own", 0)
+        _, tensors = case.own_inputs(0)
     except (ProblemError, NotImplementedError):
         return False
     return sum(t.numel() * t.element_size() for t in tensors) <= CPU_BYTES

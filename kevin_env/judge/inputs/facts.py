@@ -202,7 +202,7 @@ def _known_case(case: Case, problem: Problem) -> tuple[KnownCase, list[torch.Ten
             _input_facts(case.argument_name(i), value, tensors, case.structures)
             for i, value in enumerate(tree.unflatten(skeleton, tensors))
         ),
-        outputs=tuple(_label(tensor) for tensor in outputs),
+        outputs=_output_facts(answer),
     )
     known = KnownCase(
         traits=case.traits,
@@ -266,6 +266,16 @@ def _input_facts(
         low=low,
         high=high,
         structure=(*structures[index].stated(), *_layout(value, tensors)),
+    )
+
+
+def _output_facts(answer: Any) -> tuple[str, ...]:
+    """The label of each output, and what a gradient is of."""
+    skeleton, tensors = tree.flatten(answer)
+    names = [path[2:-2] for path, leaf in tree.leaves(skeleton) if "t" in leaf]
+    return tuple(
+        f"{_label(tensor)} (`{name}`)" if name.endswith(".grad") else _label(tensor)
+        for name, tensor in zip(names, tensors, strict=True)
     )
 
 

@@ -7,7 +7,7 @@ the same inputs.
 import copy
 import hashlib
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -17,13 +17,13 @@ import torch
 from torch import nn, no_grad
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from kevin_env.candidate import tree
+from kevin_env.candidate import tree, weights
 from kevin_env.candidate.seeding import reseed, seed_torch
-from kevin_env.candidate.weights import Creation
 from kevin_env.judge.compare.accumulator import OneAccumulator
 from kevin_env.judge.compare.outputs import INTEGERS
-from kevin_env.judge.compare.values import differ, is_rounded, pieces, rounded_otherwise
+from kevin_env.judge.compare.values import differ, is_rounded, rounded_otherwise
 from kevin_env.judge.inputs.distributions import DISTRIBUTIONS, admits_negative, redraw
+from kevin_env.judge.inputs.gradients import Gradients, find_gradients, passes
 from kevin_env.judge.inputs.process_state import (
     RANDOM,
     generators,
@@ -34,6 +34,7 @@ from kevin_env.judge.inputs.process_state import (
 )
 from kevin_env.judge.inputs.source import code_of, file_of, new_module
 from kevin_env.judge.inputs.structure import Structure, look
+from kevin_env.judge.inputs.variation import lean, vary
 from kevin_env.problem import Problem, ProblemError
 
 FURTHER_CALLS = 2
@@ -45,14 +46,6 @@ DRAWS = 3
 MANY_DRAWS = 32
 SMALL = 1 << 14
 """Most elements of a small input set."""
-LEANING = 0x9000
-"""The highest bits that bfloat16, and TF32 and float16, lack.
-
-They are set in positive weights and cleared in negative ones, so that rounding to any of these
-formats raises every weight. Errors of random sign average out in long sums, these do not.
-"""
-NARROWED = 0xFFFF
-"""The bits that bfloat16 lacks. A weight with none of them set is not changed."""
 
 _TRIED = set[tuple[str, str, str, str]]()
 """Code that leaves the process's settings alone: hash, case, kind of device, place."""
@@ -93,10 +86,12 @@ class Traits:
     Attributes:
         stochastic: Whether the reference draws random numbers while it runs.
         structures: The structure of each input.
+        gradients: What is differentiated; None if nothing is.
     """
 
     stochastic: bool
     structures: tuple[Structure, ...]
+    gradients: Gradients | None = None
 
 
 class Case:
@@ -122,7 +117,8 @@ class Case:
         needs_oracle: bool = False,
     ) -> None:
         self.name = name
-        self.problem = problem.id
+        self.problem = " ".join(filter(None, (problem.id, problem.form)))
+        self.dtype, self._backward = problem.dtype, problem.backward
         self._sha256 = problem.sha256
         self._file = file_of(problem, name)
         self.device = device
@@ -155,29 +151,29 @@ class Case:
         """Constructs a new model.
 
         Parameters of one or two distinct values, such as norm scales, biases and identities, get
-        some noise. Float32 parameters are moved within the bits that bfloat16 lacks (`LEANING`).
+        some noise. Float32 parameters are moved within the bits that bfloat16 lacks (`lean`).
 
         Raises: torch.OutOfMemoryError: if memory is short for the model, or for an oracle that is
         needed.
         """
         with reference_code(self.problem, "Model"), RANDOM, self.device, no_grad():
             reseed(seed)
-            with Creation() as creation:
+            with weights.Creation() as creation:
                 given, named = self.init_inputs
                 model = self._run("Model", lambda: self.module.Model(*given, **named))
         with no_grad():  # without `RANDOM`, for which others wait: it waits for the device
             self._names = creation.names(model)
-            self.model = model.to(self.device)
+            self.model = weights.converted(model.to(self.device), self.dtype)
             drawn = [
                 parameter
                 for parameter in self.model.parameters()
                 if parameter.is_floating_point() and parameter.numel() and not parameter.is_meta
             ]
-            _vary(drawn, seed ^ 1)  # the weights were drawn from the seed itself
+            vary(drawn, seed ^ 1)  # the weights were drawn from the seed itself
             if self.precision == "ieee":
                 for parameter in drawn:
                     if parameter.dtype == torch.float32:
-                        _lean(parameter)
+                        lean(parameter)
         self._oracle, self._has_oracle = None, True
 
     def state(self) -> dict[str, torch.Tensor]:
@@ -192,16 +188,27 @@ class Case:
 
     def argument_name(self, index: int) -> str:
         """The parameter of `forward` that takes an input."""
+        name = self.gradients and self.gradients.name(index)
+        return name or self._input_name(index)
+
+    def _input_name(self, index: int) -> str:
         names = list(inspect.signature(self.module.Model.forward).parameters)[1:]
         return names[index] if index < len(names) else f"input {index}"
 
-    def draw_inputs(self, distribution: str, seed: int) -> tuple[tree.Skeleton, list[torch.Tensor]]:
-        """One input set on the device: its structure and its tensors."""
+    def own_inputs(self, seed: int) -> tuple[tree.Skeleton, list[torch.Tensor]]:
+        """What `get_inputs` returns, on the device: its structure and its tensors."""
         with reference_code(self.problem, "get_inputs"), RANDOM, self.device, no_grad():
             reseed(seed)
             drawn = self._run("get_inputs", self.module.get_inputs)
             skeleton, tensors = tree.flatten(list(drawn))
-            tensors = [tensor.to(self.device) for tensor in tensors]
+            tensors = [weights.as_dtype(tensor.to(self.device), self.dtype) for tensor in tensors]
+        return skeleton, tensors
+
+    def draw_inputs(self, distribution: str, seed: int) -> tuple[tree.Skeleton, list[torch.Tensor]]:
+        """One input set, upstream gradients included: its structure and its tensors."""
+        skeleton, tensors = self.own_inputs(seed)
+        if self.gradients:
+            skeleton, tensors = self.gradients.drawn(skeleton, tensors, seed, self.device)
         if distribution == "own":
             return skeleton, tensors
         with reference_code(self.problem, "get_inputs"):  # may draw another number of tensors
@@ -213,7 +220,27 @@ class Case:
     @property
     def traits(self) -> Traits:
         """What holds for every draw; draw weights before."""
-        return Traits(self.stochastic, self.structures)
+        return Traits(self.stochastic, self.structures, self.gradients)
+
+    @cached_property
+    def gradients(self) -> Gradients | None:
+        """What is differentiated: all that a gradient reaches; draw weights before.
+
+        Raises:
+            ProblemError: if there is nothing, or the reference cannot be differentiated.
+        """
+        if not self._backward:
+            return None
+        if self._known is not None:
+            return self._known.gradients
+        drawn = self.own_inputs(seed_from(self._sha256, self.name, "gradients"))
+        found = find_gradients(
+            self.model, drawn, self._input_name, self.parameters(), self._forward
+        )
+        if found is None:
+            text = "no gradient reaches a floating-point input or a parameter from its output"
+            raise ProblemError(f"{self.problem}: {text}")
+        return found
 
     @cached_property
     def structures(self) -> tuple[Structure, ...]:
@@ -313,7 +340,11 @@ class Case:
             return None
 
     def _call(self, model: nn.Module, arguments: Any, seed: int | None = None) -> Any:
-        with reference_code(self.problem, "forward"), RANDOM, no_grad():
+        with no_grad():
+            return self._forward(passes(model, self.gradients), arguments, seed)
+
+    def _forward(self, model: nn.Module, arguments: Any, seed: int | None = None) -> Any:
+        with reference_code(self.problem, "forward"), RANDOM:
             set_precision(self.precision)
             reseed(seed)
             return self._run("forward", lambda: model(*arguments))
@@ -366,34 +397,3 @@ def _doubled(tensor: torch.Tensor) -> torch.Tensor:
     if not is_rounded(tensor):
         return tensor.clone()
     return tensor.to(torch.complex128 if tensor.is_complex() else torch.float64, copy=True)
-
-
-def _vary(parameters: Sequence[torch.Tensor], seed: int) -> None:
-    """Adds noise to parameters of few distinct values; a single number keeps its sign."""
-    if not parameters:
-        return
-    generator = torch.Generator(parameters[0].device).manual_seed(seed)
-    few = torch.stack([_has_two_values(each) for each in parameters]).tolist()
-
-    def noise(draw: Callable[..., torch.Tensor], like: torch.Tensor) -> torch.Tensor:
-        return 0.1 * draw(like.shape, dtype=like.dtype, device=like.device, generator=generator)
-
-    for parameter in (each for each, has in zip(parameters, few, strict=True) if has):
-        if parameter.numel() == 1:
-            parameter.mul_(1 + noise(torch.rand, parameter))
-            parameter.add_(noise(torch.rand, parameter) * (parameter == 0))
-        else:
-            parameter.add_(noise(torch.randn, parameter))
-
-
-def _lean(parameter: torch.Tensor) -> None:
-    for (bits,) in pieces(parameter.view(torch.int32)):
-        leaning = torch.where(bits < 0, bits & ~LEANING, bits | LEANING)
-        bits.copy_(torch.where((bits & NARROWED) == 0, bits, leaning))
-
-
-def _has_two_values(tensor: torch.Tensor) -> torch.Tensor:
-    """Whether it has at most two distinct values. Does not wait for the device."""
-    flat = tensor.flatten()
-    other = flat.gather(0, (flat != flat[0]).to(torch.uint8).argmax(keepdim=True))
-    return ((flat == flat[0]) | (flat == other)).all()

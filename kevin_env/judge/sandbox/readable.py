@@ -28,7 +28,7 @@ PARTS = (
     *("version.json", "nvml"),
 )
 """What is readable of an installation. Its folder may be a user's: `python -m venv .`."""
-COMPILERS = ("cc", "c++", "gcc", "g++", "clang", "clang++", "ld", "ninja", "nvcc")
+COMPILERS = ("cc", "c++", "gcc", "g++", "clang", "clang++", "ld", "ninja", "nvcc", "tileiras")
 PACKAGES = ("torch", "triton")
 """Readable where they lie, also if they are not in `site-packages`."""
 NAME = "KEVIN_ENV_READABLE"
@@ -119,7 +119,7 @@ def _python() -> Iterator[Path]:
         found = importlib.util.find_spec(name)
         yield from map(Path, (found and found.submodule_search_locations) or ())
     own = Path(__file__).parents[2]
-    yield from (own / name for name in ("candidate", "extension"))
+    yield from (own / name for name in ("candidate", "extension", "languages.py"))
 
 
 def _installed_in(folder: Path) -> set[str]:

@@ -71,6 +71,8 @@ from kevin_env.judge.workers.worker import Patience
 
 STILL = 0.25
 """Seconds a link may take before the candidate's process runs again and is checked."""
+SOON = 0.02
+"""The same for a process that was not stopped."""
 LOOK = 50e-6
 """Seconds between two polls of a link's event."""
 WARM_SECONDS = 60.0
@@ -137,16 +139,22 @@ class GpuHandshake(Handshake):
     def _finished(
         self, player: Player, link: Link, answer: dict[str, Any], timeout: float | Patience
     ) -> Answer:  # fmt: skip
-        """The answer to a call that the player reports as finished.
+        """The answer to a call that the player reports as queued.
 
-        The judge's queue does not wait for D, since it also has work for others.
+        It is through at D, or where its streams may not be joined, once its process says so.
         """
-        player.worker.ask("finish", _usual(timeout))
         (claim,), (placed,) = self.claims(player, answer, 1)
         link.expect(placed)
-        link.look()
-        link.take()
-        finish(self.device)
+        with self._released([player]):
+            if player.serial:
+                link.wait()
+            else:
+                player.worker.ask("finish", _usual(timeout))
+            link.look()
+            link.take()
+            if player.serial:
+                self._through(player, [link], _usual(timeout), SOON)
+            finish(self.device)
         require_skeletons([claim])
         return link.answer(claim)
 
@@ -182,7 +190,10 @@ class GpuHandshake(Handshake):
                 for row in rows:  # so that what others have queued does not wait forever
                     row.links[-1].open()
             for row in rows:
-                self._finish(row.player, timeout)
+                if timed and row.player.serial:
+                    row.player.worker.freeze(False, wait=False)
+                else:
+                    self._finish(row.player, timeout)
             finish(self.device)
         return [row.answers() for row in rows] if timed else None
 
@@ -272,15 +283,17 @@ class GpuHandshake(Handshake):
             player.claim = None
             return []
 
-    def _through(self, player: Player, links: Sequence[Link], timeout: float | Patience) -> None:
-        """Waits until all links are through; resumes a stopped process if one takes long."""
+    def _through(
+        self, player: Player, links: Sequence[Link], timeout: float | Patience, still: float = STILL
+    ) -> None:
+        """Waits until all links are through; resumes a stopped process if one takes `still`."""
         resumed = False
         for link in links:
-            if resumed or _is_through(link):
+            if resumed or _is_through(link, still):
                 continue
             self._finish(player, timeout)
             resumed = True
-        if resumed and not all(map(_is_through, links)):
+        if resumed and not all(_is_through(link, STILL) for link in links):
             raise Broken("it reported its calls as finished before they were")
 
     @contextmanager
@@ -328,9 +341,9 @@ def places_of(claim: CallClaim) -> list[tuple[str | None, int, int]]:
     return [(each.place, each.offset, each.span if each.place else 0) for each in claim.tensors]
 
 
-def _is_through(link: Link) -> bool:
-    """Whether a link is through within `STILL`."""
-    end = time.monotonic() + STILL
+def _is_through(link: Link, seconds: float) -> bool:
+    """Whether a link is through within this time."""
+    end = time.monotonic() + seconds
     while not (through := link.ended.query()) and time.monotonic() < end:
         time.sleep(LOOK)
     return through

@@ -67,7 +67,7 @@ def time_beside(trial: Trial, baselines: "Beside") -> Correct:
         nulls.append(seconds["null"])
         speedup = speedup_of_calls(pairs, nulls)
         reachable = least_spread_of_calls(speedup.reference, speedup.submission)
-        seconds_so_far, requested = time.monotonic() - began, trial.options.precision
+        seconds_so_far, requested = time.monotonic() - began, trial.options.timing_precision
         if enough(speedup, reachable, len(pairs), seconds_so_far, pace, requested):
             if place >= len(pairs):
                 _compare(trial, hidden, trial.call(hidden, timed=True))

@@ -101,7 +101,7 @@ class Chains:
                 chains.append(self._links(side))
             speedup = self._speedup(reference, own)
             reachable = estimates.least_spread(speedup.reference, speedup.submission)
-            seconds, requested = time.monotonic() - began, session.trial.options.precision
+            seconds, requested = time.monotonic() - began, session.trial.options.timing_precision
             pace = session.trial.bench.pace
             if estimates.enough(speedup, reachable, len(own), seconds, pace, requested):
                 queued = not self._own.player.host_driven
@@ -212,8 +212,11 @@ class Chains:
         for few in [sets] if mixed else [[drawn] for drawn in sets]:
             links = chain(few, mixed)
             if links is None:
-                if side.player.late:  # first its links are queued one by one, then host-driven
-                    side.player.late = 0 if mixed else OFTEN
+                player = side.player
+                if (
+                    player.late
+                ):  # queued one by one from now on, or where that was late, host-driven
+                    player.late = 0 if mixed and not player.host_driven else OFTEN
                     side.single = True
                 return None
             answers += links[0]

@@ -5,8 +5,9 @@ of the candidate's namespaces, which forks the candidate. The supervisor is trus
 candidate, reports how it ended, stops and continues it, watches its memory and processes, and kills
 all of it when the judge hangs up.
 
-Run as `python -m kevin_env.judge.workers.forkserver FD LEVEL [PLACE...]` with a scrubbed
-environment; LEVEL is the best sandbox level to try, and candidates may read the places.
+Run as `python -m kevin_env.judge.workers.forkserver FD LEVEL MODULE [PLACE...]` with a scrubbed
+environment; LEVEL is the best sandbox level to try, MODULE a language to import (or empty), and
+candidates may read the places.
 """
 
 import contextlib
@@ -48,10 +49,10 @@ class _Descriptors(NamedTuple):
 def main() -> None:
     """Imports, then forks until the judge hangs up."""
     orders = Channel(socket.socket(fileno=int(sys.argv[1])), takes_fds=True)
-    readable = find_readable(sys.argv[3:])
+    readable = find_readable(sys.argv[4:])
     level = levels.find(readable, sys.argv[2])  # type: ignore[arg-type]
     system.have_descriptors()
-    _import_all()
+    _import_all(sys.argv[3])
     system.become_subreaper()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # supervisors are reaped by the kernel
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the client's to handle
@@ -81,13 +82,16 @@ def _follow(orders: Channel, level: Level, readable: Readable) -> None:
     orders.send({"ready": True})
 
 
-def _import_all() -> None:
+def _import_all(module: str) -> None:
     for name in ("torch.utils.cpp_extension", "kevin_env.candidate.runtime"):
         importlib.import_module(name)
     with contextlib.suppress(ImportError):
         importlib.import_module("triton.language")
         if os.environ.get("TRITON_INTERPRET"):
             interpreter.complete()
+    if module:
+        with contextlib.suppress(Exception):  # a submission that needs it reports that itself
+            importlib.import_module(module)
 
 
 def _warm(capability: str) -> None:

@@ -56,10 +56,13 @@ class Folder:
             "HOME": "", "TMPDIR": "", "XDG_CACHE_HOME": "cache", "TRITON_CACHE_DIR": "triton",
             "TRITON_HOME": "", "TORCH_EXTENSIONS_DIR": "extensions",
             "TORCHINDUCTOR_CACHE_DIR": "inductor", "CUDA_CACHE_PATH": "cuda",
+            "TILELANG_CACHE_DIR": "tilelang", "CUTE_DSL_CACHE_DIR": "cute",
+            "CUDA_TILE_CACHE_DIR": "cutile",
         }  # fmt: skip
         return {name: str(self.path / sub) for name, sub in caches.items()} | {
-            "PYTHONDONTWRITEBYTECODE": "1"
-        }
+            "PYTHONDONTWRITEBYTECODE": "1", "TILELANG_PRINT_ON_COMPILATION": "0",
+            "HELION_AUTOTUNE_EFFORT": "none",
+        }  # fmt: skip
 
     def remove(self) -> None:
         """Removes it, its content and the candidate's control group. Idempotent."""
@@ -132,11 +135,13 @@ class ForkServer:
         level: The best sandbox level to try.
         readable: Places that candidates may read besides those of `find_readable`; by default
             those that `KEVIN_ENV_READABLE` names.
+        module: What it imports besides, if it is there.
     """
 
     def __init__(
-        self, device: str, level: LevelName = "root", readable: Sequence[str] | None = None
-    ) -> None:
+        self, device: str, level: LevelName = "root", readable: Sequence[str] | None = None,
+        module: str = "",
+    ) -> None:  # fmt: skip
         sweep()
         readable = check_named(readable)
         self._folder = Folder()
@@ -148,10 +153,11 @@ class ForkServer:
         environment |= {"TMPDIR": str(self._folder.path)}
         if device == "cpu":
             environment |= {"TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""}
-        module = "kevin_env.judge.workers.forkserver"
+        program = "kevin_env.judge.workers.forkserver"
+        arguments = [str(child.fileno()), level, module, *readable]
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", module, str(child.fileno()), level, *readable],
+                [sys.executable, "-P", "-m", program, *arguments],
                 pass_fds=(child.fileno(),), env=environment, stdin=subprocess.DEVNULL, cwd="/",
             )  # fmt: skip
         except BaseException:  # the judge is being ended

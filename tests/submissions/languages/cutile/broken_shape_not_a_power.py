@@ -1,0 +1,27 @@
+"""Loads a tile whose width is not a power of two.
+
+problem: softmax.py
+device: cuda
+rules: kernel
+expect: compile/jit
+"""
+
+import cuda.tile as ct
+import torch
+import torch.nn as nn
+
+
+@ct.kernel
+def softmax(x, y, BLOCK: ct.Constant[int]):
+    row = ct.bid(0)
+    value = ct.load(x, index=(row, 0), shape=(1, 1000))
+    power = ct.exp(value - ct.max(value, axis=1, keepdims=True))
+    ct.store(y, index=(row, 0), tile=power / ct.sum(power, axis=1, keepdims=True))
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        block = 1 << (x.shape[1] - 1).bit_length()
+        ct.launch(torch.cuda.current_stream(), (x.shape[0],), softmax, (x, y, block))
+        return y

@@ -1,0 +1,30 @@
+"""Leaves out the maximum and the division.
+
+problem: softmax.py
+device: cuda
+rules: kernel
+expect: correctness/values or correctness/not_finite
+"""
+
+import torch
+import torch.nn as nn
+import triton
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+
+
+@gluon.jit
+def softmax(x, y, columns, BLOCK: gl.constexpr):
+    layout: gl.constexpr = gl.BlockedLayout([4], [32], [4], [0])
+    start = gl.program_id(0) * columns
+    at = gl.arange(0, BLOCK, layout=layout)
+    power = gl.exp(gl.load(x + start + at, mask=at < columns, other=0.0))
+    gl.store(y + start + at, power, mask=at < columns)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        rows, columns = x.shape
+        y = torch.empty_like(x)
+        softmax[(rows,)](x, y, columns, BLOCK=triton.next_power_of_2(columns), num_warps=4)
+        return y
