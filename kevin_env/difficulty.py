@@ -59,8 +59,8 @@ TRAITS = {
 
 BOUNDS = ("memory-bound", "compute-bound")
 DTYPES = (
-    *("bool", "uint8", "int16", "int32", "int64"),
-    *("float16", "bfloat16", "float32", "complex64"),
+    *("bool", "uint8", "int8", "int16", "int32", "int64"),
+    *("float8_e4m3fn", "float8_e5m2", "float16", "bfloat16", "float32", "complex64"),
 )
 """Of inputs, weights and outputs, by torch's names."""
 

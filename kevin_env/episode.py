@@ -13,7 +13,7 @@ from kevin_env.context import build_messages, load_counter, with_remark
 from kevin_env.feedback import resolve_language
 from kevin_env.judge.api import Facts, JudgePool, OnStage
 from kevin_env.languages import obstacle
-from kevin_env.problem import Problem
+from kevin_env.problem import Problem, baseline_of
 from kevin_env.record import Message, ProblemRef, Reply, StopReason, Trajectory, Turn
 from kevin_env.recorder import Recorder
 from kevin_env.score import discounted_returns, require_payable
@@ -287,12 +287,16 @@ class Episode:
         self._secret = os.urandom(16).hex()
 
     def _config(self) -> dict[str, Any]:
-        known = (
-            {"language": resolve_language(self.settings.language, self._facts.device)}
-            if self._facts
-            else {}
-        )
-        return self.settings.model_dump(mode="json") | known
+        settings = self.settings
+        if self._facts is not None:
+            device = self._facts.device
+            on_gpu = device.device.startswith("cuda")
+            known = {
+                "language": resolve_language(settings.language, device),
+                "baseline": baseline_of(settings.baseline, self.problem, on_gpu),
+            }
+            settings = settings.model_copy(update=known)
+        return settings.model_dump(mode="json")
 
     def _chat_after(self, turns: tuple[Turn, ...]) -> tuple[Message, ...]:
         return self._build(self.problem, self._describing.result(), turns, self.settings)

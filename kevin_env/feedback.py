@@ -22,7 +22,16 @@ from kevin_env.outcome import (
     speedup_of,
 )
 from kevin_env.parsing import flags_of
-from kevin_env.problem import Problem, data_folder, shown_source, shown_statement
+from kevin_env.problem import (
+    Baseline,
+    KernelFile,
+    Problem,
+    baseline_name,
+    baseline_of,
+    data_folder,
+    shown_source,
+    shown_statement,
+)
 from kevin_env.retrieval.operations import Pair
 from kevin_env.score import CORRECT_SHARE, Bound, Score, WeightedSum, at_bound, resolve_score
 from kevin_env.settings import Language, Settings, Templates
@@ -54,8 +63,6 @@ FAST_MATH = ("--use_fast_math", "-use_fast_math", "-ffast-math", "-Ofast")
 """Flags that allow a compiler coarser functions."""
 NOTES_LIMIT = 200
 """Limit in characters of the reasons why something could not be measured."""
-
-BASELINES = {"eager": "PyTorch eager", "compile": "torch.compile"}
 
 KEVIN_SCORING = (
     f"A turn scores 0 unless every input set passes, and then {CORRECT_SHARE} plus the speedup."
@@ -103,6 +110,7 @@ def render_task(
     on_gpu = facts.device.device.startswith("cuda")
     chosen, shown = LANGUAGES.get(language), example_language(language, facts.device)
     interpreted = not on_gpu and chosen is not None and chosen.on_cpu == "interpreted"
+    baseline = baseline_of(settings.baseline, problem, on_gpu)
     return render(
         "agents/task.j2" if for_agent else _template("task.j2", settings.templates),
         statement=shown_statement(problem),
@@ -127,7 +135,8 @@ def render_task(
         max_turns=settings.max_turns,
         rules=settings.rules,
         glue=settings.glue,
-        baseline=settings.baseline,
+        baseline=baseline_name(baseline),
+        own_baseline=isinstance(baseline, KernelFile),
         pay=settings.pay,
         pay_repeats=settings.pay_repeats,
         scoring=" ".join([_scoring(settings.score), *_conditions(settings)]),
@@ -175,7 +184,7 @@ def render_feedback(
     same_as: int | None = None,
     measured_again: bool = False,
     hints: bool = False,
-    baseline: Literal["eager", "compile"] = "eager",
+    baseline: Baseline = "eager",
     bound: Bound = "median",
     profile: Profile | None = None,
     on_gpu: bool = True,
@@ -195,7 +204,7 @@ def render_feedback(
         same_as: number of an earlier turn with the same code.
         measured_again: whether that code was judged again, or has the same result.
         hints: whether to add advice.
-        baseline: the reference that the speedup is relative to.
+        baseline: what the speedup is relative to.
         bound: what the score pays of the speedup.
         profile: the profile; the feedback then takes at most `PROFILE_TOKENS`.
         on_gpu: whether the code ran on a GPU; hints differ.
@@ -258,7 +267,7 @@ def _line_of(code: str, number: int | None) -> str:
 
 def _render_outcome(
     outcome: Outcome,
-    baseline: str,
+    baseline: Baseline,
     bound: Bound,
     room: int,
     code: str,
@@ -300,7 +309,8 @@ def _render_outcome(
             shown |= {"case": outcome.case}
         case Correct():
             counts = speedup_of(at_bound(outcome, bound))
-            shown |= {"baseline_name": BASELINES[baseline], "counts": counts, **_measured(outcome)}
+            over = baseline_name(baseline)
+            shown |= {"baseline_name": over, "counts": counts, **_measured(outcome)}
         case _:
             pass
     return render(name, **shown)

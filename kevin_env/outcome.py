@@ -10,6 +10,7 @@ process, which the submission could have changed, or files that it wrote. `insid
 advice: they are marked wherever they are shown and never enter a score.
 """
 
+from collections.abc import Collection
 from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter
@@ -206,6 +207,32 @@ OUTCOME_TYPES: tuple[type[Ending], ...] = (
     Incorrect,
     Correct,
 )
+
+
+HELD_OUT = "held-out"
+"""In place of the case or input set of an outcome: a held-out case, whose name is not told."""
+
+
+def withheld(outcome: Outcome, hidden: Collection[str]) -> Outcome:
+    """A failure in a held-out case as it may be told: category, kind, and no word of others.
+
+    A submission knows the shapes, and could write them into a message, a value or a line number.
+
+    Args:
+        outcome: The failure.
+        hidden: Names of all held-out cases.
+    """
+    passed = [
+        each for each in getattr(outcome, "passed", ()) if each.partition("/")[0] not in hidden
+    ]
+    about: dict[str, object] = {"input_set": HELD_OUT, "passed": passed}
+    if isinstance(outcome, RulesViolation):
+        about = {"case": HELD_OUT}
+    elif isinstance(outcome, CompileError):
+        about = {}
+    message = "this case is held out, and no more is told about the failure"
+    names = {"category": outcome.category, "kind": outcome.kind, "message": message}
+    return OUTCOME.validate_python(names | about)
 
 
 def speedup_of(outcome: Outcome) -> float | None:

@@ -2,7 +2,8 @@
 
 A problem is a Python file with KernelBench's contract (`Model`, `get_inputs`, `get_init_inputs`,
 shapes as module constants). Optional additions are a docstring that states the task, `CASES`,
-`TOLERANCE`, `PRECISION`, `INTEGERS`, `DISTRIBUTIONS` and `TAGS`. Only the judge executes it.
+`HIDDEN`, `BASELINE`, `TOLERANCE`, `PRECISION`, `INTEGERS`, `DISTRIBUTIONS` and `TAGS`. Only the
+judge executes it.
 """
 
 import ast
@@ -16,8 +17,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Literal, Protocol, Self
 
+from pydantic import Field
+
 from kevin_env import kernelbench
-from kevin_env.outcome import Frozen
+from kevin_env.outcome import Frozen, printable
 from kevin_env.parsing import assigned, parse, text_of, tree_of
 
 Dtype = Literal["float32", "float16", "bfloat16"]
@@ -43,6 +46,35 @@ class Form(Protocol):
         ...
 
 
+class KernelFile(Frozen):
+    """A file that defines `ModelNew`, as text, so that a remote judge needs no file."""
+
+    name: str = Field(max_length=100)
+    """The first line of its docstring, else the file's name without suffix."""
+    code: str
+
+    @classmethod
+    def read(cls, path: Path) -> "KernelFile":
+        """Reads a file.
+
+        Raises:
+            ProblemError: if it cannot be read, does not parse, or defines no `ModelNew`.
+        """
+        try:
+            code = text_of(path.read_bytes())
+            tree = parse(code, str(path))
+        except (OSError, SyntaxError, ValueError) as error:
+            raise ProblemError(f"cannot read kernel {path}: {error}") from error
+        if "ModelNew" not in {each.name for each in tree.body if isinstance(each, ast.ClassDef)}:
+            raise ProblemError(f"kernel {path} does not define ModelNew")
+        said = (ast.get_docstring(tree) or "").partition("\n")[0].rstrip(".")
+        return cls(name=(said or path.stem)[:100], code=code)
+
+
+Baseline = Literal["eager", "compile"] | KernelFile
+"""What a speedup is relative to: the reference, or a kernel."""
+
+
 class Problem(Frozen):
     """A task: its ID, its source, and values parsed from the source."""
 
@@ -59,11 +91,15 @@ class Problem(Frozen):
     """The module's docstring: what is computed, with formula and shapes."""
     cases: tuple[str, ...] = ("main",)
     """Names of the input cases: `main` (the module as it stands), then the keys of `CASES`."""
+    hidden: tuple[str, ...] = ()
+    """Names of held-out cases, the keys of `HIDDEN`: verified, and never shown to a policy."""
     tags: tuple[str, ...] = ()
     dtype: Dtype | None = None
     """What the judge converts its floating-point inputs and weights to; None: nothing."""
     backward: bool = False
     """Whether a call is a forward and a backward pass."""
+    baseline: KernelFile | None = None
+    """The file that `BASELINE` names, relative to the problem's."""
 
     def __hash__(self) -> int:
         return hash((self.id, self.source))
@@ -89,8 +125,24 @@ _DIFFERS = re.compile(r"^Differs from .*?(\n\n|\Z)", re.MULTILINE | re.DOTALL)
 """The part of a problem's docstring that names its origin."""
 _FORMATTING = re.compile(r"[ \t]*#[ \t]*fmt:[ \t]*(?:skip|off|on)[ \t]*$")
 """A mark for the formatter."""
-_FOR_THE_JUDGE = frozenset({"CASES", "TAGS", "TOLERANCE", "PRECISION", "INTEGERS", "DISTRIBUTIONS"})
-"""Constants that the task describes in words."""
+_FOR_THE_JUDGE = frozenset({
+    "CASES", "HIDDEN", "BASELINE", "TAGS", "TOLERANCE", "PRECISION", "INTEGERS", "DISTRIBUTIONS",
+})  # fmt: skip
+"""Constants that the task describes in words, or not at all."""
+
+
+def baseline_of(choice: Literal["auto"] | Baseline, problem: Problem, on_gpu: bool) -> Baseline:
+    """The baseline that a choice means: `auto` is a problem's own on a GPU if there is one."""
+    if choice != "auto":
+        return choice
+    return (problem.baseline if on_gpu else None) or "eager"
+
+
+def baseline_name(baseline: Baseline) -> str:
+    """The name in prompts and feedback."""
+    if isinstance(baseline, KernelFile):
+        return " ".join(printable(baseline.name).split())
+    return {"eager": "PyTorch eager", "compile": "torch.compile"}[baseline]
 
 
 def shown_statement(problem: Problem) -> str:
@@ -232,6 +284,9 @@ def _problem(source: str, path: Path, id: str, level: int | None) -> Problem:
         ) from error
     _require_contract(tree, path)
     _, number, name = _numbers(path)
+    cases, hidden = ("main", *_literal_keys(tree, "CASES")), _literal_keys(tree, "HIDDEN")
+    if both := set(cases) & {*hidden}:
+        raise ProblemError(f"problem {path}: {', '.join(both)} in HIDDEN is also a known case")
     return Problem(
         id=id,
         source=source,
@@ -240,8 +295,10 @@ def _problem(source: str, path: Path, id: str, level: int | None) -> Problem:
         name=name,
         path=str(path.resolve()) if path.exists() else "",
         statement=ast.get_docstring(tree) or "",
-        cases=("main", *_literal_keys(tree, "CASES")),
+        cases=cases,
+        hidden=hidden,
         tags=_literal_keys(tree, "TAGS"),
+        baseline=_named_file(tree, "BASELINE", path),
     )
 
 
@@ -278,6 +335,18 @@ def _literal_keys(tree: ast.Module, name: str) -> tuple[str, ...]:
                 i.value for i in items if isinstance(i, ast.Constant) and isinstance(i.value, str)
             )
     return ()
+
+
+def _named_file(tree: ast.Module, constant: str, path: Path) -> KernelFile | None:
+    """The file that a module-level constant names, relative to the problem's."""
+    for node in tree.body:
+        target, value = assigned(node)
+        if target == constant:
+            name = value.value if isinstance(value, ast.Constant) else None
+            if not isinstance(name, str):
+                raise ProblemError(f"problem {path}: {constant} is not the name of a file")
+            return KernelFile.read(path.parent / name)
+    return None
 
 
 def _unknown(name: str) -> str:

@@ -3,6 +3,7 @@
 import difflib
 import functools
 import hashlib
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,6 +17,7 @@ from kevin_env.outcome import Outcome
 from kevin_env.problem import (
     Problem,
     ProblemError,
+    data_folder,
     list_problems,
     load_kernelbench,
     load_problem,
@@ -60,6 +62,7 @@ NEAR_COPIES: tuple[tuple[str, ...], ...] = (
         "L3_101_FlashAttentionCausal",
         "L3_102_FlashAttentionBackward",
         "L3_103_SlidingWindowAttention",
+        "L4_17_FP8_CausalAttention",
     ),
     # the same with different elementwise operations
     ("L2_37_Matmul_Swish_Sum_GroupNorm", "L2_59_Matmul_Swish_Scaling"),
@@ -73,7 +76,18 @@ NEAR_COPIES: tuple[tuple[str, ...], ...] = (
     ("L3_43_MinGPTCausalAttention", "L3_44_MiniGPTBlock"),
     ("L4_2_DeepSeek_MoE", "L4_5_MoE_GatedGEMM"),
     ("L4_7_GatedDeltaNet", "L4_8_KimiDeltaAttention"),
-    ("L4_9_PagedDecodeAttention", "L4_10_GQADecodeLongKV"),
+    ("L4_9_PagedDecodeAttention", "L4_10_GQADecodeLongKV", "L4_18_FP8_KVCacheDecode"),
+    # products of operands of eight bits, and of weights of four
+    (
+        *("L4_4_FP8_Matmul", "L4_14_FP8_GEMM_RowScales", "L4_15_FP8_GEMM_BlockScales"),
+        *("L4_16_FP8_GEMM_E5M2_Gradient", "L4_24_INT8_GEMM_ChannelScales"),
+    ),
+    (
+        *("L4_6_INT4_Quantized_GEMM", "L4_21_MXFP4_GEMM", "L4_22_NVFP4_GEMM"),
+        "L4_23_INT4_GEMM_ZeroPoints",
+    ),
+    ("L4_19_MoE_GroupedGEMM_BF16", "L4_20_MoE_GroupedGEMM_FP8"),
+    ("L4_25_FP8_QuantizeGroups", "L4_28_SwiGLU_FP8Quantize"),
     ("L5_2_Stencil_2D_Heat", "L5_6_WaveEquation_2D"),
     ("L6_2_Histogram_256", "L6_9_HistogramEqualization"),
     ("L7_1_FFT_1D", "L7_2_FFT_2D"),
@@ -137,14 +151,17 @@ def _order(seed: int, group: Sequence[Problem]) -> bytes:
 
 
 ProblemChoice = str | Path | Problem | Sequence[str | Path | Problem]
-"""An ID, a level such as `L1`, a side of the split such as `train` or `held_out:L1`, a path to a
-file or a folder, a `Problem`, or several of these.
+"""An ID, a level such as `L1`, a side of the split such as `train` or `held_out:L1`, a list such as
+`kevin-bench-1`, a path to a file or a folder, a `Problem`, or several of these.
 """
 
 
+FROZEN = r"kevin-bench-\d+"
+"""Names of frozen lists, as a regular expression."""
+
 _FORMS = (
-    "give an id such as 'L1_23_Softmax', a level ('L1'), 'train', 'held_out', a path, a Problem, "
-    "or a list of these"
+    "give an id such as 'L1_23_Softmax', a level ('L1'), 'train', 'held_out', 'kevin-bench-1', "
+    "a path, a Problem, or a list of these"
 )
 
 
@@ -166,18 +183,19 @@ def find_problems(choice: ProblemChoice, *, held_out: bool = True) -> tuple[Prob
 
     Args:
         choice: an ID, a level such as `L1` or `kernelbench:level1`, a side of the split (`train`,
-            `held_out`, or of one level `train:L1`), a path to a file or a folder of them (or
-            of folders `level1`, `level2`, ...), a `Problem`, or several of these.
+            `held_out`, or of one level `train:L1`), a frozen list such as `kevin-bench-1`, a path
+            to a file or a folder of them (or of folders `level1`, `level2`, ...), a `Problem`, or
+            several of these.
         held_out: whether levels and folders, which name no side, include held-out problems. Those
-            named alone or by `held_out` are always included.
+            named alone, by a list or by `held_out` are always included.
 
     Returns:
         Problems that their IDs identify. Files of one name have their folders in front of it, such
         as `softmax.problem` and `gelu.problem`.
 
     Raises:
-        ProblemError: if one is unknown or cannot be read, there is none, or two that have no files
-            have one ID.
+        ProblemError: if one is unknown or cannot be read, there is none, two that have no files
+            have one ID, or a file of a frozen list has changed.
     """
     if isinstance(choice, Problem):
         return (choice,)
@@ -194,6 +212,8 @@ def find_problems(choice: ProblemChoice, *, held_out: bool = True) -> tuple[Prob
         level = named["level"] or named["of"]
         side = named["side"] or (None if held_out else "train")
         problems = our_problems(int(level) if level else None, side)
+    elif re.fullmatch(FROZEN, choice):
+        problems = frozen_problems(choice)
     elif choice.startswith(PREFIX):
         problems = tuple(load_kernelbench(choice))
         problems = (
@@ -219,6 +239,29 @@ def our_problems(
         return tuple(list_problems(level))
     sides = our_sides(seed)
     return tuple(each for each in list_problems(level) if sides[each.id] == side)
+
+
+def frozen_problems(name: str) -> tuple[Problem, ...]:
+    """The problems of a frozen list, for results to be compared with.
+
+    `problems/NAME.json` maps the list's files, and what they name, to their SHA-256.
+
+    Raises:
+        ProblemError: if there is no such list, or one of its files is missing or has changed.
+    """
+    folder = data_folder("problems")
+    try:
+        hashes: dict[str, str] = json.loads((folder / f"{name}.json").read_bytes())
+    except FileNotFoundError:
+        known = ", ".join(sorted(each.stem for each in folder.glob("kevin-bench-*.json")))
+        raise ProblemError(f"there is no list {name}; there is {known}") from None
+    for file, sha256 in hashes.items():
+        path = folder / file
+        if not path.exists() or hashlib.sha256(path.read_bytes()).hexdigest() != sha256:
+            what = "is missing" if not path.exists() else "has changed since it was frozen"
+            raise ProblemError(f"{name}: problems/{file} {what}; restore it to use the list")
+    ours = {path.relative_to(folder).as_posix(): id for id, path in problem_paths().items()}
+    return tuple(load_problem(ours[file]) for file in hashes if file in ours)
 
 
 def named(problems: Iterable[Problem], id: str) -> Problem:

@@ -3,6 +3,7 @@
 import difflib
 import re
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -18,7 +19,7 @@ from kevin_env.history import resolve_context
 from kevin_env.judge.api import DEVICES, MOST_BUILD_SECONDS, MOST_CALL_SECONDS, Options
 from kevin_env.languages import LANGUAGES, Name
 from kevin_env.outcome import Correct, Frozen, Outcome, ProfileKind, speedup_of
-from kevin_env.problem import Dtype
+from kevin_env.problem import Baseline, Dtype, KernelFile
 from kevin_env.rules import Rules
 from kevin_env.score import (
     SCORES,
@@ -146,8 +147,14 @@ class Settings(Frozen):
     """
     index: str = ""
     """Folder of the index to retrieve examples from; `kevin-env index build` writes one."""
-    baseline: Literal["eager", "compile"] = "eager"
-    """Reference that the speedup is relative to: PyTorch eager or torch.compile."""
+    baseline: Literal["auto"] | Baseline = Field(
+        default="auto", examples=["auto", "eager", "compile", "PATH"]
+    )
+    """What the speedup is relative to: the reference, eager or compiled, or a file with a ModelNew.
+
+    `auto` is the problem's own baseline on a GPU if it has one, else `eager`. Records hold the text
+    of a file. The judge verifies it once, and trusts it.
+    """
     inputs: Literal["varied", "shipped"] = "varied"
     """Input distributions to check: several, or only the one that the problem ships."""
     call_timeout: float | None = Field(default=None, gt=0, le=MOST_CALL_SECONDS)
@@ -245,6 +252,15 @@ class Settings(Frozen):
         if not re.fullmatch(DEVICES, device):
             raise ValueError("give 'auto', 'cpu', 'cuda', 'cuda:1' or 'cuda:0,1'")
         return device
+
+    @field_validator("baseline", mode="before")
+    @classmethod
+    def _read_baseline(cls, baseline: object) -> object:
+        if not isinstance(baseline, str | Path) or baseline in ("auto", "eager", "compile"):
+            return baseline
+        if not str(baseline).endswith(".py"):
+            raise ValueError("give auto, eager, compile or a .py file that defines ModelNew")
+        return KernelFile.read(Path(baseline))
 
     @field_validator("stop_on", mode="before")
     @classmethod

@@ -12,7 +12,7 @@ from kevin_env.feedback import render_feedback
 from kevin_env.judge.api import Judgement, JudgePool, OnStage, Options, Seconds, Submission
 from kevin_env.meaning import meaning_of
 from kevin_env.outcome import FormatError, Outcome
-from kevin_env.problem import Problem
+from kevin_env.problem import Problem, baseline_of
 from kevin_env.record import Message, Reply, Turn, Usage
 from kevin_env.rules import check_rules
 from kevin_env.score import Scored, earned, resolve_score, score_of
@@ -205,7 +205,7 @@ def _feedback(
         same_as=next((turn.turn for turn in _same_code(question, submission)), None),
         measured_again=verdict.repeats is None,
         hints=question.settings.hints,
-        baseline=question.settings.baseline,
+        baseline=baseline_of(question.settings.baseline, question.problem, question.on_gpu),
         bound=question.settings.bound,
         profile=profile,
         on_gpu=question.on_gpu,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from kevin_env.extract import fenced
 from kevin_env.judge.api import InputFacts
 from kevin_env.outcome import (
+    HELD_OUT,
     Difference,
     Dimensions,
     HotLine,
@@ -89,6 +90,8 @@ def describe_software(versions: Mapping[str, str]) -> str:
 
 def describe_input_set(name: str) -> str:
     """Case `odd`, inputs `wide`: from `odd/wide`."""
+    if name == HELD_OUT:
+        return "a held-out case"
     case, _, distribution = name.partition("/")
     return f"case `{case}`, inputs `{distribution}`" if distribution else f"case `{case}`"
 

@@ -8,7 +8,7 @@ from episodes import SOURCE
 from typer.testing import CliRunner
 
 from kevin_env.cli import app
-from kevin_env.problem import load_problem
+from kevin_env.problem import load_problem, shown_source
 from kevin_env.selection import our_sides
 
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -31,7 +31,7 @@ def test_a_file_has_the_training_problems_as_rows_of_verl_and_skyrl(tmp_path: Pa
     row = rows[0]
     assert row["prompt"] == [{"role": "user", "content": row["problem"]}]
     assert (row["agent_name"], row["env_class"], row["level"]) == ("kevin", "kevin", 1)
-    assert row["source"] == load_problem(row["problem"]).source
+    assert row["source"] == shown_source(load_problem(row["problem"]))
 
 
 def test_levels_exclude_held_out_problems_that_are_not_named(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Which problems are held out: by a seed, level by level, near copies together."""
 
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -7,9 +8,9 @@ import pytest
 from episodes import SOURCE
 
 from kevin_env import kernelbench
-from kevin_env.app.catalogue import named_problems
+from kevin_env.app.catalogue import choose_problems, named_problems
 from kevin_env.curriculum import Curriculum
-from kevin_env.problem import Problem, ProblemError, list_problems
+from kevin_env.problem import Problem, ProblemError, data_folder, list_problems
 from kevin_env.selection import (
     NEAR_COPIES,
     SHARE,
@@ -91,6 +92,25 @@ def test_held_out_problems_are_drawn_only_where_they_are_named(tmp_path, monkeyp
     assert [each.number for each in drawn(folder)] == [36, 50]
     assert [each.number for each in drawn("kernelbench:level1/23")] == [23]
     assert [each.number for each in find_problems(folder)] == [23, 36, 50]
+
+
+def test_a_frozen_list_names_its_problems_and_refuses_changed_files(tmp_path, monkeypatch) -> None:
+    listed = find_problems("kevin-bench-1")
+    assert Counter(each.level for each in listed) == dict.fromkeys(range(1, 11), 6)
+    assert problem_source("kevin-bench-1") == listed
+    assert {each.id for each in listed} == {
+        each.id for each in choose_problems(names=["kevin-bench-1"])
+    }
+    with pytest.raises(ProblemError, match="no list kevin-bench-9; there is kevin-bench-1"):
+        find_problems("kevin-bench-9")
+    shutil.copytree(data_folder("problems"), tmp_path / "problems")
+    monkeypatch.setenv("KEVIN_ENV_PROBLEMS", str(tmp_path / "problems"))
+    with (tmp_path / "problems" / "level1" / "26_GELU_.py").open("a") as file:
+        file.write("# a comment\n")
+    with pytest.raises(
+        ProblemError, match=r"^kevin-bench-1: problems/level1/26_GELU_.py has chang"
+    ):
+        find_problems("kevin-bench-1")
 
 
 def test_any_problems_can_be_divided() -> None:

@@ -27,6 +27,7 @@ def choose_problems(
     seed: int = SEED,
     order: Literal["level", "difficulty"] = "level",
     search: str = "",
+    names: Sequence[str] = (),
 ) -> list[Problem]:
     """The built-in problems that match every filter.
 
@@ -37,15 +38,19 @@ def choose_problems(
         seed: of the split.
         order: `level`, or `difficulty` with the easiest first.
         search: words that must all occur in the ID, the task or the tags, in any case.
+        names: as of `find_problems`; by default all.
 
     Raises:
         BadInput: if nothing matches.
     """
     words = search.lower().split()
+    among = {each.id for each in find_problems(names)} if names else None
     chosen = [
         each
         for each in our_problems(level, side, seed)
-        if (tag is None or tag in tags_of(each)) and all(word in _text(each) for word in words)
+        if (among is None or each.id in among)
+        and (tag is None or tag in tags_of(each))
+        and all(word in _text(each) for word in words)
     ]
     if chosen:
         return by_difficulty(chosen) if order == "difficulty" else chosen

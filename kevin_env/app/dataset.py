@@ -8,7 +8,7 @@ from kevin_env.app.errors import BadInput
 from kevin_env.app.screen import counted
 from kevin_env.app.writing import whole, write_text
 from kevin_env.difficulty import tags_of
-from kevin_env.problem import Problem
+from kevin_env.problem import Problem, shown_source
 from kevin_env.selection import SIDES, find_problems, is_held_out, name_of
 
 _CARD = """---
@@ -81,7 +81,7 @@ def _row(problem: Problem) -> dict[str, Any]:
         "name": problem.name,
         "tags": list(tags_of(problem)),
         "statement": problem.statement,
-        "source": problem.source,
+        "source": shown_source(problem),
         "agent_name": "kevin",
         "env_class": "kevin",
         "data_source": "kevin-env",

@@ -20,7 +20,7 @@ from kevin_env.extract import extract, extract_file
 from kevin_env.feedback import render_feedback
 from kevin_env.judge.api import JudgeError, JudgePool, Options, Seconds, Stage, Submission
 from kevin_env.outcome import FormatError, held_roofline, interval_of, printable, speedup_of
-from kevin_env.problem import Problem, ProblemError, load_problem
+from kevin_env.problem import Problem, ProblemError, baseline_of, load_problem
 from kevin_env.record import ProblemRef, Trajectory, Turn
 from kevin_env.recorder import BadLine, read_trajectories
 from kevin_env.score import SCORES, Scored, kevin, score_of
@@ -272,7 +272,8 @@ def print_result(console: Console, result: Judged | Failed) -> None:
     line = verdict_line(outcome, result.score).append("  ")
     seconds = stages_text(judgement.seconds.model_dump()) if judgement else "not run"
     log, profile = (judgement.log, judgement.profile) if judgement else ("", None)
-    baseline = result.request.options.baseline
+    request, on_gpu = result.request, result.device.startswith("cuda")
+    baseline = baseline_of(request.options.baseline, request.problem, on_gpu)
     feedback = render_feedback(outcome, log=log, baseline=baseline, profile=profile)
     flags = [f"flag: {flag}" for flag in judgement.flags] if judgement else []
     if console.is_terminal:

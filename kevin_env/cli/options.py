@@ -133,7 +133,8 @@ def of_problems(default: str) -> Any:
     """An option that names problems, repeated or with commas; `default` is for the help."""
     return typer.Option(
         metavar="A,B,...",
-        help=f"IDs, levels such as L1, held_out, kernelbench:level1, files, folders{default}.",
+        help=f"IDs, levels such as L1, held_out, kevin-bench-1, kernelbench:level1, "
+        f"files, folders{default}.",
         autocompletion=complete_problems,
         callback=lambda given: [each for word in given or () for each in word.split(",")] or None,
     )

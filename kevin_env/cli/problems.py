@@ -14,6 +14,7 @@ from kevin_env.cli.options import (
     complete_problems,
     example,
     extra,
+    of_problems,
     print_json,
     settings_options,
 )
@@ -46,6 +47,7 @@ def list_problems(
     split: Split = None,
     split_seed: SplitSeed = 0,
     order: Order = "level",
+    problem: Annotated[list[str] | None, of_problems("; by default all")] = None,
     as_json: Json = False,
 ) -> None:
     """List problems.
@@ -58,7 +60,7 @@ def list_problems(
 
     if context.invoked_subcommand:
         return
-    chosen = choose_problems(level, tag, split, split_seed, order, search)
+    chosen = choose_problems(level, tag, split, split_seed, order, search, problem or ())
     sides = our_sides(split_seed)
     if as_json:
         print_json([problem_row(each, sides) for each in chosen])

@@ -12,7 +12,7 @@ from pydantic import Field, JsonValue
 
 from kevin_env.languages import Name
 from kevin_env.outcome import Frozen, Outcome, Printable, Profile, ProfileKind
-from kevin_env.problem import Dtype, Problem
+from kevin_env.problem import Baseline, Dtype, Problem
 from kevin_env.rules import Rules
 
 Stage = Literal["queue", "build", "load", "verify", "time", "profile"]
@@ -42,10 +42,7 @@ CALL_SECONDS, CALL_MULTIPLE = {"cpu": 2.0, "cuda": 0.5}, 200.0
 that is longer.
 """
 FIRST_SECONDS = 30.0
-"""Additional seconds for constructing `ModelNew` and for the first call in each case.
-
-They cover compiling and autotuning.
-"""
+"""More seconds for constructing `ModelNew` and each case's first call, to compile and tune."""
 
 INTERPRETED_SECONDS = 120.0
 """The same for constructing `ModelNew` and for each call where Triton's interpreter runs."""
@@ -81,7 +78,8 @@ class Options(Frozen):
 
     device: str = "auto"
     """`cpu`, `cuda`, `cuda:1`, several as `cuda:0,1`, or `auto`: a GPU if there is one."""
-    baseline: Literal["eager", "compile"] = "eager"
+    baseline: Literal["auto"] | Baseline = "eager"
+    """What speedups are relative to; see `baseline_of`. A kernel is verified once per device."""
     rules: Rules = "open"
     """What a call of a right submission may do (`kevin_env.rules.recorded`).
 

@@ -1,28 +1,45 @@
 """The judge of one device: builds, checks and times a submission, and gives the verdict."""
 
+import hashlib
 import secrets
+import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 
 import torch
 
-from kevin_env.judge.api import JudgeError, Judgement, OnStage, Options, Pace, Submission
+from kevin_env.judge.api import (
+    MOST_BUILD_SECONDS,
+    JudgeError,
+    Judgement,
+    OnStage,
+    Options,
+    Pace,
+    Submission,
+)
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.device import StallWatch, inform, resolve
+from kevin_env.judge.inputs.facts import KnownCase
 from kevin_env.judge.job import Cancellation, Job, Stopwatch, other_inputs
+from kevin_env.judge.precompile import Recording
 from kevin_env.judge.ready import Interrupted
 from kevin_env.judge.rejected import NoContext, Rejected, Unplayed
 from kevin_env.judge.timing.cpu_clock import time_on_cpu
 from kevin_env.judge.timing.gpu_clock import GpuClock
 from kevin_env.judge.timing.session import Crowded
 from kevin_env.judge.trial import TIMED, Trial
-from kevin_env.judge.verdict import flags_of, hoarding, without_paths
-from kevin_env.judge.workers.errors import BaselineOutOfMemory, OwnProcessKilled
+from kevin_env.judge.verdict import flag_name, flags_of, hoarding, without_paths
+from kevin_env.judge.workers.errors import (
+    BASELINE_SECONDS,
+    BaselineOutOfMemory,
+    CandidateError,
+    OwnProcessKilled,
+)
 from kevin_env.judge.workers.launcher import ForkServer
-from kevin_env.judge.workers.worker import asleep
-from kevin_env.outcome import Correct, Outcome
-from kevin_env.problem import Problem
+from kevin_env.judge.workers.worker import Worker, asleep
+from kevin_env.outcome import Correct, Frozen, Outcome, withheld
+from kevin_env.problem import KernelFile, Problem, ProblemError, baseline_of
 from kevin_env.profile.look import Look, with_profile
 
 Clock = Callable[[Trial], Correct]
@@ -41,6 +58,69 @@ SEEN = ("correctness", "rules")
 """Categories of verdicts that the judge sees in answers and records, whoever gave them."""
 RETRIES = 2
 """How often a noisy time is measured again."""
+
+
+class VerifiedBaseline(Frozen):
+    """A baseline that was accepted on this device."""
+
+    outcome: Correct
+
+
+class HeldOut:
+    """The held-out cases of a trial: what a submission saw there is never told.
+
+    It sees them after all others, so that nothing of them can be in what it did or said before.
+    """
+
+    def __init__(self, trial: Trial, worker: Worker) -> None:
+        self._trial, self._worker = trial, worker
+        self._log: str | None = None
+
+    @property
+    def log(self) -> str:
+        """What the submission printed before it saw one."""
+        return self._worker.log if self._log is None else self._log
+
+    def record(self) -> None:
+        """Records them, if the other cases have been recorded.
+
+        Raises:
+            Unplayed: if they cannot be. The process knows them by then, and is used no further.
+        """
+        trial, hidden = self._trial, self._cases()
+        if not hidden or not trial.playable:
+            return
+        self._log = self._worker.log
+        try:
+            further = trial.recorded(hidden, trial.options.build_timeout)
+        except CandidateError as error:
+            raise Unplayed("a held-out case could not be recorded") from error
+        assert isinstance(trial.recording, Recording)
+        if isinstance(further, str) or not further.holds(hidden):
+            raise Unplayed("a held-out case could not be recorded")
+        trial.recording = trial.recording.with_cases(further)
+
+    def check(self) -> None:
+        """Calls the submission in them.
+
+        Raises:
+            Rejected: with an outcome that tells no more than its kind.
+        """
+        trial, hidden = self._trial, self._cases()
+        if not hidden:
+            return
+        self._log = self.log
+        try:
+            for known in hidden:
+                trial.enter(known)
+                _screen(trial, timed=False)
+                trial.check_rules()
+        except Rejected as rejected:
+            told = withheld(rejected.outcome, trial.problem.hidden)
+            raise Rejected(told, rejected.killed) from rejected
+
+    def _cases(self) -> tuple[KnownCase, ...]:
+        return self._trial.bench.facts_of(self._trial.problem).hidden
 
 
 class Judge:
@@ -71,7 +151,7 @@ class Judge:
             torch.zeros(1, device=self.device)
         self.info = inform(self.device)
         self.bench = Bench(self.device, self.info, server, pace, memory)
-        self._stalls = StallWatch()
+        self._stalls, self._verifying = StallWatch(), threading.Lock()
         self._clock = clock or (GpuClock(self.bench) if self.device.type == "cuda" else time_on_cpu)
 
     def judge(
@@ -84,8 +164,11 @@ class Judge:
             ProblemError: if the reference fails.
             JudgeError: if the judge fails, or is cancelled.
         """
-        watch, secret = Stopwatch(on_stage), options.secret or secrets.token_hex(16)
         problem = problem.judged_as(options)
+        baseline = baseline_of(options.baseline, problem, self.device.type == "cuda")
+        if isinstance(baseline, KernelFile):
+            self._verify(baseline, problem, options)
+        watch, secret = Stopwatch(on_stage), options.secret or secrets.token_hex(16)
         job = Job(problem, submission, options, watch, cancellation or Cancellation())
         with ExitStack() as slot:
             with watch("queue"):
@@ -105,6 +188,36 @@ class Judge:
                     profile = look.at(judgement.outcome)
                 judgement = with_profile(judgement, profile, options.rules)
             return judgement.model_copy(update={"seconds": watch.seconds()})
+
+    def _verify(self, baseline: KernelFile, problem: Problem, options: Options) -> None:
+        """Verifies a baseline as a submission, once per device. It may take as long as tuning does.
+
+        Raises:
+            ProblemError: if it is not right, or runs in Triton's interpreter.
+            JudgeError: if the judge fails.
+        """
+
+        def find() -> VerifiedBaseline:
+            as_submission = Options(
+                device=options.device, inputs=options.inputs, dtype=options.dtype,
+                backward=options.backward, build_timeout=MOST_BUILD_SECONDS,
+                require_sandbox=options.require_sandbox, call_timeout=BASELINE_SECONDS,
+            )  # fmt: skip
+            submission = Submission(code=baseline.code)
+            judgement = self.judge(problem, submission, as_submission, lambda _: None)
+            outcome, name = judgement.outcome, f"{problem.id}: its baseline {baseline.name!r}"
+            if outcome.category != "correct":
+                told = f"{outcome.category}/{outcome.kind}: {outcome.message}"
+                raise ProblemError(f"{name} is not accepted: {told}")
+            if any(flag_name(each) == "interpreted" for each in judgement.flags):
+                raise ProblemError(f"{name} runs in Triton's interpreter here; choose another")
+            return VerifiedBaseline(outcome=outcome)
+
+        code = hashlib.sha256(baseline.code.encode()).hexdigest()[:16]
+        with self._verifying:
+            self.bench.problems.facts.kept(
+                f"baseline-{options.inputs}-{code}", problem, VerifiedBaseline, find
+            )
 
     def _judged(self, job: Job, secret: str, last: bool = False, early: bool = False) -> Judgement:
         """Judges once, from the first line of the submission's code to the end of its process.
@@ -144,6 +257,7 @@ class Judge:
             sandbox = candidates.sandbox(worker)
             job.require_protection_by(sandbox)
             trial = Trial(bench, job.problem, options, secret, worker, alone=last)
+            held_out = HeldOut(trial, worker)
             ended.callback(trial.close)
             try:
                 with watch("queue"):  # what is not known of a problem is found in the lane
@@ -152,16 +266,15 @@ class Judge:
                     trial.create_context()
                 with watch("build"):
                     trial.build(job.submission.code)
+                    if not own:
+                        held_out.record()
                 with ExitStack() as lane:
                     self._enter(trial, lane, watch, own)
                     for case in cases:
                         with watch("load"):
                             trial.enter(case)
                         with watch("verify"):
-                            for distribution in trial.planned(timed=case is cases[-1]):
-                                trial.screen(distribution)
-                                if trial.seen_enough:
-                                    break
+                            _screen(trial, timed=case is cases[-1])
                             trial.check_rules()
                     with watch("time"):
                         outcome = self._clock(trial)
@@ -173,6 +286,8 @@ class Judge:
                         draw, rooflines = partial(trial.draw, TIMED), bench.problems.rooflines
                         if not trial.interpreted:
                             outcome = rooflines.added(outcome, job.problem.sha256, trial.case, draw)
+                    with watch("verify"):
+                        held_out.check()
             except Rejected as rejected:
                 if trial.played and rejected.outcome.category not in SEEN:
                     raise Unplayed from rejected
@@ -187,7 +302,7 @@ class Judge:
                 outcome = hoarding(None)
             return Judgement(
                 outcome=outcome, seconds=watch.seconds(), device=self.info, sandbox=sandbox,
-                secret=secret, log=without_paths(worker.log, str(worker.folder)),
+                secret=secret, log=without_paths(held_out.log, str(worker.folder)),
                 flags=flags_of(outcome, trial.interpreted),
                 run="replayed" if trial.played else "own process",
                 unrecorded=trial.recording if isinstance(trial.recording, str) else "",
@@ -240,6 +355,14 @@ class Judge:
     def close(self) -> None:
         """Ends every process."""
         self.bench.close()
+
+
+def _screen(trial: Trial, timed: bool) -> None:
+    """Calls a submission on the input sets of a case; on fewer if it is much slower."""
+    for distribution in trial.planned(timed):
+        trial.screen(distribution)
+        if trial.seen_enough:
+            break
 
 
 def _lacked(outcome: Outcome) -> bool:

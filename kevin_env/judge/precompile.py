@@ -13,7 +13,7 @@ from kevin_env.frozen import Frozen
 from kevin_env.judge.handshake.claims import MALFORMED
 from kevin_env.judge.handshake.memory import Image
 from kevin_env.judge.inputs.cases import construction, model_tensors
-from kevin_env.judge.inputs.facts import FactStore
+from kevin_env.judge.inputs.facts import FactStore, KnownCase
 from kevin_env.judge.inputs.reference import Case
 from kevin_env.judge.lane import Lane
 from kevin_env.judge.workers.errors import Broken, Failed, Failure, TimedOut
@@ -93,7 +93,7 @@ def find_shapes(problem: Problem, device: torch.device = _META) -> Shapes:
     """The shapes of a problem's cases, those that can be found on a device included."""
     found = [
         _shape_spec(problem, name, _META) or _shape_spec(problem, name, device)
-        for name in problem.cases
+        for name in (*problem.cases, *problem.hidden)
     ]
     return Shapes(cases=tuple(each for each in found if each is not None))
 
@@ -109,6 +109,14 @@ class Recording:
 
     cases: dict[str, Any]
     kernels: dict[str, Any]
+
+    def holds(self, cases: Iterable[KnownCase]) -> bool:
+        """Whether it has all of these cases."""
+        return self.cases.keys() >= {each.told.name for each in cases}
+
+    def with_cases(self, other: "Recording") -> "Recording":
+        """It, with the cases of another recording of the same submission."""
+        return Recording(self.cases | other.cases, self.kernels | other.kernels)
 
     def record(self, case: str, claimed: Record) -> Record:
         """What the calls in a case do: what is claimed, and what the list has besides.

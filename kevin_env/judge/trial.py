@@ -122,22 +122,25 @@ class Trial:
                 headers=headers,
             )  # fmt: skip
             if shapes is not None:
-                names = [each.told.name for each in self.cases]
-                self.recording = precompile(
-                    self.worker, shapes, names, self.bench.properties, self.options.rules,
-                    build - (time.monotonic() - began),
-                )  # fmt: skip
+                self.recording = self.recorded(self.cases, build - (time.monotonic() - began))
+
+    def recorded(self, cases: Sequence[KnownCase], seconds: float) -> Recording | str:
+        """What it launches in these cases, as `precompile`."""
+        shapes, rules = self.bench.problems.shapes.of(self.problem), self.options.rules
+        names = [each.told.name for each in cases]
+        return precompile(self.worker, shapes, names, self.bench.properties, rules, seconds)
 
     @cached_property
     def cases(self) -> tuple[KnownCase, ...]:
-        """Those that are judged; the last is timed. Hold no lane at first use."""
+        """The known ones that are judged; the last is timed. Hold no lane at first use."""
         return self.bench.facts_of(self.problem).cases
 
     @cached_property
     def sizes(self) -> Sizes:
         """Of the memory that the judge shares with it, for the largest case."""
-        sides = zip(*((each.inputs, each.outputs, each.model) for each in self.cases), strict=True)
-        return Sizes(*(max(map(_bytes, side)) for side in sides))
+        hidden = self.bench.facts_of(self.problem).hidden
+        every = ((a.inputs, a.outputs, a.model) for a in (*self.cases, *hidden))
+        return Sizes(*(max(map(_bytes, side)) for side in zip(*every, strict=True)))
 
     @property
     def memory(self) -> int:
@@ -223,9 +226,8 @@ class Trial:
 
     @property
     def playable(self) -> bool:
-        """Whether all that it is asked to do has been recorded."""
-        names = {each.told.name for each in self.cases}
-        return isinstance(self.recording, Recording) and self.recording.cases.keys() >= names
+        """Whether all that it is asked to do in the known cases has been recorded."""
+        return isinstance(self.recording, Recording) and self.recording.holds(self.cases)
 
     @property
     def outbox_bytes(self) -> int:
@@ -336,8 +338,7 @@ class Trial:
             self._handshakes.pop().close()
 
     def _limits_of(self, known: KnownCase) -> Limits:
-        kind = self.bench.device.type
-        return self.options.limits(known.seconds, self.interpreted, device=kind)
+        return self.options.limits(known.seconds, self.interpreted, self.bench.device.type)
 
     def _limited(
         self, order: Callable[[Patience], T], first: bool, pause: Callable[[], None] = lambda: None

@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterable
 
 from kevin_env.outcome import (
+    HELD_OUT,
     Dimensions,
     Incorrect,
     Outcome,
@@ -158,7 +159,12 @@ def _why_nothing(ran: Ran, report: str) -> str:
 
 
 def cause_of(outcome: Outcome) -> str | None:
-    """What a sanitizer may explain: `illegal_access`, `nondeterministic`, `values`; else None."""
+    """What a sanitizer may explain: `illegal_access`, `nondeterministic`, `values`; else None.
+
+    Nothing of a held-out case.
+    """
+    if getattr(outcome, "input_set", None) == HELD_OUT:
+        return None
     if isinstance(outcome, RuntimeFailure) and outcome.kind == "illegal_access":
         return "illegal_access"
     if not isinstance(outcome, Incorrect):

@@ -10,7 +10,7 @@ from typing import Any
 
 from kevin_env.hub import cache_if_offline
 from kevin_env.languages import Name
-from kevin_env.problem import data_folder, list_problems
+from kevin_env.problem import data_folder, list_problems, shown_source
 from kevin_env.retrieval.embedders import INSTALL
 from kevin_env.retrieval.operations import Pair, RetrievalError
 
@@ -80,7 +80,7 @@ def _solutions() -> Iterator[Pair]:
                     id=f"{problem.id}.{language}",
                     origin="solutions",
                     language=language,
-                    reference=problem.source,
+                    reference=shown_source(problem),
                     kernel=path.read_text(encoding="utf-8"),
                     level=problem.level,
                     number=problem.number,

@@ -16,6 +16,7 @@ CASES: dict[str, dict] = {
     "odd": {"N": 509},
     "small": {"N": 24},
 }
+HIDDEN: dict[str, dict] = {"other": {"N": 331}}
 TAGS: tuple[str, ...] = ("matmul",)
 
 

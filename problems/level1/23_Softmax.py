@@ -18,6 +18,7 @@ CASES: dict[str, dict] = {
     "odd": {"batch_size": 127, "dim": 1021},
     "single": {"batch_size": 1, "dim": 800},
 }
+HIDDEN: dict[str, dict] = {"other": {"batch_size": 67, "dim": 2311}}
 TAGS: tuple[str, ...] = ("reduction", "activation")
 
 

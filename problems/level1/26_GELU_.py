@@ -19,6 +19,7 @@ CASES: dict[str, dict] = {
     "odd": {"batch_size": 127, "dim": 4099},
     "single": {"batch_size": 1, "dim": 131072},
 }
+HIDDEN: dict[str, dict] = {"other": {"batch_size": 37, "dim": 3001}}
 TAGS: tuple[str, ...] = ("elementwise", "activation")
 
 

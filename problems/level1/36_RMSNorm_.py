@@ -21,6 +21,7 @@ CASES: dict[str, dict] = {
     "odd": {"batch_size": 3, "features": 61, "dim1": 53, "dim2": 47},
     "deep": {"batch_size": 1, "features": 1024, "dim1": 24, "dim2": 24},
 }
+HIDDEN: dict[str, dict] = {"other": {"batch_size": 2, "features": 97, "dim1": 29, "dim2": 35}}
 TAGS: tuple[str, ...] = ("normalization",)
 
 

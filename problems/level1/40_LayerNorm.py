@@ -22,6 +22,7 @@ CASES: dict[str, dict] = {
     "odd": {"batch_size": 7, "features": 13, "dim1": 17, "dim2": 19},
     "few": {"batch_size": 5, "features": 8, "dim1": 8, "dim2": 8},
 }
+HIDDEN: dict[str, dict] = {"other": {"batch_size": 11, "features": 6, "dim1": 31, "dim2": 23}}
 TAGS: tuple[str, ...] = ("normalization",)
 
 

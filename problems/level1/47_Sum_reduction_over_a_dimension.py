@@ -20,6 +20,7 @@ CASES: dict[str, dict] = {
     "odd": {"batch_size": 5, "dim1": 331, "dim2": 509},
     "tall": {"batch_size": 1, "dim1": 4096, "dim2": 64},
 }
+HIDDEN: dict[str, dict] = {"other": {"batch_size": 9, "dim1": 701, "dim2": 97}}
 TAGS: tuple[str, ...] = ("reduction",)
 
 

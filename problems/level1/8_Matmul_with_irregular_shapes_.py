@@ -20,6 +20,7 @@ CASES: dict[str, dict] = {
     "outer": {"M": 333, "K": 1, "N": 77},
     "column": {"M": 523, "K": 1031, "N": 1},
 }
+HIDDEN: dict[str, dict] = {"other": {"M": 277, "K": 391, "N": 613}}
 TAGS: tuple[str, ...] = ("matmul",)
 
 

@@ -21,6 +21,8 @@ CASES: dict[str, dict] = {
     "odd": {"batch_size": 127, "num_classes": 1021},
     "single": {"batch_size": 1, "num_classes": 4096},
 }
+HIDDEN: dict[str, dict] = {"other": {"batch_size": 311, "num_classes": 1543}}
+BASELINE = "../baselines/cross_entropy.py"
 TAGS: tuple[str, ...] = ("loss",)
 
 

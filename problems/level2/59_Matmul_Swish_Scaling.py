@@ -24,6 +24,7 @@ CASES: dict[str, dict] = {
     "single": {"batch_size": 1, "in_features": 2000, "out_features": 1000},
     "narrow": {"batch_size": 500, "in_features": 96, "out_features": 8, "scaling_factor": 0.25},
 }
+HIDDEN: dict[str, dict] = {"other": {"batch_size": 19, "in_features": 1031, "out_features": 387, "scaling_factor": 1.7}}
 TAGS: tuple[str, ...] = ("matmul", "activation", "fused")
 
 

@@ -23,6 +23,8 @@ CASES: dict[str, dict] = {
     "odd": {"batch_size": 61, "in_features": 509, "out_features": 1021},
     "single": {"batch_size": 1, "in_features": 2048, "out_features": 2048},
 }
+HIDDEN: dict[str, dict] = {"other": {"batch_size": 37, "in_features": 773, "out_features": 1307}}
+BASELINE = "../baselines/matmul_gelu_softmax.py"
 TAGS: tuple[str, ...] = ("matmul", "activation", "fused")
 
 

@@ -23,6 +23,8 @@ CASES: dict[str, dict] = {
     "odd": {"batch_size": 3, "num_heads": 5, "seq_len": 77, "head_dim": 33},
     "long": {"batch_size": 1, "num_heads": 1, "seq_len": 1500, "head_dim": 128},
 }
+HIDDEN: dict[str, dict] = {"other": {"batch_size": 2, "num_heads": 3, "seq_len": 389, "head_dim": 80}}
+BASELINE = "../baselines/flash_attention_causal.py"
 TAGS: tuple[str, ...] = ("attention",)
 
 # Not the others: scores reach 10^2 and more, so that one weight is 1 and near ties would be settled by rounding.

@@ -29,6 +29,10 @@ CASES: dict[str, dict] = {
     "odd": {"batch_size": 3, "seq_len": 61, "num_heads": 5, "num_kv_heads": 1, "head_dim": 75, "rotary_dim": 50},
     "single": {"batch_size": 1, "seq_len": 1, "num_kv_heads": 32, "max_position": 4096},
 }
+HIDDEN: dict[str, dict] = {
+    "other": {"batch_size": 1, "seq_len": 147, "num_heads": 6, "num_kv_heads": 2, "head_dim": 90, "rotary_dim": 46}
+}
+BASELINE = "../baselines/rotary_embedding.py"
 TAGS: tuple[str, ...] = ("elementwise",)
 
 

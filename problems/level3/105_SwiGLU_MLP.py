@@ -22,6 +22,8 @@ CASES: dict[str, dict] = {
     "odd": {"num_tokens": 61, "hidden_size": 127, "intermediate_size": 353},
     "single": {"num_tokens": 1, "hidden_size": 1024, "intermediate_size": 512},
 }
+HIDDEN: dict[str, dict] = {"other": {"num_tokens": 29, "hidden_size": 331, "intermediate_size": 517}}
+BASELINE = "../baselines/swiglu_mlp.py"
 TAGS: tuple[str, ...] = ("matmul", "activation", "fused")
 
 

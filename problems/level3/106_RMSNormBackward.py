@@ -23,6 +23,7 @@ CASES: dict[str, dict] = {
     "single": {"num_rows": 1, "num_features": 5000},
     "tall": {"num_rows": 5000, "num_features": 24},
 }
+HIDDEN: dict[str, dict] = {"other": {"num_rows": 211, "num_features": 1693}}
 TAGS: tuple[str, ...] = ("normalization", "backward")
 
 

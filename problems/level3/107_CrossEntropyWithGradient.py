@@ -21,6 +21,7 @@ CASES: dict[str, dict] = {
     "odd": {"num_tokens": 61, "vocab_size": 3001},
     "single": {"num_tokens": 1, "vocab_size": 128256},
 }
+BASELINE = "../baselines/cross_entropy_with_gradient.py"
 TAGS: tuple[str, ...] = ("loss", "backward", "fused")
 
 

@@ -20,6 +20,8 @@ CASES: dict[str, dict] = {
     "odd": {"num_tokens": 127, "hidden_size": 1021},
     "single": {"num_tokens": 1, "hidden_size": 12288},
 }
+HIDDEN: dict[str, dict] = {"other": {"num_tokens": 83, "hidden_size": 1531}}
+BASELINE = "../baselines/residual_add_layer_norm.py"
 TAGS: tuple[str, ...] = ("normalization", "fused")
 
 

@@ -29,6 +29,9 @@ CASES: dict[str, dict] = {
     "odd": {"batch_size": 3, "num_heads": 15, "num_kv_heads": 5, "kv_len": 509, "head_dim": 33},
     "single": {"batch_size": 1, "num_heads": 3, "num_kv_heads": 1, "kv_len": 10000},
 }
+HIDDEN: dict[str, dict] = {
+    "other": {"batch_size": 2, "num_heads": 21, "num_kv_heads": 3, "kv_len": 1733, "head_dim": 48}
+}
 TAGS: tuple[str, ...] = ("attention", "decode")
 
 # Not the others: scores reach 10^2 and more, so that one weight is 1 and near ties would be settled by rounding.

@@ -23,6 +23,7 @@ CASES: dict[str, dict] = {
     "odd": {"batch_size": 3, "dim": 63, "seq_len": 509, "width": 6},
     "short": {"batch_size": 64, "dim": 512, "seq_len": 1},
 }
+HIDDEN: dict[str, dict] = {"other": {"batch_size": 1, "dim": 131, "seq_len": 787, "width": 3}}
 TAGS: tuple[str, ...] = ("conv", "activation", "fused")
 
 

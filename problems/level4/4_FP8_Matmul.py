@@ -29,6 +29,8 @@ CASES: dict[str, dict] = {
     "odd": {"batch_size": 3, "seq_len": 31, "K": 257, "N": 131},
     "e5m2": {"batch_size": 1, "seq_len": 40, "K": 512, "N": 256, "use_e4m3": False},
 }
+HIDDEN: dict[str, dict] = {"other": {"batch_size": 1, "seq_len": 67, "K": 389, "N": 203}}
+BASELINE = "../baselines/fp8_matmul.py"
 TAGS: tuple[str, ...] = ("matmul", "quantized")
 
 

@@ -24,6 +24,7 @@ CASES: dict[str, dict] = {
     "odd": {"batch_size": 3, "seq_len": 31, "K": 270, "N": 131, "group_size": 27},
     "single": {"batch_size": 1, "seq_len": 1, "K": 1024, "N": 1000},
 }
+HIDDEN: dict[str, dict] = {"other": {"batch_size": 1, "seq_len": 45, "K": 330, "N": 211, "group_size": 33}}
 TAGS: tuple[str, ...] = ("matmul", "quantized")
 
 # No "wide": results beyond 65504 are infinite in float16.

@@ -19,6 +19,7 @@ CASES: dict[str, dict] = {
     "odd": {"grid_height": 509, "grid_width": 1021},
     "strip": {"grid_height": 3, "grid_width": 40000},
 }
+HIDDEN: dict[str, dict] = {"other": {"grid_height": 277, "grid_width": 1543}}
 TAGS: tuple[str, ...] = ("stencil", "physics")
 
 

@@ -24,6 +24,7 @@ CASES: dict[str, dict] = {
     "odd": {"grid_height": 509, "grid_width": 1021},
     "strip": {"grid_height": 40000, "grid_width": 3},
 }
+HIDDEN: dict[str, dict] = {"other": {"grid_height": 1301, "grid_width": 333}}
 TAGS: tuple[str, ...] = ("stencil", "physics")
 
 

@@ -24,6 +24,7 @@ CASES: dict[str, dict] = {
     "odd": {"image_height": 211, "image_width": 405, "kernel_size": 11},
     "strip": {"image_height": 4, "image_width": 10_000},
 }
+HIDDEN: dict[str, dict] = {"other": {"image_height": 173, "image_width": 291, "kernel_size": 13}}
 TAGS: tuple[str, ...] = ("stencil", "image")
 
 

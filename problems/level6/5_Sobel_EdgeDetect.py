@@ -25,6 +25,7 @@ CASES: dict[str, dict] = {
     "odd": {"image_height": 509, "image_width": 1021},
     "strip": {"image_height": 5, "image_width": 40000},
 }
+HIDDEN: dict[str, dict] = {"other": {"image_height": 411, "image_width": 733}}
 TAGS: tuple[str, ...] = ("stencil", "image")
 
 # Any other distribution would bring back pixels whose gy is zero but for rounding, where the angle's sign is chance.

@@ -19,6 +19,7 @@ CASES: dict[str, dict] = {
     "odd": {"signal_length": 100_003, "kernel_size": 33},
     "short": {"signal_length": 50, "kernel_size": 63},
 }
+HIDDEN: dict[str, dict] = {"other": {"signal_length": 61001, "kernel_size": 75}}
 TAGS: tuple[str, ...] = ("conv", "signal")
 
 

@@ -22,6 +22,7 @@ CASES: dict[str, dict] = {
     "odd": {"image_height": 101, "image_width": 131, "kernel_size": 3},
     "strip": {"image_height": 4, "image_width": 1500, "kernel_size": 7},
 }
+HIDDEN: dict[str, dict] = {"other": {"image_height": 83, "image_width": 171}}
 TAGS: tuple[str, ...] = ("stencil", "signal", "image")
 
 

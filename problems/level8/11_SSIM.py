@@ -23,6 +23,7 @@ CASES: dict[str, dict] = {
     "odd": {"num_frames": 3, "frame_height": 71, "frame_width": 95},
     "strip": {"num_frames": 7, "frame_height": 11, "frame_width": 600},
 }
+HIDDEN: dict[str, dict] = {"other": {"num_frames": 2, "frame_height": 123, "frame_width": 87}}
 TAGS: tuple[str, ...] = ("stencil", "video", "image")
 
 # The constants steady variances and ratios for pixels of about this size: wider or brighter ones leave mostly rounding.

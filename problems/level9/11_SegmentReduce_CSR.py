@@ -21,6 +21,7 @@ CASES: dict[str, dict] = {
     "odd": {"num_values": 300_007, "num_segments": 5000},
     "single": {"num_values": 100_000, "num_segments": 1},
 }
+HIDDEN: dict[str, dict] = {"other": {"num_values": 222227, "num_segments": 7919}}
 TAGS: tuple[str, ...] = ("reduction", "irregular")
 
 

@@ -18,6 +18,7 @@ CASES: dict[str, dict] = {
     "odd": {"array_size": 1_000_003},
     "small": {"array_size": 100},
 }
+HIDDEN: dict[str, dict] = {"other": {"array_size": 777777}}
 TAGS: tuple[str, ...] = ("scan",)
 
 # No "offset": its prefix sums reach 5e8, where float32 steps by 32 and no longer resolves the elements.

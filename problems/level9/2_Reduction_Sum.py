@@ -18,6 +18,7 @@ CASES: dict[str, dict] = {
     "odd": {"array_size": 1_000_003},
     "small": {"array_size": 37},
 }
+HIDDEN: dict[str, dict] = {"other": {"array_size": 2345679}}
 TAGS: tuple[str, ...] = ("reduction",)
 
 # Other signed numbers may add up to nearly nothing, and what is left then is the rounding of one order of additions.

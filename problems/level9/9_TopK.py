@@ -22,6 +22,7 @@ CASES: dict[str, dict] = {
     "odd": {"batch_size": 33, "row_length": 1021, "k": 7},
     "single": {"batch_size": 1, "row_length": 100_000, "k": 50},
 }
+HIDDEN: dict[str, dict] = {"other": {"batch_size": 21, "row_length": 2749, "k": 19}}
 TAGS: tuple[str, ...] = ("sort",)
 
 

@@ -60,7 +60,9 @@ def file(tmp_path: Path) -> Path:
 def test_a_file_is_read(file: Path) -> None:
     config = read_config(file)
     assert config.problem == ("L1", "held_out", "kernelbench:level1/23")
-    assert config.settings == Settings(max_turns=8, gamma=0.8, stop_on=2.0, device="cuda:1")
+    assert config.settings == Settings(
+        max_turns=8, gamma=0.8, stop_on=2.0, device="cuda:1", baseline="eager"
+    )
     assert config.search == Beam(kind="beam", keep=4, rounds=2)
     assert isinstance(config.policy, OpenAI)
     nested = {"quoted": 'a "b"\né', "flag": True, "numbers": [1, 2.5]}
@@ -71,7 +73,11 @@ def test_a_file_is_read(file: Path) -> None:
 def test_little_is_needed() -> None:
     config = parse_config(LEAST)
     assert config == EvalConfig(problem=("L1_23_Softmax",), policy=OpenAI(model="m"))
-    assert (config.samples, config.settings, config.search) == (1, Settings(), Serial())
+    assert (config.samples, config.settings, config.search) == (
+        1,
+        Settings(baseline="eager"),
+        Serial(),
+    )
     assert (config.baselines, config.prices, config.requests_per_minute) == (("eager",), None, None)
 
 

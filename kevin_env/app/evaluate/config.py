@@ -110,7 +110,7 @@ class EvalConfig(Frozen):
     """Ids, levels such as `L1`, `train` or `held_out`, `kernelbench:` names, files or folders."""
     samples: int = Field(default=1, ge=1)
     """Per problem; the width of a beam search."""
-    settings: Settings = Settings()
+    settings: Settings = Settings(baseline="eager")
     policy: PolicyConfig
     search: Search = Serial()
     concurrency: int = Field(default=8, ge=1, le=1024)
@@ -132,6 +132,12 @@ class EvalConfig(Frozen):
     def _words(cls, value: Any) -> Any:
         """Accepts `L1,L2`, as on the command line."""
         return [word for word in value.split(",") if word] if isinstance(value, str) else value
+
+    @field_validator("settings", mode="before")
+    @classmethod
+    def _over_eager(cls, value: Any) -> Any:
+        """What is reported is over eager and compiled references, unless another is set."""
+        return {"baseline": "eager"} | value if isinstance(value, dict) else value
 
     @field_validator("policy", mode="before")
     @classmethod

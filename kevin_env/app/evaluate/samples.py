@@ -277,6 +277,8 @@ def _common(one: Sequence[Turn], other: Sequence[Turn]) -> int:
 
 
 def _factors(episode: Trajectory, ratio: float | None) -> Factors:
+    if isinstance(episode.config.get("baseline"), Mapping):  # a kernel: no ratio to it is known
+        return {"eager": None, "compile": None}
     if episode.config.get("baseline") == "compile":
         return {"eager": 1 / ratio if ratio else None, "compile": 1.0}
     return {"eager": 1.0, "compile": ratio}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from kevin_env.feedback import block
 from kevin_env.parsing import tree_of
-from kevin_env.problem import Problem
+from kevin_env.problem import Problem, shown_source
 from kevin_env.record import Reply, Turn
 
 _START = '''\
@@ -39,7 +39,7 @@ def draft_of(problem: Problem, turns: Sequence[Turn], at: int | None = None) -> 
     last = next((turn.submission for turn in reversed(wanted) if turn.submission is not None), None)
     if last is not None:
         return last.code
-    source = problem.source.strip()
+    source = shown_source(problem).strip()
     reference = "\n".join(f"# {line}".rstrip() for line in source.split("\n"))
     return _START.format(reference=reference, methods="\n\n".join(_methods(source)))
 

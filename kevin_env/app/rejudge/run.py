@@ -18,7 +18,7 @@ from kevin_env.app.screen import progress_of, show
 from kevin_env.extract import extract_file
 from kevin_env.judge.api import JudgeError, JudgePool, Options, Seconds
 from kevin_env.outcome import Frozen, Outcome, printable
-from kevin_env.problem import Dtype, Problem, ProblemError, load_kernelbench
+from kevin_env.problem import Baseline, Dtype, Problem, ProblemError, load_kernelbench
 from kevin_env.recorder import append_lines
 from kevin_env.rules import Rules
 from kevin_env.settings import Settings
@@ -35,7 +35,7 @@ class Terms(Frozen):
     rules: Rules
     glue: float = 0.0
     inputs: Literal["varied", "shipped"]
-    baseline: Literal["eager", "compile"]
+    baseline: Literal["auto"] | Baseline
     dtype: Dtype | None = None
     backward: bool = False
     hardware: str

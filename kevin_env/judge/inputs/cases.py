@@ -33,13 +33,16 @@ def timed_case(problem: Problem, device: torch.device) -> str:
 
 
 def open_cases(problem: Problem, device: torch.device) -> Iterator[Case]:
-    """Every case that is judged on this device, the timed one last. A GPU has all except `cpu`.
+    """Every case that is judged on this device, held-out ones included, the timed one last.
+
+    A GPU has all except `cpu`.
 
     Raises:
         ProblemError: if the problem's code fails.
     """
     timed = timed_case(problem, device)
-    for name in (*(case for case in problem.cases if case != timed), timed):
+    others = (case for case in (*problem.cases, *problem.hidden) if case != timed)
+    for name in (*others, timed):
         if name == timed or (
             name != "cpu" if device.type != "cpu" else name != "main" and _fits_cpu(problem, name)
         ):

@@ -59,7 +59,9 @@ class ProblemFacts(Frozen):
     """What is known of a problem on one device."""
 
     cases: tuple[KnownCase, ...]
-    """Those that are judged, in this order; the last is timed."""
+    """Those that are judged, in this order, without held-out ones; the last is timed."""
+    hidden: tuple[KnownCase, ...] = ()
+    """Those that are held out: `told` leaves them out."""
     tolerance: str
     precision: str
     weights: tuple[str, ...]
@@ -122,7 +124,7 @@ class FactStore:
             find: Finds it.
             held: Holds the device meanwhile, unless the caller does.
         """
-        place = kind, problem.sha256, *problem.cases
+        place = kind, problem.sha256, *problem.cases, *problem.hidden
         if place not in self._known:
             file = self._file(kind, problem, model)
             value = file.read()
@@ -158,7 +160,7 @@ class FactStore:
             file.write(_Tolerances(entries=tuple(entries)))
 
     def _file(self, kind: str, problem: Problem, model: type[Value]) -> CacheFile[Value]:
-        own = {"problem": problem.sha256, "cases": " ".join(problem.cases)}
+        own = {"problem": problem.sha256, "cases": " ".join((*problem.cases, *problem.hidden))}
         return CacheFile(kind, self._key | own, model)
 
 
@@ -175,7 +177,8 @@ def find_facts(problem: Problem, device: torch.device) -> ProblemFacts:
     state = {name: f"{name}: {_label(tensor)}" for name, tensor in case.state().items()}
     weights = [state.pop(name) for name in case.parameters()]
     return ProblemFacts(
-        cases=tuple(cases),
+        cases=tuple(each for each in cases if each.told.name not in problem.hidden),
+        hidden=tuple(each for each in cases if each.told.name in problem.hidden),
         tolerance=_tolerance(case, outputs),
         precision=case.precision,
         weights=tuple(weights),

@@ -18,20 +18,22 @@ _CASES = TypeAdapter(dict[str, dict[str, Any]], config=ConfigDict(strict=True))
 
 
 def overrides_of(problem: Problem, case: str) -> dict[str, Any]:
-    """The module constants of a case: its entry in the literal `CASES`; none for `main`.
+    """The module constants of a case: its entry in `CASES` or `HIDDEN`; none for `main`.
 
     Raises:
-        ProblemError: if `CASES` is not literal.
+        ProblemError: if these are not literal.
     """
     if case == "main":
         return {}
+    wanted = "HIDDEN" if case in problem.hidden else "CASES"
     for node in parse(problem.source).body:
         name, value = assigned(node)
-        if name == "CASES" and value is not None:
+        if name == wanted and value is not None:
             try:
                 return _CASES.validate_python(ast.literal_eval(value))[case]
             except ValueError as error:
-                raise ProblemError(f"{problem.id}: CASES is not a literal dict of dicts") from error
+                text = f"{problem.id}: {wanted} is not a literal dict of dicts"
+                raise ProblemError(text) from error
     raise ProblemError(f"{problem.id}: there is no case {case}")
 
 

@@ -4,12 +4,46 @@ They have the same form as a candidate, but no submission enters them, and their
 judge's. Only the submission in the lane uses them, so there is nothing to lend or to lock.
 """
 
+import hashlib
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from kevin_env.judge.api import JudgeError
+from kevin_env.judge.api import JudgeError, Options
+from kevin_env.judge.inputs.source import source_of
 from kevin_env.judge.workers.errors import BASELINE_SECONDS, as_judge_error
 from kevin_env.judge.workers.worker import Worker
+from kevin_env.problem import KernelFile, Problem, baseline_of
+
+
+@dataclass(frozen=True)
+class TimedCode:
+    """What a submission is timed next to.
+
+    Attributes:
+        key: Of its code, case and way to run.
+        code: Python source.
+        entry: The class in it.
+        compiled: Whether torch compiles it.
+        kept: Whether it keeps the weights with which it was first constructed: to compile or to
+            tune it again for each submission would take seconds.
+    """
+
+    key: str
+    code: str
+    entry: str
+    compiled: bool
+    kept: bool
+
+
+def timed_code(problem: Problem, case: str, options: Options, on_gpu: bool) -> TimedCode:
+    """The reference in a case, eager or compiled, or the kernel that is its baseline."""
+    baseline = baseline_of(options.baseline, problem, on_gpu)
+    if isinstance(baseline, KernelFile):
+        name = hashlib.sha256(baseline.code.encode()).hexdigest()
+        return TimedCode(f"{problem.sha256}/{case}/{name}", baseline.code, "ModelNew", False, True)
+    compiled, key = baseline == "compile", f"{problem.sha256}/{case}/{baseline}"
+    return TimedCode(key, source_of(problem, case), "Model", compiled, compiled)
 
 
 class Baselines:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from kevin_env.judge.api import JudgeError
 from kevin_env.judge.construct import construct
 from kevin_env.judge.handshake.handshake import Answer, Drawn, Handshake, Player
-from kevin_env.judge.inputs.source import source_of
+from kevin_env.judge.timing.baselines import timed_code
 from kevin_env.judge.timing.calibration import construct_null, null_code
 from kevin_env.judge.timing.estimates import (
     Pair,
@@ -115,16 +115,14 @@ class Beside:
     @classmethod
     def prepared(cls, trial: Trial) -> "Beside":
         """Constructs both and calls them, which trusted code does without fresh inputs."""
-        bench, case, options = trial.bench, trial.case, trial.options
-        code = source_of(trial.problem, case.name)
-        key = f"{trial.problem.sha256}/{case.name}/{options.baseline}"
-        reference = bench.baselines.loaded(key, code, "Model")
+        bench = trial.bench
+        code = timed_code(trial.problem, trial.case.name, trial.options, on_gpu=False)
+        reference = bench.baselines.loaded(code.key, code.code, code.entry)
         null = bench.baselines.loaded("null", null_code(), "ModelNew")
         stock = [trial.draw(TIMED) for _ in range(STOCK)]
         outputs = trial.outbox_bytes
         with as_judge_error():
-            compiled = options.baseline == "compile"
-            construct(reference, trial.case, trial.secret, BASELINE_SECONDS, compiled=compiled)
+            construct(reference, trial.case, trial.secret, BASELINE_SECONDS, compiled=code.compiled)
             construct_null(null, on_gpu=False)
             inputs = max(each.image.end for each in stock)
             handshake = trial.open_handshake(replace(trial.sizes, inputs=inputs, outputs=outputs))

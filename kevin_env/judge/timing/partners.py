@@ -11,7 +11,7 @@ import torch
 from kevin_env.judge.construct import construct
 from kevin_env.judge.handshake.arena import Arena, Seat, Sizes
 from kevin_env.judge.handshake.handshake import Player
-from kevin_env.judge.inputs.source import source_of
+from kevin_env.judge.timing.baselines import timed_code
 from kevin_env.judge.timing.calibration import construct_null, null_code
 from kevin_env.judge.trial import Trial
 from kevin_env.judge.workers.errors import BASELINE_SECONDS, as_judge_error
@@ -84,19 +84,17 @@ class Partners:
     def reference(self, trial: Trial) -> Player:
         """The reference in the case of a trial, constructed. Errors as `Partner.seated`.
 
-        It has the weights of the trial, unless it is compiled and was constructed for another
-        submission: compiling takes seconds.
+        It has the weights of the trial, unless it keeps those of another submission.
         """
-        name, compiled = trial.case.name, trial.options.baseline == "compile"
-        key = f"{trial.problem.sha256}/{name}/{trial.options.baseline}"
-        worker, fresh = self._reference.load(key, source_of(trial.problem, name), "Model")
+        code = timed_code(trial.problem, trial.case.name, trial.options, on_gpu=True)
+        worker, fresh = self._reference.load(code.key, code.code, code.entry)
         arena, player = self._reference.seated(trial.sizes)
         arena.begin_case(trial.outbox_bytes)
-        if fresh or not compiled:
+        if fresh or not code.kept:
             with as_judge_error():
                 construct(
                     worker, trial.case, trial.secret, BASELINE_SECONDS, arena.weights,
-                    compiled=compiled,
+                    compiled=code.compiled,
                 )  # fmt: skip
         return player.in_next_case()
 

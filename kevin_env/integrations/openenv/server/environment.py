@@ -20,6 +20,7 @@ from kevin_env.integrations.openenv.server.sessions import LEFT, ServerLimits
 from kevin_env.integrations.openenv.server.tasks import ResetRequest, Tasks
 from kevin_env.judge.api import DeviceInfo, JudgePool
 from kevin_env.outcome import CompileError, Incorrect, Outcome, speedup_of
+from kevin_env.problem import shown_source
 from kevin_env.record import Turn, best_speedup
 from kevin_env.score import Score, WeightedSum, discounted_returns, resolve_score
 from kevin_env.settings import Settings
@@ -249,7 +250,7 @@ class KernelEnvironment(MCPEnvironment):
             reward=scores[-1] if turn else 0.0,
             problem_id=problem.id,
             problem_description=problem.statement or problem.name,
-            reference_code=problem.source,
+            reference_code=shown_source(problem),
             gpu_info=self._device,
             messages=[message.model_dump() for message in episode.messages],
             turn=len(episode.turns),
