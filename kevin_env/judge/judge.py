@@ -199,9 +199,9 @@ class Judge:
 
         def find() -> VerifiedBaseline:
             as_submission = Options(
-                device=options.device, inputs=options.inputs, build_timeout=MOST_BUILD_SECONDS,
+                device=options.device, inputs=options.inputs, dtype=options.dtype,
+                backward=options.backward, build_timeout=MOST_BUILD_SECONDS,
                 require_sandbox=options.require_sandbox, call_timeout=BASELINE_SECONDS,
-                dtype=options.dtype, backward=options.backward,
             )  # fmt: skip
             submission = Submission(code=baseline.code)
             judgement = self.judge(problem, submission, as_submission, lambda _: None)
