@@ -34,7 +34,7 @@ _PLACES = ("#include", 'extern "C"', "__global__")
 class Fresh(Entry):
     """A file's submission with unique text."""
 
-    text: str
+    text: str = ""
 
     @property
     def code(self) -> str:
@@ -113,14 +113,7 @@ def warm(pool: LocalPool, problem: Problem, options: Options) -> None:
 
 def freshened(entry: Entry, number: int) -> Fresh:
     """A file as a new submission."""
-    return Fresh(
-        entry.path,
-        entry.problem,
-        entry.device,
-        entry.rules,
-        entry.expect,
-        fresh(entry.code, number),
-    )
+    return Fresh(**vars(entry) | {"text": fresh(entry.code, number)})
 
 
 def extension_entries(device: str) -> list[Entry]:
@@ -139,7 +132,7 @@ def extension_entries(device: str) -> list[Entry]:
             device,
             "open",
             "correct",
-            f"{file.read_text()}{_BUILD}{as_submission(problem.read_text())}",
+            text=f"{file.read_text()}{_BUILD}{as_submission(problem.read_text())}",
         )
         for file, problem in zip(files, itertools.cycle(problems), strict=False)
     ]

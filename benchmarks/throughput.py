@@ -111,7 +111,7 @@ def altered(entry: Entry, added: str, expect: str) -> Entry:
     empty.
     """
     text = f"{entry.code}\nimport torch\n{added}" if added else NO_CODE
-    return Fresh(entry.path, entry.problem, entry.device, entry.rules, expect, text)
+    return Fresh(**vars(entry) | {"expect": expect, "text": text})
 
 
 def run(pool: LocalPool, entries: list[Entry], device: str) -> tuple[float, list[Judged]]:
