@@ -45,7 +45,8 @@ def forward(self, *inputs):
     return right(self, *inputs)
 ModelNew.forward = forward
 """
-WRONG = """spoil = lambda each: ~each if each.dtype == torch.bool else each + 1
+WRONG = """spoil = lambda each: ~each if each.dtype == torch.bool else (
+        (each.float() + 1).to(each.dtype) if "float8" in str(each.dtype) else each + 1)
     return torch.utils._pytree.tree_map_only(torch.Tensor, spoil, right(self, *inputs))"""
 SLOW = (
     "torch.cuda._sleep(200_000_000) if torch.cuda.is_available() else __import__('time').sleep(0.1)"

@@ -286,6 +286,21 @@ def test_a_reference_that_its_host_drives_is_timed_against_the_same_constant() -
     assert {"reference by its host": 1} in handshake.chains and {"null": 1} in handshake.chains
 
 
+@pytest.mark.parametrize(("late", "given"), [(0, "stock"), (OFTEN, "fresh")])
+def test_a_reference_that_its_host_drives_gets_fresh_inputs_as_the_submission_does(
+    late: int, given: str
+) -> None:
+    """What a library has found out about the shapes of a call would make it faster."""
+    session = Scripted(PACE, Links(links(500 * US, 1000 * US)))
+    supply: Any = SimpleNamespace(
+        take=lambda count: ["fresh"] * count, stock=lambda count: ["stock"] * count
+    )
+    session.supply, session.reference.late = supply, late
+    assert TimingSession.sets_of(session, session.reference, 2) == [given] * 2
+    assert TimingSession.sets_of(session, session.trial.player, 2) == ["fresh"] * 2
+    assert TimingSession.sets_of(session, session.null, 2) == [session.nothing] * 2
+
+
 @pytest.mark.parametrize("name", ["submission", "reference"])
 def test_links_that_do_not_fit_into_the_launch_queue_together_are_queued_one_by_one(
     name: str,

@@ -191,7 +191,12 @@ class TimingSession:
                 worker.freeze(False, wait=False)
 
     def sets_of(self, player: Player, count: int) -> list[Drawn]:
-        """Inputs for `count` calls; fresh ones for the submission."""
+        """Inputs for `count` calls; fresh ones for the submission.
+
+        The reference gets fresh ones, too, if its host works while it is timed: what libraries
+        know of shapes that it takes from values would make it faster.
+        """
         if player is self.null:
             return [self.nothing] * count
-        return self.supply.take(count) if player is self.trial.player else self.supply.stock(count)
+        fresh = player is self.trial.player or player.host_driven
+        return self.supply.take(count) if fresh else self.supply.stock(count)
