@@ -84,6 +84,9 @@ class HeldOut:
     def record(self) -> None:
         """Records them, if the other cases have been recorded.
 
+        Otherwise the process must not know them yet, so that what their shapes need is compiled in
+        their first calls, in the lane.
+
         Raises:
             Unplayed: if they cannot be. The process knows them by then, and is used no further.
         """

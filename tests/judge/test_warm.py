@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
@@ -62,6 +63,24 @@ def test_candidates_of_a_language_have_imported_it(pool: WarmPool) -> None:
         with preloaded.candidate() as worker:
             worker.ask("load", 30.0, path=worker.path, code=code, entry="ModelNew")
         with pool.candidate() as worker, pytest.raises(Failed):
+            worker.ask("load", 30.0, path=worker.path, code=code, entry="ModelNew")
+    finally:
+        preloaded.close()
+
+
+def test_the_slow_first_error_of_tvm_is_raised_before_a_candidate_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stub = (
+        "raised = 0\ndef load_module(path):\n    global raised\n    raised += 1\n    raise OSError"
+    )
+    (tmp_path / "tvm_ffi.py").write_text(stub)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    info = INFO.model_copy(update={"capability": "9.0"})
+    code = "import tvm_ffi\nassert tvm_ffi.raised == 1\nclass ModelNew: pass"
+    preloaded = WarmPool(info, MEMORY, 0, module="tvm_ffi")
+    try:
+        with preloaded.candidate() as worker:
             worker.ask("load", 30.0, path=worker.path, code=code, entry="ModelNew")
     finally:
         preloaded.close()

@@ -101,6 +101,10 @@ def _warm(capability: str) -> None:
         warm.warm_triton(int(capability.replace(".", "")))
     with contextlib.suppress(Exception):
         importlib.import_module("kevin_env.candidate.fake_cuda").warm()
+    # TVM's first error reads the symbols of all libraries for a second, as a hanging kernel waits
+    with contextlib.suppress(Exception):
+        if "tvm_ffi" in sys.modules:
+            sys.modules["tvm_ffi"].load_module(os.devnull)
 
 
 def _start(order: dict[str, Any], level: Level, readable: Readable, fds: _Descriptors) -> None:
