@@ -111,6 +111,19 @@ def largest(result: Result) -> dict[str, str]:
     }
 
 
+def of_language(result: Result, name: str) -> dict[str, Any]:
+    """The honest files of a language, the others, and the seconds of a turn and of the first."""
+    rows = result.beginning(f"{name}/")
+    honest = {file: row for file, row in rows.items() if row["expected"] == "correct"}
+    later = [row for file, row in honest.items() if "first turn" not in file]
+    return {
+        "honest": f"{sum(row['value'] for row in later):g} of {len(later)}",
+        "others": [row["value"] for file, row in rows.items() if file not in honest],
+        "turn": statistics.median(row["turn"] for row in later),
+        "first": sum(row["turn"] for file, row in honest.items() if "first turn" in file),
+    }
+
+
 def gains(result: Result) -> list[float]:
     """The speedups of attacks that were measured as faster by more than a half without being so."""
     return [
@@ -156,6 +169,7 @@ def render(template: str) -> str:
     helpers = {
         "gains": gains,
         "largest": largest,
+        "of_language": of_language,
         "median": statistics.median,
         "mean": statistics.fmean,
     }

@@ -396,6 +396,5 @@ class Profile(Frozen):
 
     def without(self, notes: tuple[str, ...]) -> "Profile":
         """The profile without these notes."""
-        return self.model_copy(
-            update={"notes": tuple(each for each in self.notes if each not in notes)}
-        )
+        kept = tuple(each for each in self.notes if each not in notes)
+        return self.model_copy(update={"notes": kept})
