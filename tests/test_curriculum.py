@@ -142,7 +142,8 @@ def test_bands_follow_the_measured_difficulty() -> None:
         [figures.difficulty for each in stage if (figures := measured(each))]
         for stage in plan.stages
     ]
-    assert {len(band) for band in bands} <= {24, 25}
+    sizes = [len(stage) for stage in plan.stages]
+    assert max(sizes) - min(sizes) <= 1
     for easier, harder in pairwise(bands):
         assert max(easier) <= min(harder)
     unknown = Problem(id="unknown", source="", name="unknown")

@@ -229,11 +229,14 @@ def test_problems_are_found_by_id_level_path_and_list(tmp_path) -> None:
 
 
 def test_every_keyword_reaches_the_episode() -> None:
-    env = KevinEnv(problem(), pool=ScriptedPool([WRONG], SCRIPTED_GPU), **OTHER_SETTINGS)
+    pool = ScriptedPool([WRONG, WRONG], SCRIPTED_GPU)  # of the kernel that it starts from, too
+    env = KevinEnv(problem(), pool=pool, **OTHER_SETTINGS)
     env.reset()
     env.step(f"```python\n{KERNEL}```")
     assert env.episode
-    assert env.episode.trajectory.config == OTHER_SETTINGS
+    config = env.episode.trajectory.config
+    assert config["start"]["code"] == Path(OTHER_SETTINGS["start"]).read_text()
+    assert config == OTHER_SETTINGS | {"start": config["start"]}
     assert isinstance(env.episode.pool, ScriptedPool)
     options = env.episode.pool.submissions[0][2].model_dump()
     shared = OTHER_SETTINGS.keys() & options.keys()

@@ -121,7 +121,7 @@ MEASURED = {"milestones": {"baseline": "compile"}, "dr_kernel": {"profile": "ncu
     [
         (
             {"score": "milestones"},
-            "score milestones pays for milestones, .* only with baseline='compile', not 'eager'",
+            "score milestones pays for milestones, .* only with baseline='compile', not 'auto'",
         ),
         (
             {"score": "dr_kernel"},

@@ -57,8 +57,8 @@ def test_a_candidate_is_replaced_when_its_submission_has_ended(pool: WarmPool) -
 
 
 def test_candidates_of_a_language_have_imported_it(pool: WarmPool) -> None:
-    code = "import sys\nassert 'colorsys' in sys.modules\nclass ModelNew: pass"
-    preloaded = WarmPool(INFO, MEMORY, 0, module="colorsys")
+    code = "import sys\nassert 'poplib' in sys.modules\nclass ModelNew: pass"
+    preloaded = WarmPool(INFO, MEMORY, 0, module="poplib")
     try:
         with preloaded.candidate() as worker:
             worker.ask("load", 30.0, path=worker.path, code=code, entry="ModelNew")

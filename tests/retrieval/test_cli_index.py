@@ -22,7 +22,7 @@ def index(tmp_path_factory) -> str:
     result = run("build", "solutions", "--model", "token-hash", "--out", str(folder))
     assert result.exit_code == 0, result.stderr
     assert (
-        result.stdout.startswith(f"indexed 64 pairs in {folder}: ")
+        result.stdout.startswith(f"indexed 71 pairs in {folder}: ")
         and "solutions triton" in result.stdout
     )
     return str(folder)
