@@ -174,9 +174,9 @@ def inputs(**changed: Any) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("workloads", "changes", "said"),
     [
-        (inputs(x={"type": "safetensors", "path": "a.st", "tensor_key": "x"}), {}, "input x comes from the file a.st"),
+        (inputs(x={"type": "safetensors", "path": "a.st", "tensor_key": "x"}), {}, "input x comes from a.st"),
         (inputs(x={"type": "custom"}), {}, "input x is custom"),
-        (inputs(scale={"type": "random"}), {}, "input scale is a scalar without a value"),
+        (inputs(scale={"type": "random"}), {}, "input scale is random without a value"),
         ([{"uuid": "1", "axes": {}, "inputs": RANDOM}], {}, "no whole number for the axis rows"),
         ([{"uuid": "1", "axes": {"rows": 10**9}, "inputs": RANDOM}], {}, "more than 1 GiB"),
         ([], {}, "no workload"),
@@ -187,7 +187,7 @@ def inputs(**changed: Any) -> list[dict[str, Any]]:
         (None, {"outputs": {"y": {"shape": ["other"], "dtype": "float32"}}}, "axis 'other'"),
         (None, {"axes": DEFINITION["axes"] | {"pairs": {"type": "expr", "expression": "open(rows)"}}}, "not arithmetic"),
         (None, {"axes": DEFINITION["axes"] | {"pairs": {"type": "expr", "expression": "pairs + 1"}}}, "by each other"),
-        (None, {"axes": None}, "lacks axes"),
+        (None, {"axes": None}, "its axes, inputs"),
     ],
 )  # fmt: skip
 def test_a_definition_that_cannot_be_judged_is_named_with_the_reason(
