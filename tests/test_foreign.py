@@ -167,6 +167,19 @@ def test_inputs_may_come_from_the_definitions_own_function(tmp_path: Path, pool:
     assert isinstance(judged(pool, load_problem(name), right), Correct)
 
 
+def test_a_buffer_among_the_inputs_may_be_written_to(tmp_path: Path, pool: LocalPool) -> None:
+    reference = (
+        REFERENCE.replace("matrix, shift = data", "matrix, shift, out = data")
+        .replace("return matrix + shift", "out[...] = matrix + shift\n        return out")
+        .replace("else matrix), 2.5", "else matrix), 2.5, torch.empty_like(matrix)")
+    )
+    problem = load_problem(kernelbot(tmp_path, reference=reference))
+    code = (
+        "def custom_kernel(data):\n    x, by, out = data\n    out[...] = x + by\n    return out\n"
+    )
+    assert isinstance(verdict := judged(pool, problem, code), Correct), verdict
+
+
 def inputs(**changed: Any) -> list[dict[str, Any]]:
     return [{"uuid": "1", "axes": {"rows": 4}, "inputs": RANDOM | changed}]
 

@@ -110,7 +110,7 @@ def read(path: Path) -> tuple[str, str]:
             f"Instead of ModelNew a submission may define the function run({given}, {written}),",
             f"which writes its results to {written}, allocated before, and returns nothing.",
         ]
-    assignments = {name: repr(value) for name, value in (defined.constants | main).items()}
+    assignments = {name: repr(value) for name, value in {**defined.constants, **main}.items()}
     assignments |= {name: f"int({text})" for name, text in defined.expressions.items()}
     return defined.name, in_form(
         "\n".join(statement),
@@ -160,7 +160,8 @@ def _definition(read: dict[str, Any]) -> Definition:
 
 
 def _tensor(name: str, spec: Mapping[str, Any], axes: Mapping[str, Any]) -> Tensor:
-    dtype = {"float8_e4m3": "float8_e4m3fn"}.get(spec["dtype"], spec["dtype"])
+    dtype = str(spec["dtype"])
+    dtype = "float8_e4m3fn" if dtype == "float8_e4m3" else dtype
     if spec["shape"] is None:
         return Tensor(None, dtype)
     if unknown := [axis for axis in spec["shape"] if axis not in axes]:
@@ -249,7 +250,7 @@ def _drawn(name: str, tensor: Tensor) -> str:
     """An expression for an input: a scalar's constant, or normal or whole random numbers."""
     if tensor.shape is None:
         return name
-    shape = f"({''.join(f'{axis}, ' for axis in tensor.shape)})"
+    shape = f"[{', '.join(tensor.shape)}]"
     if "float" in tensor.dtype:
         return f"torch.randn({shape}).to(torch.{tensor.dtype})"
     low, high = {"bool": (0, 2), "uint8": (0, 256)}.get(tensor.dtype, (-128, 128))
@@ -273,9 +274,9 @@ def _adapter(defined: Definition) -> str:
     lines = ["import torch", "", "", "class ModelNew(torch.nn.Module):"]
     lines += [f"    def forward(self, {', '.join(defined.inputs)}):"]
     for name, each in defined.outputs.items():
-        shape = "".join(f"{known[axis]}, " for axis in each.shape or ())
+        shape = ", ".join(known[axis] for axis in each.shape or ())
         kind = f"dtype=torch.{each.dtype}, device={tensors[0]}.device"
-        lines += [f"        {name} = torch.empty(({shape}), {kind})"]
+        lines += [f"        {name} = torch.empty([{shape}], {kind})"]
     lines += [f"        run({', '.join((*defined.inputs, *defined.outputs))})"]
     return "\n".join([*lines, f"        return {', '.join(defined.outputs)}", ""])
 

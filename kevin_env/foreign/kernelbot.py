@@ -34,7 +34,7 @@ import torch
 
 class ModelNew(torch.nn.Module):
     def forward(self, data):
-        return custom_kernel(data)
+        return custom_kernel({data})
 """
 
 
@@ -43,15 +43,15 @@ def read(folder: Path) -> tuple[str, str]:
     task = _task(read_text(folder / "task.yml"))
     if task.get("lang", "py") != "py" or task.get("multi_gpu", "false") == "true":
         raise ForeignError("only tasks in Python for one GPU can be judged")
+    reference = read_text(folder / "reference.py")
+    tree = tree_of_reference(reference)
+    _refuse_other_answers(tree)
     tests, benchmarks = task.get("tests") or [], task.get("benchmarks") or []
     if not tests and not benchmarks:
         raise ForeignError("task.yml has neither tests nor benchmarks")
     main, *others = [*benchmarks[:1], *tests, *benchmarks[1:]]
     if wrong := [each for each in others if each.keys() != main.keys()]:
         raise ForeignError(f"{wrong[0]} in task.yml has other names than {main}")
-    reference = read_text(folder / "reference.py")
-    tree = tree_of_reference(reference)
-    _refuse_other_answers(tree)
     refuse_clashes(tree, main)
     parameters_of(tree, "ref_kernel")
     if unknown := main.keys() - set(parameters_of(tree, "generate_input")):
@@ -68,7 +68,7 @@ def read(folder: Path) -> tuple[str, str]:
         begin + _embedded(reference, tree, folder),
         [f"{name} = {value!r}" for name, value in sizes.items()],
         cases_of(sizes, ({name: each[name] for name in sizes} for each in others)),
-        _ADAPTER,
+        _ADAPTER.format(data=_with_new_buffers(tree)),
         "data",
         "ref_kernel(data)",
         [f"    return [generate_input({', '.join(given)})]"],
@@ -83,6 +83,37 @@ def _refuse_other_answers(tree: ast.Module) -> None:
             raise ForeignError(
                 "check_implementation does not compare with ref_kernel: several answers are right"
             )
+
+
+def _with_new_buffers(tree: ast.Module) -> str:
+    """`data`, with new tensors for those that `ref_kernel` overwrites or does not use.
+
+    They are there to be written to, and no call of a submission may change its inputs.
+    """
+    functions = (each for each in tree.body if isinstance(each, ast.FunctionDef))
+    reference = next(each for each in functions if each.name == "ref_kernel")
+    unpacked, written, read = list[str](), set[str](), set[str]()
+    for node in ast.walk(reference):
+        match node:
+            case ast.Assign(targets=[ast.Tuple(elts=items)], value=ast.Name(id="data")):
+                unpacked = [ast.unparse(each) for each in items]
+            case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name), slice=part)]):
+                if ast.unparse(part) in ("...", ":"):
+                    written.add(name)
+            case ast.Attribute(value=ast.Name(id=name), attr="copy_"):
+                written.add(name)
+            case ast.Name(id=name, ctx=ast.Load()):
+                read.add(name)
+    buffers = {each for each in unpacked if each in written or each not in read}
+    if not buffers or not all(each.isidentifier() for each in unpacked):
+        return "data"
+    parts = [
+        f"torch.empty_like({each}) if isinstance({each}, torch.Tensor) else {each}"
+        if name in buffers
+        else each
+        for each, name in ((f"data[{at}]", name) for at, name in enumerate(unpacked))
+    ]
+    return f"({', '.join(parts)},)"
 
 
 def _embedded(reference: str, tree: ast.Module, folder: Path) -> str:
