@@ -4,6 +4,7 @@ import ast
 import builtins
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from kevin_env.fences import Block, Fences
 from kevin_env.judge.api import Submission, Written
@@ -55,7 +56,7 @@ class Extracted(Frozen):
     """At most `SUMMARY_LIMIT` characters, without code and reasoning; can be empty."""
 
 
-def extract(reply: str, truncated: bool = False) -> Extracted | FormatError:
+def extract(reply: str, truncated: bool = False, adapter: str = "") -> Extracted | FormatError:
     """The last complete code block of a reply that defines `ModelNew`, and the prose around it.
 
     A block that only outlines the model, such as a reminder of what has changed, counts only if
@@ -66,10 +67,11 @@ def extract(reply: str, truncated: bool = False) -> Extracted | FormatError:
     Args:
         reply: the model's reply.
         truncated: whether the endpoint reported that a token limit cut the reply off.
+        adapter: of the problem.
     """
     answer, _, unfinished = split_reasoning(clean(reply))
     fences = Fences(answer)
-    blocks = list(fences.blocks())
+    blocks = [replace(each, code=adapted(each.code, adapter)) for each in fences.blocks()]
     models = [block for block in blocks if "ModelNew" in block.code][-_CANDIDATES:]
     models = [block for block in reversed(models) if _defines_model(block.code)]
     if models:
@@ -89,18 +91,33 @@ def extract(reply: str, truncated: bool = False) -> Extracted | FormatError:
             message="No code block of the reply defines a top-level class ModelNew.",
         )
     for code in reversed(_WRAPPER.split(answer)[:: _WRAPPER.groups + 1]):
+        code = adapted(code, adapter)
         if "ModelNew" in code and (tree := parsed(code)) and defines(tree, "ModelNew"):
             return Extracted(submission=_submission(code.strip("\n") + "\n"), summary="")
     return FormatError(kind="no_code", message="The reply has no fenced code block.")
 
 
-def extract_file(code: str) -> Submission | FormatError:
+def extract_file(code: str, adapter: str = "") -> Submission | FormatError:
     """A whole file as a submission, even if it does not parse: the rules report the error."""
-    code = clean(code)
+    code = adapted(clean(code), adapter)
     tree = parsed(code)
     if tree is not None and not defines(tree, "ModelNew"):
         return FormatError(kind="no_model", message="The file defines no top-level class ModelNew.")
     return _submission(code)
+
+
+def adapted(code: str, adapter: str) -> str:
+    """Code with a problem's adapter after it, if it defines what that calls and no `ModelNew`.
+
+    Lines of the code keep their numbers.
+    """
+    calls = nodes_of(tree_of(adapter), ast.Call)
+    called = {each.func.id for each in calls if isinstance(each.func, ast.Name)}
+    tree = parsed(code) if any(f"def {name}" in code for name in called) else None
+    if tree is None or defines(tree, "ModelNew"):
+        return code
+    functions = {each.name for each in tree.body if isinstance(each, ast.FunctionDef)}
+    return f"{code.rstrip()}\n\n\n{adapter}" if functions & called else code
 
 
 def as_reply(text: str) -> str:

@@ -2,7 +2,8 @@
 
 A problem is a Python file with KernelBench's contract (`Model`, `get_inputs`, `get_init_inputs`,
 shapes as module constants). Optional additions are a docstring that states the task, `CASES`,
-`HIDDEN`, `BASELINE`, `START`, `TOLERANCE`, `PRECISION`, `INTEGERS`, `DISTRIBUTIONS` and `TAGS`.
+`HIDDEN`, `BASELINE`, `START`, `ADAPTER`, `TOLERANCE`, `PRECISION`, `INTEGERS`, `DISTRIBUTIONS` and
+`TAGS`.
 Only the judge executes it.
 """
 
@@ -19,7 +20,7 @@ from typing import Literal, Protocol, Self
 
 from pydantic import Field
 
-from kevin_env import kernelbench
+from kevin_env import foreign, kernelbench
 from kevin_env.outcome import Frozen, printable
 from kevin_env.parsing import assigned, parse, text_of, tree_of
 
@@ -87,6 +88,7 @@ class Problem(Frozen):
     number: int | None = None
     name: str
     path: str = ""
+    """Of its file; of a problem in another form the name that loads it, such as `sol:PATH`."""
     statement: str = ""
     """The module's docstring: what is computed, with formula and shapes."""
     cases: tuple[str, ...] = ("main",)
@@ -96,6 +98,8 @@ class Problem(Frozen):
     tags: tuple[str, ...] = ()
     baseline: KernelFile | None = None
     """The file that `BASELINE` names, relative to the problem's."""
+    adapter: str = ""
+    """`ADAPTER`: a `ModelNew` around the function that a submission may define instead."""
     start: KernelFile | None = None
     """The file that `START` names: a kernel to begin with."""
     dtype: Dtype | None = None
@@ -128,7 +132,7 @@ _DIFFERS = re.compile(r"^Differs from .*?(\n\n|\Z)", re.MULTILINE | re.DOTALL)
 _FORMATTING = re.compile(r"[ \t]*#[ \t]*fmt:[ \t]*(?:skip|off|on)[ \t]*$")
 """A mark for the formatter."""
 _FOR_THE_JUDGE = frozenset({
-    "CASES", "HIDDEN", "BASELINE", "START", "TAGS",
+    "CASES", "HIDDEN", "BASELINE", "START", "TAGS", "ADAPTER",
     "TOLERANCE", "PRECISION", "INTEGERS", "DISTRIBUTIONS",
 })  # fmt: skip
 """Constants that the task describes in words, or not at all."""
@@ -209,8 +213,10 @@ def _shipped(name: str) -> tuple[Path, Path]:
 def load_problem(name: str) -> Problem:
     """A problem by ID (`L1_23_Softmax`, `kernelbench:level1/23`) or path to a file.
 
+    `sol:PATH`, `flashinfer:PATH` and `kernelbot:PATH` are files of others: see `foreign`.
+
     Raises:
-        ProblemError: if there is no such problem; the message has the nearest IDs.
+        ProblemError: if there is no such problem, with the nearest IDs, or it cannot be judged.
     """
     if name.startswith(kernelbench.PREFIX):
         problems = load_kernelbench(name)
@@ -220,12 +226,23 @@ def load_problem(name: str) -> Problem:
                 f"write {kernelbench.PREFIX}level1/23 for one"
             )
         return problems[0]
+    if foreign.is_foreign(name):
+        return _load_foreign(name)
     if name.endswith(".py") or os.sep in name:
         return parse_problem(Path(name))
     path = problem_paths().get(name)
     if path is None:
         raise ProblemError(_unknown(name))
     return parse_problem(path, id=name)
+
+
+def _load_foreign(name: str) -> Problem:
+    try:
+        found = foreign.convert(name)
+    except foreign.ForeignError as error:
+        raise ProblemError(str(error)) from error
+    problem = _problem(found.source, Path(name), name, None)
+    return problem.model_copy(update={"name": found.name, "path": found.path})
 
 
 def load_kernelbench(name: str) -> list[Problem]:
@@ -304,6 +321,7 @@ def _problem(source: str, path: Path, id: str, level: int | None) -> Problem:
         cases=cases,
         hidden=hidden,
         tags=_literal_keys(tree, "TAGS"),
+        adapter=_literal_text(tree, "ADAPTER"),
         baseline=_named_file(tree, "BASELINE", path),
         start=_named_file(tree, "START", path),
     )
@@ -342,6 +360,13 @@ def _literal_keys(tree: ast.Module, name: str) -> tuple[str, ...]:
                 i.value for i in items if isinstance(i, ast.Constant) and isinstance(i.value, str)
             )
     return ()
+
+
+def _literal_text(tree: ast.Module, name: str) -> str:
+    """The string that a module-level constant is; empty if there is none."""
+    values = (assigned(node)[1] for node in tree.body if assigned(node)[0] == name)
+    constants = (each.value for each in values if isinstance(each, ast.Constant))
+    return next((each for each in constants if isinstance(each, str)), "")
 
 
 def _named_file(tree: ast.Module, constant: str, path: Path) -> KernelFile | None:

@@ -71,7 +71,7 @@ def begin_turn(
         JudgeError: if the judge fails. There is no turn then, and no score.
         ProblemError: if the problem's reference fails.
     """
-    extracted = extract(reply.content, truncated=reply.truncated)
+    extracted = extract(reply.content, reply.truncated, question.problem.adapter)
     submission = extracted.submission if isinstance(extracted, Extracted) else extracted
     verdict = _repeated_verdict(question, submission) or begin_verdict(
         submission, question.problem, question.settings.options(question.secret), pool, on_stage

@@ -204,7 +204,8 @@ def read_requests(
         elif answered is None:
             raise BadInput(f"pass --problem ID for {file}; `kevin-env problems` lists them")
         else:
-            submission = extract_file(file.read_bytes().decode("utf-8", "replace"))
+            text = file.read_bytes().decode("utf-8", "replace")
+            submission = extract_file(text, answered.adapter)
             requests.append(Request(str(file), answered, submission, options, settings))
     return requests
 
@@ -313,7 +314,7 @@ def _recorded(
     chosen |= {"device"} if options.device != "auto" else set()
     options = settings.options(turn.secret).model_copy(update=options.model_dump(include=chosen))
     score = str(trajectory.config.get("score", "kevin"))
-    return Request(str(path), problem, _submitted(turn), options, settings, score, turn)
+    return Request(str(path), problem, _submitted(turn, problem), options, settings, score, turn)
 
 
 def _problem_of(recorded: ProblemRef, replacement: Problem | None) -> Problem:
@@ -334,10 +335,10 @@ def _problem_of(recorded: ProblemRef, replacement: Problem | None) -> Problem:
     return replacement.model_copy(update={"id": recorded.id})  # the id of a file lacks its origin
 
 
-def _submitted(turn: Turn) -> Submission | FormatError:
+def _submitted(turn: Turn, problem: Problem) -> Submission | FormatError:
     if turn.submission is not None:
         return turn.submission
-    found = extract(turn.reply, truncated=turn.truncated)
+    found = extract(turn.reply, turn.truncated, problem.adapter)
     return found if isinstance(found, FormatError) else found.submission
 
 

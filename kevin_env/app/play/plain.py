@@ -81,7 +81,7 @@ class Narrator:
     @contextmanager
     def judging(self, episode: Episode, reply: Reply) -> Iterator[OnStage]:
         """The reply is complete and is judged in this block."""
-        found = extract(reply.content, truncated=reply.truncated)
+        found = extract(reply.content, reply.truncated, episode.problem.adapter)
         if self._stream:
             self.console.print()
         elif isinstance(found, Extracted):
