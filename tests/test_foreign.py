@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from kevin_env.extract import extract
+from kevin_env.extract import Extracted, extract, extract_file
 from kevin_env.judge import Options
-from kevin_env.outcome import Correct, Incorrect
+from kevin_env.judge.api import Submission
+from kevin_env.outcome import Correct, FormatError, Incorrect
 from kevin_env.pools.local import LocalPool
 from kevin_env.problem import Problem, ProblemError, load_problem, shown_source, shown_statement
 from kevin_env.record import ProblemRef
@@ -97,9 +98,9 @@ def kernelbot(folder: Path, task: str = TASK, reference: str = REFERENCE) -> str
 
 def judged(pool: LocalPool, problem: Problem, code: str) -> object:
     found = extract(f"```python\n{code}```", adapter=problem.adapter)
-    submission = getattr(found, "submission", found)
+    assert isinstance(found, Extracted), found
     options = Options(rules="open", device="cpu")
-    return begin_verdict(submission, problem, options, pool).result().outcome
+    return begin_verdict(found.submission, problem, options, pool).result().outcome
 
 
 RETURNS = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, {}):\n        return {}\n"
@@ -135,6 +136,18 @@ def test_tests_and_benchmarks_of_kernelbot_become_cases(tmp_path: Path) -> None:
     assert problem.cases == ("main", "size_5_flipped_True", "size_9")
     assert "size = 32\n" in problem.source and '"cuda"' not in problem.source
     assert shown_statement(problem).startswith("Add a number to a matrix.\n\nInput: a tuple")
+
+
+def test_an_adapter_keeps_the_lines_and_needs_the_function(tmp_path: Path) -> None:
+    adapter = load_problem(sol(tmp_path)).adapter
+    code = "def run(x, scale, y):\n    y.copy_(x * scale)\n"
+    for found in (extract(code, adapter=adapter), extract_file(code, adapter)):
+        submission = found.submission if isinstance(found, Extracted) else found
+        assert isinstance(submission, Submission)
+        assert submission.code.startswith(code) and "class ModelNew" in submission.code
+    own = code + RETURNS.format("x, scale", "x")
+    assert extract_file(own, adapter) == extract_file(own)
+    assert isinstance(extract_file("def other(x):\n    return x\n", adapter), FormatError)
 
 
 def test_a_problem_is_found_again_from_another_folder(

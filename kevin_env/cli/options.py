@@ -134,7 +134,7 @@ def of_problems(default: str) -> Any:
     return typer.Option(
         metavar="A,B,...",
         help=f"IDs, levels such as L1, held_out, kevin-bench-1, kernelbench:level1, "
-        f"files, folders{default}.",
+        f"sol:PATH, flashinfer:PATH, kernelbot:PATH, files, folders{default}.",
         autocompletion=complete_problems,
         callback=lambda given: [each for word in given or () for each in word.split(",")] or None,
     )
