@@ -19,7 +19,7 @@ from kevin_env.foreign.form import (
     refuse_clashes,
     tree_of_reference,
 )
-from kevin_env.parsing import UNREADABLE
+from kevin_env.parsing import UNREADABLE, parse
 
 MODERATE = 16 << 20, 1 << 30
 """Bytes of inputs and outputs of a workload that can be timed well, and that fits any device."""
@@ -174,10 +174,11 @@ def _tensor(name: str, spec: Mapping[str, Any], axes: Mapping[str, Any]) -> Tens
 def _expression(name: str, axis: Mapping[str, Any]) -> ast.expr:
     allowed = ast.BinOp | ast.UnaryOp | ast.operator | ast.unaryop | ast.Name | ast.Constant
     try:
-        tree = ast.parse(str(axis["expression"]), mode="eval").body
+        body = parse(str(axis["expression"]).strip()).body
     except UNREADABLE as error:
         raise ForeignError(f"the expression of the axis {name} does not parse") from error
-    if all(isinstance(each, allowed | ast.expr_context) for each in ast.walk(tree)):
+    tree = body[0].value if len(body) == 1 and isinstance(body[0], ast.Expr) else None
+    if tree and all(isinstance(each, allowed | ast.expr_context) for each in ast.walk(tree)):
         return tree
     raise ForeignError(f"the expression of the axis {name} is not arithmetic")
 
