@@ -129,10 +129,9 @@ class Episode:
             raise EpisodeError("the episode has been started already")
         facts = self._describing.result()
         require_payable(self.settings.score, dict(self.settings) | {"device": facts.device.device})
-        device = facts.device
-        if why := obstacle(self.settings.language, device.device != "cpu", device.versions):
+        on_gpu, versions = facts.device.device.startswith("cuda"), facts.device.versions
+        if why := obstacle(self.settings.language, on_gpu, versions):
             raise ValueError(why)
-        on_gpu = device.device.startswith("cuda")
         if self.start_kernel is not None:
             question = Question(
                 self.problem, 0, (), self.settings, turn_secret(self._secret, 0), on_gpu=on_gpu
@@ -173,7 +172,7 @@ class Episode:
                 secret=turn_secret(self._secret, number),
                 earlier=self.turns,
                 start=self._start,
-                on_gpu=self._facts is None or self._facts.device.device.startswith("cuda"),
+                on_gpu=self._on_gpu,
             )
             turn = begin_turn(question, reply, self.pool, on_stage)
             self._pending = map_future(turn, self._take)
@@ -298,15 +297,17 @@ class Episode:
         # Never from a seed: answers to known inputs could be precomputed.
         self._secret = os.urandom(16).hex()
 
+    @property
+    def _on_gpu(self) -> bool:
+        """Whether kernels run on a GPU, as they do until the device is known."""
+        return self._facts is None or self._facts.device.device.startswith("cuda")
+
     def _config(self) -> dict[str, Any]:
         settings = self.settings
         if self._facts is not None:
-            device = self._facts.device
-            on_gpu = device.device.startswith("cuda")
-            problem = self.problem.judged_as(settings)
             known = {
-                "language": resolve_language(settings.language, device),
-                "baseline": baseline_of(settings.baseline, problem, on_gpu),
+                "language": resolve_language(settings.language, self._facts.device),
+                "baseline": baseline_of(settings, self.problem, self._on_gpu),
                 "start": self.start_kernel,
             }
             settings = settings.model_copy(update=known)

@@ -106,7 +106,7 @@ def render_task(
     on_gpu = facts.device.device.startswith("cuda")
     chosen, shown = LANGUAGES.get(language), example_language(language, facts.device)
     interpreted = not on_gpu and chosen is not None and chosen.on_cpu == "interpreted"
-    baseline = baseline_of(settings.baseline, problem.judged_as(settings), on_gpu)
+    baseline = baseline_of(settings, problem, on_gpu)
     return render(
         "agents/task.j2" if for_agent else _template("task.j2", settings.templates),
         statement=shown_statement(problem),

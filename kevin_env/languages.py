@@ -1,7 +1,9 @@
 """The languages of kernels, in one table.
 
 A further one is an entry here and in `Name`, `prompts/languages/NAME.j2`, and an example in
-`prompts/examples/NAME.py`; a package that is not a dependency is an extra in `pyproject.toml`.
+`prompts/examples/NAME.py`; a package that is not a dependency is an extra in `pyproject.toml`. Its
+caches are in `judge.workers.launcher`, and how to compile it without a device, if it can be, in
+`candidate.fake_cuda`.
 """
 
 from collections.abc import Iterable, Mapping

@@ -210,7 +210,7 @@ OUTCOME_TYPES: tuple[type[Ending], ...] = (
 
 
 HELD_OUT = "held-out"
-"""In place of the case or input set of an outcome: a held-out case, whose name is not told."""
+"""In place of the case or input set of an outcome: a held-out case, whose name is not shown."""
 
 
 def withheld(outcome: Outcome, hidden: Collection[str]) -> Outcome:
@@ -230,7 +230,7 @@ def withheld(outcome: Outcome, hidden: Collection[str]) -> Outcome:
         about = {"case": HELD_OUT}
     elif isinstance(outcome, CompileError):
         about = {}
-    message = "this case is held out, and no more is told about the failure"
+    message = "this case is held out, so no details are given"
     names = {"category": outcome.category, "kind": outcome.kind, "message": message}
     return OUTCOME.validate_python(names | about)
 

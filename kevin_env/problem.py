@@ -76,6 +76,15 @@ class Form(Protocol):
         ...
 
 
+class Choice(Form, Protocol):
+    """What is judged of a problem, and what a speedup is relative to: settings or options."""
+
+    @property
+    def baseline(self) -> Literal["auto"] | Baseline:
+        """As of `baseline_of`."""
+        ...
+
+
 class Problem(Frozen):
     """A task: its ID, its source, and values parsed from the source."""
 
@@ -138,14 +147,15 @@ _FOR_THE_JUDGE = frozenset({
 """Constants that the task describes in words, or not at all."""
 
 
-def baseline_of(choice: Literal["auto"] | Baseline, problem: Problem, on_gpu: bool) -> Baseline:
-    """The baseline that a choice means.
+def baseline_of(choice: Choice, problem: Problem, on_gpu: bool) -> Baseline:
+    """The baseline that settings or options mean.
 
     `auto` is the problem's own on a GPU if it has one, and is judged as its file has it.
     """
-    if choice != "auto":
-        return choice
-    return (problem.baseline if on_gpu and not problem.form else None) or "eager"
+    if choice.baseline != "auto":
+        return choice.baseline
+    as_its_file = not problem.judged_as(choice).form
+    return (problem.baseline if on_gpu and as_its_file else None) or "eager"
 
 
 def baseline_name(baseline: Baseline) -> str:

@@ -38,7 +38,7 @@ Language = Literal["auto", "any", Name]
 Templates = Literal["default", "kevin-paper"]
 
 RENAMED = {"precision": "timing_precision"}
-"""Names of settings in older records, and those of today."""
+"""Names of settings in older records, and their current names."""
 _EXAMPLES = re.compile(r"zero|one|few|retrieved(:[1-9]\d?)?")
 
 

@@ -43,6 +43,11 @@ class Question:
     on_gpu: bool = True
     """Whether the code runs on a GPU; hints differ."""
 
+    @property
+    def scored(self) -> tuple[Turn, ...]:
+        """The turns that have a score already, the kernel to begin with included."""
+        return (self.start, *self.earlier) if self.start else self.earlier
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -171,8 +176,7 @@ def _same_code(question: Question, submission: Submission | FormatError) -> Iter
     """The earlier turns whose code says the same."""
     if isinstance(submission, Submission):
         meaning = meaning_of(submission.code)
-        known = (*filter(None, [question.start]), *question.earlier)
-        yield from (turn for turn in known if turn.meaning == meaning)
+        yield from (turn for turn in question.scored if turn.meaning == meaning)
 
 
 def _scores(
@@ -184,7 +188,7 @@ def _scores(
     scored = as_scored(outcome, code, reply, settings.tokenizer)
     score = score_of(scored, resolve_score(settings.score), settings.bound)
     if settings.pay == "improvement":
-        before = [*filter(None, [question.start]), *question.earlier]
+        before = list(question.scored)
     else:
         before = [] if settings.pay_repeats else list(_same_code(question, submission))
     return score, earned(score, max((turn.full_score for turn in before), default=None))
@@ -208,11 +212,7 @@ def _feedback(
         same_as=next((turn.turn for turn in _same_code(question, submission)), None),
         measured_again=verdict.repeats is None,
         hints=question.settings.hints,
-        baseline=baseline_of(
-            question.settings.baseline,
-            question.problem.judged_as(question.settings),
-            question.on_gpu,
-        ),
+        baseline=baseline_of(question.settings, question.problem, question.on_gpu),
         bound=question.settings.bound,
         profile=profile,
         on_gpu=question.on_gpu,

@@ -274,9 +274,7 @@ def print_result(console: Console, result: Judged | Failed) -> None:
     seconds = stages_text(judgement.seconds.model_dump()) if judgement else "not run"
     log, profile = (judgement.log, judgement.profile) if judgement else ("", None)
     request, on_gpu = result.request, result.device.startswith("cuda")
-    baseline = baseline_of(
-        request.options.baseline, request.problem.judged_as(request.options), on_gpu
-    )
+    baseline = baseline_of(request.options, request.problem, on_gpu)
     feedback = render_feedback(outcome, log=log, baseline=baseline, profile=profile)
     flags = [f"flag: {flag}" for flag in judgement.flags] if judgement else []
     if console.is_terminal:

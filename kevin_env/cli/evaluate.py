@@ -38,10 +38,12 @@ AgentCommand = Annotated[
     str | None,
     typer.Option(
         metavar="COMMAND",
-        help="Command of a coding agent, in place of a model; needs the extra mcp.",
+        help="Command line of a coding agent, instead of a model; needs the extra mcp.",
     ),
 ]
-Minutes = Annotated[float | None, typer.Option(help="Time for an agent's episode; by default 60.")]
+Minutes = Annotated[
+    float | None, typer.Option(help="Minutes for an agent's episode; by default 60.")
+]
 BaseUrl = Annotated[
     str | None, typer.Option(help="OpenAI-compatible endpoint; by default $OPENAI_BASE_URL.")
 ]
@@ -108,7 +110,7 @@ def evaluate(
     from kevin_env.app.screen import make_console
 
     if agent and model:
-        raise BadInput("--agent plays in place of --model: leave one of them out")
+        raise BadInput("--agent plays instead of --model: leave one of them out")
     try:
         words = shlex.split(agent) if agent else None
     except ValueError as error:

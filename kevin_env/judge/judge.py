@@ -67,7 +67,7 @@ class VerifiedBaseline(Frozen):
 
 
 class HeldOut:
-    """The held-out cases of a trial: what a submission saw there is never told.
+    """The held-out cases of a trial: nothing that a submission saw there is ever reported.
 
     It sees them after all others, so that nothing of them can be in what it did or said before.
     """
@@ -107,7 +107,7 @@ class HeldOut:
         """Calls the submission in them.
 
         Raises:
-            Rejected: with an outcome that tells no more than its kind.
+            Rejected: with an outcome that says no more than its kind.
         """
         trial, hidden = self._trial, self._cases()
         if not hidden:
@@ -168,7 +168,7 @@ class Judge:
             JudgeError: if the judge fails, or is cancelled.
         """
         problem = problem.judged_as(options)
-        baseline = baseline_of(options.baseline, problem, self.device.type == "cuda")
+        baseline = baseline_of(options, problem, self.device.type == "cuda")
         if isinstance(baseline, KernelFile):
             self._verify(baseline, problem, options)
         watch, secret = Stopwatch(on_stage), options.secret or secrets.token_hex(16)
@@ -217,10 +217,8 @@ class Judge:
             return VerifiedBaseline(outcome=outcome)
 
         code = hashlib.sha256(baseline.code.encode()).hexdigest()[:16]
-        with self._verifying:
-            self.bench.problems.facts.kept(
-                f"baseline-{options.inputs}-{code}", problem, VerifiedBaseline, find
-            )
+        kind, held = f"baseline-{options.inputs}-{code}", lambda: self._verifying
+        self.bench.problems.facts.kept(kind, problem, VerifiedBaseline, find, held)
 
     def _judged(self, job: Job, secret: str, last: bool = False, early: bool = False) -> Judgement:
         """Judges once, from the first line of the submission's code to the end of its process.

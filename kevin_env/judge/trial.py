@@ -115,13 +115,12 @@ class Trial:
         self._queues = 0 if SEVERAL_QUEUES.search(code) else 1
         build = self.options.build_timeout
         path, headers = self.worker.path, self.options.headers
-        shapes = self.bench.problems.shapes.of(self.problem) if self._on_gpu else None
         with asked(self.worker, Place()):
             self.worker.ask(
                 "load", Patience(build, build), path=path, code=code, entry="ModelNew",
                 headers=headers,
             )  # fmt: skip
-            if shapes is not None:
+            if self._on_gpu:
                 self.recording = self.recorded(self.cases, build - (time.monotonic() - began))
 
     def recorded(self, cases: Sequence[KnownCase], seconds: float) -> Recording | str:

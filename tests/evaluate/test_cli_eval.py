@@ -151,7 +151,7 @@ def test_a_dry_run_plays_nothing(tmp_path: Path, as_json: bool) -> None:
     [
         ([], "problem is missing; set it in the file or with --problem"),
         (["--problem", "L1"], "policy is missing; set it in the file or with --model"),
-        (["{folder}/eval.toml", "--device", "cpu", "--language", "cuda"], "needs a GPU"),
+        (["{folder}/eval.toml", "--device", "cpu", "--language", "cuda"], "use language='auto'"),
         (["--problem", "L1_23_Sofmax", "--model", "m"], "did you mean L1_23_Softmax"),
         (["--problem", "L1", "--model", "m", "--max-turns", "0"], "settings.max_turns = 0"),
         (["--problem", "L1", "--model", "human", "--out", "{folder}/a"], "kevin-env play --human"),

@@ -29,7 +29,7 @@ from kevin_env.judge.inputs.structure import Structure
 from kevin_env.problem import Problem
 
 Value = TypeVar("Value", bound=BaseModel)
-Held = Callable[[], AbstractContextManager[None]]
+Held = Callable[[], AbstractContextManager[object]]
 
 
 class KnownCase(Frozen, allow_inf_nan=True):

@@ -38,7 +38,7 @@ class TimedCode:
 
 def timed_code(problem: Problem, case: str, options: Options, on_gpu: bool) -> TimedCode:
     """The reference in a case, eager or compiled, or the kernel that is its baseline."""
-    baseline = baseline_of(options.baseline, problem, on_gpu)
+    baseline = baseline_of(options, problem, on_gpu)
     if isinstance(baseline, KernelFile):
         name = hashlib.sha256(baseline.code.encode()).hexdigest()
         return TimedCode(f"{problem.sha256}/{case}/{name}", baseline.code, "ModelNew", False, True)

@@ -213,9 +213,7 @@ class Chains:
             links = chain(few, mixed)
             if links is None:
                 player = side.player
-                if (
-                    player.late
-                ):  # queued one by one from now on, or where that was late, host-driven
+                if player.late:  # from now on one by one, or host-driven if that was late, too
                     player.late = 0 if mixed and not player.host_driven else OFTEN
                     side.single = True
                 return None
