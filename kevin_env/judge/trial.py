@@ -113,8 +113,9 @@ class Trial:
         triton = tree is not None and "triton" in imported(tree)
         self.interpreted = triton and not self._on_gpu
         self._queues = 0 if SEVERAL_QUEUES.search(code) else 1
-        build = self.options.build_timeout
-        path, headers = self.worker.path, self.options.headers
+        path, build, headers = self.worker.path, self.options.build_timeout, self.options.headers
+        if self._on_gpu:  # before its code runs: finding them may wait for the lane
+            self.bench.problems.shapes.of(self.problem)
         with asked(self.worker, Place()):
             self.worker.ask(
                 "load", Patience(build, build), path=path, code=code, entry="ModelNew",

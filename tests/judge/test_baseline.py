@@ -37,15 +37,15 @@ def get_inputs():
 def get_init_inputs():
     return []
 '''
-SLOW = '''"""Doubling eighty times."""
+SLOW = '''"""Doubling many times."""
 import torch
 class ModelNew(torch.nn.Module):
     def forward(self, x):
-        for _ in range(80):
+        for _ in range(240):
             y = x * FACTOR
         return y
 '''
-RIGHT = SLOW.replace("range(80)", "range(1)").replace("FACTOR", "2")
+RIGHT = SLOW.replace("range(240)", "range(1)").replace("FACTOR", "2")
 
 
 @pytest.fixture
@@ -69,14 +69,14 @@ def test_the_speedup_is_over_the_file_and_named_by_it(
     over_file = played(pool, problem, baseline=str(tmp_path / "slow.py"))
     (turn,) = over_file.turns
     assert turn.speedup is not None and turn.speedup > 8
-    assert "Speedup over Doubling eighty times: " in turn.feedback
+    assert "Speedup over Doubling many times: " in turn.feedback
     prompt = turn.messages[0].content
-    assert "the time of a known implementation (Doubling eighty times) divided by" in prompt
+    assert "the time of a known implementation (Doubling many times) divided by" in prompt
     assert "BASELINE" not in prompt and "slow.py" not in prompt
     (tmp_path / "slow.py").unlink()  # the record holds its text
     again = Settings.of(over_file.config)
     assert again.baseline == KernelFile(
-        name="Doubling eighty times", code=SLOW.replace("FACTOR", "2")
+        name="Doubling many times", code=SLOW.replace("FACTOR", "2")
     )
     assert Options.model_validate_json(again.options().model_dump_json()).baseline == again.baseline
     (turn,) = played(pool, problem).turns
@@ -87,7 +87,7 @@ def test_the_speedup_is_over_the_file_and_named_by_it(
 def test_a_problems_own_baseline_counts_on_a_gpu(problem: Problem) -> None:
     facts = ScriptedPool([], device=SCRIPTED_GPU).describe(problem, Options()).result()
     task = render_task(problem, facts, Settings())
-    assert "the time of a known implementation (Doubling eighty times) divided by" in task
+    assert "the time of a known implementation (Doubling many times) divided by" in task
     assert "the reference's time (PyTorch eager)" in render_task(
         problem, facts, Settings(baseline="eager")
     )
