@@ -115,8 +115,10 @@ class Remote:
         try:
             self._send(request)
         except WireError as error:
+            long = isinstance(error, TooLong)
+            if not long:  # the next request goes to another judge
+                self.alive = False
             if self._waiting.pop(number, None) is not None:  # else the future has failed already
-                long = isinstance(error, TooLong)
                 text = f"too long to be judged: {error}"
                 fail(future, JudgeError(text) if long else JudgeGone("the judge process is gone"))
         return future

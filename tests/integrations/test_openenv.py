@@ -16,7 +16,7 @@ import pytest
 pytest.importorskip("openenv")
 
 import requests
-from episodes import KERNEL, REPLY, SOURCE, WRONG, another, correct, problem_file
+from episodes import KERNEL, REPLY, WRONG, another, correct, problem_file
 from openenv.core.generic_client import GenericEnvClient
 from openenv_server import serving
 from pydantic import BaseModel, ConfigDict
@@ -29,7 +29,7 @@ from kevin_env.integrations.openenv.server.tasks import ResetRequest, Tasks
 from kevin_env.judge import JudgeError
 from kevin_env.outcome import CompileError
 from kevin_env.pools.scripted import ScriptedPool
-from kevin_env.problem import list_problems
+from kevin_env.problem import list_problems, shown_source
 from kevin_env.score import discounted_returns
 from kevin_env.selection import find_problems, split
 from kevin_env.settings import Settings
@@ -288,7 +288,7 @@ def test_only_what_is_served_can_be_had(tmp_path: Path) -> None:
         serving(pool, problems=[own]) as url,
         KernelEnv(base_url=url) as env,
     ):
-        assert env.reset().observation.reference_code == SOURCE
+        assert env.reset().observation.reference_code == shown_source(own)
         with pytest.raises(RuntimeError, match="unknown problem 'L1_23_Softmax'"):
             env.reset(problem_id="L1_23_Softmax")
         splits = [each["name"] for each in requests.get(f"{url}/kernel_env/splits").json()]

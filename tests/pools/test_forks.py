@@ -202,9 +202,11 @@ def test_a_judge_that_ends_is_noticed_though_a_child_was_forked_while_it_started
         with LocalPool(start=start) as pool:
             assert judged(pool) == OUTCOME
             (judge,) = own_judges()
-            submitted = pool.submit(PROBLEM, Submission(code="hold"), CPU)
+            held = threading.Event()
+            submitted = pool.submit(PROBLEM, Submission(code="hold"), CPU, lambda _: held.set())
+            assert held.wait(SECONDS)
             os.kill(judge, signal.SIGKILL)
-            assert submitted.result(20).outcome == OUTCOME
+            assert submitted.result(SECONDS).outcome == OUTCOME
     finally:
         for child in children:
             os.kill(child, signal.SIGKILL)

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -24,7 +25,7 @@ from kevin_env.judge.api import Stage
 from kevin_env.judge.sandbox import cgroups
 from kevin_env.outcome import Incorrect, RuntimeFailure
 from kevin_env.pools.local import LocalPool
-from kevin_env.pools.remote import Remote
+from kevin_env.pools.remote import JudgeGone, Remote
 from kevin_env.problem import Problem, ProblemError, load_problem
 
 SOFTMAX = load_problem(str(FOLDER / "problems/softmax.py"))
@@ -209,6 +210,21 @@ def test_a_judge_that_hangs_is_replaced_and_what_it_had_is_judged() -> None:
         assert future.result(60).outcome == OUTCOME
         (other,) = named(descendants(os.getpid()), *PROGRAM)
         assert other != server
+
+
+def test_a_judge_that_cannot_be_reached_gets_no_further_request() -> None:
+    """It has not been noticed that its process is gone: nothing was received since."""
+    judge = Remote("cpu", program=PROGRAM)
+    try:
+        assert judge.info
+        os.kill(judge.pid, signal.SIGSTOP)
+        judge._channel.sock.shutdown(socket.SHUT_WR)
+        with pytest.raises(JudgeGone):
+            judge.ask({"id": "1", "do": "describe"}).result(0)
+        assert not judge.alive
+    finally:
+        judge.kill()
+        judge.close()
 
 
 @pytest.mark.parametrize(
