@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
+from triton.runtime.cache import triton_key
 
 from kevin_env.candidate import fake_cuda, precompile, tree
 from kevin_env.candidate.region import spec_of
@@ -54,4 +55,5 @@ def recorded(code: str) -> dict[str, Any]:
 
 if __name__ == "__main__":
     fake_cuda.warm()
+    triton_key()  # reads Triton's libraries for a second: once, instead of in each fork
     print(json.dumps({name: recorded(code) for name, code in json.load(sys.stdin).items()}))
