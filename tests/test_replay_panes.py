@@ -71,8 +71,8 @@ def test_a_time_against_the_roofline_is_among_the_timings() -> None:
 def test_error_lines() -> None:
     assert error_lines("a\nb\n", CompileError(kind="syntax", message="m", line=2)) == (2,)
     assert error_lines(BROKEN.submission.code, BROKEN.outcome) == (5,)  # type: ignore[union-attr]
-    twice = CompileError(kind="compiler", message="m", details="int x = foo;")
-    assert error_lines("int x = foo;\nint x = foo;\n", twice) == ()
+    several = CompileError(kind="compiler", message="m", line=1, details="int x = foo;\nint y = 2;")
+    assert error_lines("int x = foo;\nint y = 2;\n", several) == (1, 2)
 
 
 @pytest.mark.full

@@ -116,7 +116,7 @@ class Trial:
         path, build, headers = self.worker.path, self.options.build_timeout, self.options.headers
         if self._on_gpu:  # before its code runs: finding them may wait for the lane
             self.bench.problems.shapes.of(self.problem)
-        with asked(self.worker, Place()):
+        with asked(self.worker, Place(code=code)):
             self.worker.ask(
                 "load", Patience(build, build), path=path, code=code, entry="ModelNew",
                 headers=headers,

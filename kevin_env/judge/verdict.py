@@ -26,6 +26,8 @@ class Place:
     passed: tuple[str, ...] = ()
     case: str | None = None
     """The case that a model is constructed for, if there are several."""
+    code: str = ""
+    """What is built: compilers quote its lines."""
 
 
 def verdict(
@@ -87,7 +89,10 @@ def _failed(failure: Failure, place: Place, folder: str) -> CompileError | Runti
     if failure.kind == "compiler":
         kind = "link" if is_link_error(failure.output) else "compiler"
         text = diagnostics(failure.output, folder)
-        return CompileError(kind=kind, message=first_line(text) or message, details=text or trace)
+        return CompileError(
+            kind=kind, message=first_line(text) or message, details=text or trace,
+            line=next(iter(quoted_lines(text, place.code)), None),
+        )  # fmt: skip
     if failure.kind in ("jit", "link"):
         return CompileError(kind=failure.kind, message=message, details=trace, line=line)
     if place.step == "build":
@@ -124,6 +129,8 @@ def _signal(number: int) -> str:
 
 
 LIMIT = 4_000
+SHORTEST_QUOTE = 8
+"""Characters of a quoted line that says which one it is."""
 MAX_DIAGNOSTICS = 12
 _GCC = re.compile(
     r"^(?P<file>[^\s:()]+):(?P<line>\d+):(?:\d+:)? (?P<level>fatal error|error|warning|note): "
@@ -137,6 +144,8 @@ _LINKER = re.compile(
 )
 _PTXAS = re.compile(r"^ptxas (?P<level>error|fatal)\s*:")
 _TRITON_PLACE = re.compile(r"at \d+:\d+:\n")
+_NUMBERED = re.compile(r"^\s*\d+ \| ")
+"""Before a line that g++ quotes."""
 _MARKER = re.compile(r"[\s|~]*\^[\s~^]*")
 _INSTANTIATION = re.compile(r"\s+(detected during|instantiation of) ?")
 _NOISE = re.compile(r"^(\[\d+/\d+\] |ninja: |FAILED: |In file included from|\s+from )")
@@ -171,6 +180,19 @@ def diagnostics(output: str, folder: str) -> str:
         else "\n".join(line for line in lines if line and not _is_command(line))
     )
     return clip(without_paths(text, folder))
+
+
+def quoted_lines(text: str, code: str) -> tuple[int, ...]:
+    """Lines of the submission (from 1) that a compiler quotes, each the only one with its text.
+
+    The compiler itself counts from the beginning of a string in the submission.
+    """
+    numbers: dict[str, list[int]] = {}
+    for number, line in enumerate(code.split("\n"), start=1):
+        numbers.setdefault(line.strip(), []).append(number)
+    quotes = (_NUMBERED.sub("", line).strip() for line in text.split("\n"))
+    found = (numbers.get(quote, []) for quote in quotes if len(quote) >= SHORTEST_QUOTE)
+    return tuple(dict.fromkeys(each[0] for each in found if len(each) == 1))
 
 
 def without_paths(text: str, folder: str) -> str:

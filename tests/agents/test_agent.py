@@ -247,7 +247,9 @@ def test_a_signal_leaves_a_finished_episode(
     words = [*command(*QUICK), "--", "sh", "-c", f"{versions(2)}; sleep 1000"]
     log = tmp_path / "trajectories.jsonl"
     with subprocess.Popen(words, cwd=tmp_path, env=environment(judges[0])) as process:
-        wait_until(lambda: partial_path(log).exists() and len(recorded(log)[0].turns) == 2)
+        wait_until(
+            lambda: partial_path(log).exists() and [len(e.turns) for e in recorded(log)] == [2]
+        )
         process.send_signal(number)
         assert process.wait(60) == 130
     [episode] = recorded(log)

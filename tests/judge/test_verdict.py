@@ -18,6 +18,7 @@ from kevin_env.judge.verdict import (
     diagnostics,
     first_line,
     is_link_error,
+    quoted_lines,
     verdict,
     without_paths,
 )
@@ -287,6 +288,19 @@ def test_lines_of_files_outside_the_candidates_folder_are_not_quoted() -> None:
     )
     text = diagnostics(output, "/f")
     assert "hunter2" not in text and "keys.h:1:1" in text and "7 |   mine" in text
+
+
+def test_a_quoted_line_has_its_number_in_the_submission() -> None:
+    """The compiler counts from the beginning of a string."""
+    quoted = "main.cpp:3:12: error\n    3 |     return undefined_name;\n      |            ^~~\n"
+    assert quoted_lines(
+        quoted, f'import torch\nCPP = r"""\n{"a" * 9}\n  return undefined_name;'
+    ) == (4,)
+    assert quoted_lines("k.cu(3): error\n    return undefined_name;", "return undefined_name;") == (
+        1,
+    )
+    assert quoted_lines(quoted, "return undefined_name;\n" * 2) == (), "which of them?"
+    assert quoted_lines("k.cu(3): error\n  }\n\n", "{\n}\n") == (), "many lines end so"
 
 
 def test_at_most_twelve_errors_are_shown_and_no_more_than_the_limit() -> None:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from kevin_env.advantage import returns_of, settings_of
-from kevin_env.app.replay.code import clean, lines_of
+from kevin_env.app.replay.code import clean
 from kevin_env.app.replay.diffs import DiffLine, diff_lines
+from kevin_env.judge.verdict import quoted_lines
 from kevin_env.outcome import (
     CompileError,
     Correct,
@@ -31,8 +32,6 @@ Base = Literal["previous", "best", "other"] | int
 """What a diff starts from: the turn before, the fastest turn before, the other trajectory, or a
 turn by its number.
 """
-_QUOTED = 8
-"""Least characters of a quoted source line that is searched for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,15 +223,10 @@ _BLOCKS: dict[Pane, Callable[[Turn], Iterator[Block]]] = {
 
 
 def error_lines(code: str, outcome: Ending) -> tuple[int, ...]:
-    """Lines of the code (from 1) that an error names by number or quotes in its diagnostics."""
-    if outcome.line is not None:
-        return (outcome.line,)
-    where: dict[str, list[int]] = {}
-    for number, line in enumerate(lines_of(code), start=1):
-        where.setdefault(line.strip(), []).append(number)
-    details = getattr(outcome, "details", "")
-    quoted = [line.strip() for line in clean(details).split("\n") if len(line.strip()) >= _QUOTED]
-    return tuple(dict.fromkeys(where[line][0] for line in quoted if len(where.get(line, [])) == 1))
+    """Lines of the code (from 1) that an error names by number, or a compiler quotes."""
+    named = () if outcome.line is None else (outcome.line,)
+    compiled = isinstance(outcome, CompileError) and outcome.kind == "compiler"
+    return quoted_lines(clean(outcome.details), code) or named if compiled else named
 
 
 def measured(turn: Turn) -> dict[str, str]:

@@ -1,7 +1,6 @@
 """Where a candidate claims that its outputs lie, checked and mapped. The judge reads the memory."""
 
 import math
-from collections.abc import Mapping
 from typing import Annotated, Any
 
 import torch
@@ -9,7 +8,6 @@ from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, Validati
 
 from kevin_env.candidate import cuda, tree
 from kevin_env.candidate.region import Region, extent
-from kevin_env.candidate.wire import WireError, decode
 from kevin_env.judge.handshake.memory import ProcessMemory
 from kevin_env.judge.workers.errors import Broken
 from kevin_env.outcome import Frozen
@@ -38,7 +36,6 @@ MALFORMED = (
 )
 """What walking a claimed skeleton may raise."""
 _MALFORMED_ANSWER = "its description of the outputs is malformed"
-_NEVER_LENT = "an output names memory that was never lent"
 
 
 class TensorClaim(Frozen):
@@ -234,11 +231,15 @@ class Mappings:
         """
         if claim.layout is not None or claim.place is None:
             return Output(claim, None)
-        require_form(claim)
+        if claim.dtype not in DTYPES or len(claim.shape) != len(claim.stride):
+            raise Broken("an output's description is malformed")
+        if claim.offset % DTYPES[claim.dtype].itemsize:
+            raise Broken("an output is not aligned")
         if claim.place == "memory" and self._memory is not None:
             return Distant(claim, self._memory)
         region = self._fixed.get(claim.place) or self._open(claim.place)
-        require_within(claim, region.size)
+        if claim.offset + claim.span > region.size:
+            raise Broken("an output does not lie in the memory that it names")
         return Output(claim, region.bytes[claim.offset : claim.offset + claim.span])
 
     def next_pass(self) -> None:
@@ -263,7 +264,7 @@ class Mappings:
 
     def _open(self, handle: str) -> Region:
         if self._device.type != "cuda":
-            raise Broken(_NEVER_LENT)
+            raise Broken("an output names memory that was never lent")
         if handle not in self._opened:
             try:
                 pointer = cuda.open_handle(handle)
@@ -274,37 +275,6 @@ class Mappings:
         self._opened[handle] = self._opened.pop(handle)
         self._named.add(handle)
         return self._opened[handle]
-
-
-def read_claims(body: bytes, count: int, sizes: Mapping[str, int] | None = None) -> list[CallClaim]:
-    """The claims of `count` calls in the body of a frame.
-
-    Checks everything that can be checked without reading memory. During a call the judge takes the
-    same steps one by one, because a clock runs during the first ones.
-
-    Args:
-        body: JSON, from the candidate.
-        count: How many calls were made.
-        sizes: Size of every region that an output may be in, by name. Without it, the places of
-            outputs are not checked.
-
-    Raises:
-        Broken: if that cannot be an honest answer.
-    """
-    try:
-        claims = claims_of(decode(body), count)
-    except WireError as error:
-        raise Broken(str(error)) from error
-    require_skeletons(claims)
-    for tensor in (tensor for claim in claims for tensor in claim.tensors):
-        if tensor.layout is not None or tensor.place is None:
-            continue
-        require_form(tensor)
-        if sizes is not None and tensor.place not in sizes:
-            raise Broken(_NEVER_LENT)
-        if sizes is not None:
-            require_within(tensor, sizes[tensor.place])
-    return claims
 
 
 def claims_of(answer: dict[str, Any], count: int) -> list[CallClaim]:
@@ -319,20 +289,6 @@ def claims_of(answer: dict[str, Any], count: int) -> list[CallClaim]:
         return [CallClaim.model_validate(claim) for claim in answer["claims"]]
     except (ValidationError, *MALFORMED) as error:
         raise Broken(_MALFORMED_ANSWER) from error
-
-
-def require_form(claim: TensorClaim) -> None:
-    """Checks a tensor that is in memory, whichever memory it is. Errors as `claims_of`."""
-    if claim.dtype not in DTYPES or len(claim.shape) != len(claim.stride):
-        raise Broken("an output's description is malformed")
-    if claim.offset % DTYPES[claim.dtype].itemsize:
-        raise Broken("an output is not aligned")
-
-
-def require_within(claim: TensorClaim, size: int) -> None:
-    """Checks that a tensor lies in memory of this size. Errors as `claims_of`."""
-    if claim.offset + claim.span > size:
-        raise Broken("an output does not lie in the memory that it names")
 
 
 def read_paired(answer: dict[str, Any]) -> tuple[tuple[str, str], ...]:
