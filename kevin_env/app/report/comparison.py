@@ -22,7 +22,7 @@ from kevin_env.app.writing import write_text
 from kevin_env.outcome import Frozen
 
 _MEASURES: dict[str, Callable[[Sample], float]] = {
-    "correct": lambda sample: float(sample.correct),
+    "correct": lambda sample: float(sample.correct()),
     "speedup": lambda sample: sample.fastest(),
     "fast_1": lambda sample: float(sample.fastest() >= 1),
 }
