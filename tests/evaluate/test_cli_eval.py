@@ -88,7 +88,7 @@ def test_against_an_endpoint_by_options_alone(tmp_path: Path) -> None:
     kept = tomllib.loads((out / "config.toml").read_text())
     assert kept["problem"] == ["L1_23_Softmax", "L1_40_LayerNorm"]
     assert kept["policy"] == {
-        "kind": "openai", "model": "m", "base_url": stub.url, "timeout": 600.0, "temperature": 0.7
+        "kind": "openai", "model": "m", "base_url": stub.url, "timeout": 600.0, "retries": 8, "temperature": 0.7
     }  # fmt: skip
     assert stub.keys == [f"Bearer {KEY}"] * 4 or set(stub.keys) == {KEY}
     assert not [path for path in out.iterdir() if KEY in path.read_text()]
