@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from kevin_env.app.evaluate.estimators import RESAMPLES, Resamples, best_at_k, pass_at_k
+from kevin_env.app.evaluate.estimators import RESAMPLES, SEED, best_at_k, interval, pass_at_k
 from kevin_env.app.evaluate.figures import (
     BASELINES,
     THRESHOLDS,
@@ -28,8 +28,6 @@ from kevin_env.app.evaluate.figures import (
 from kevin_env.app.evaluate.samples import RATES, Attempts, Played, gather, mean, share
 from kevin_env.record import Trajectory, Usage
 
-SEED = 0
-"""Of the bootstrap."""
 Numbers = dict[Any, Any]
 """A tree of the numbers of one problem."""
 
@@ -159,8 +157,7 @@ def _pass_at_k(values: Sequence[float], k: int) -> float:
 def _group(pairs: Sequence[tuple[Attempts, Numbers]], prices: Prices | None) -> GroupMetrics:
     """All figures of problems that are reported together, at least one."""
     problems = [problem for problem, _ in pairs]
-    resamples = Resamples(len(problems), SEED)
-    figures = _means([numbers for _, numbers in pairs], resamples)
+    figures = _means([numbers for _, numbers in pairs])
     for speed in figures["speed"].values():
         speed["geomean_solved"] = _exp(speed.pop("log_solved", None))
     numbers = Counter(each.number for problem in problems for each in problem.turns)
@@ -168,7 +165,7 @@ def _group(pairs: Sequence[tuple[Attempts, Numbers]], prices: Prices | None) -> 
         AtTurn(
             turn=turn,
             turns=numbers[turn],
-            **_means([_numbers_at(each, turn) for each in problems], resamples),
+            **_means([_numbers_at(each, turn) for each in problems]),
         )
         for turn in sorted(numbers)
     ]
@@ -178,16 +175,16 @@ def _group(pairs: Sequence[tuple[Attempts, Numbers]], prices: Prices | None) -> 
     )
 
 
-def _means(trees: Sequence[Any], resamples: Resamples) -> Any:
+def _means(trees: Sequence[Any]) -> Any:
     """The mean of each number over problems, without those that no problem has."""
     known = [each for each in trees if each is not None]
     if not known:
         return None
     if not isinstance(known[0], dict):
-        low, high = resamples.interval(trees) or (None, None)
+        low, high = interval(trees) or (None, None)
         return Figure(value=fmean(known), low=low, high=high, n=len(known))
     means = {
-        name: _means([tree and tree.get(name) for tree in trees], resamples)
+        name: _means([tree and tree.get(name) for tree in trees])
         for name in dict.fromkeys(name for tree in known for name in tree)
     }
     return {name: mean for name, mean in means.items() if mean is not None}
