@@ -163,9 +163,7 @@ def _page(report: Mapping[str, Any], episodes: Iterable[Trajectory] = ()) -> str
 
 
 def markdown_page(**fields: Any) -> str:
-    """A page of Markdown: a title with facts, `grids` as by `grid_of`, the contents of a report as
-    by `summarise`, and notes, each optional.
-    """
+    """A page of Markdown: title, facts, `grids` as by `grid_of`, notes, or all of `summarise`."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader(_HERE, "assets"), trim_blocks=True, lstrip_blocks=True
     )
