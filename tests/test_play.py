@@ -215,6 +215,16 @@ def test_an_episode_goes_on_at_the_endpoint_of_its_record(
         assert len(other.requests) == 1
 
 
+@pytest.mark.usefixtures("one_pool")
+def test_a_request_is_repeated_as_often_as_asked_for(tmp_path: Path) -> None:
+    busy = Answer(status=503, body={"error": {"message": "busy"}}, headers={"retry-after-ms": "1"})
+    with serve(busy) as stub:
+        words = ["--problem", problem_file(tmp_path).path, "--out", str(tmp_path / "t.jsonl")]
+        words += ["--model", "m", "--base-url", stub.url, "--device", "cpu", "--retries", "2"]
+        result = CliRunner().invoke(app, ["play", *words])
+    assert ("busy" in result.stderr, len(stub.requests)) == (True, 3)
+
+
 def test_an_endpoint_that_was_not_recorded_is_not_guessed(unfinished: Path) -> None:
     result = CliRunner().invoke(app, ["play", "--resume", str(unfinished), "--model", "m"])
     assert (result.exit_code, "give --base-url" in result.stderr) == (2, True)

@@ -80,6 +80,8 @@ def test_an_error_for_ever_is_given_up(status: int, said: str, listener: Any) ->
     with pytest.raises(PolicyError, match=said):
         raise error
     assert len(stub.requests) == RETRIES + 1
+    with failing(told(status, message="oops"), listener=listener, retries=1) as (_, stub):
+        assert len(stub.requests) == 2
 
 
 @pytest.mark.parametrize(

@@ -29,9 +29,11 @@ if TYPE_CHECKING:
     from kevin_env.settings import Settings
 
 
-def _of_model(help: str, callback: Callable[[float | None], float | None] | None = None) -> Any:
+def _of_model(
+    help: str, callback: Callable[[float | None], float | None] | None = None, **more: Any
+) -> Any:
     """An option with which a model is asked."""
-    return typer.Option(help=help, callback=callback, rich_help_panel="Model")
+    return typer.Option(help=help, callback=callback, rich_help_panel="Model", **more)
 
 
 ProblemName = Annotated[
@@ -58,6 +60,7 @@ MaxTokens = Annotated[int | None, _of_model("Limit of a reply in tokens.")]
 Seed = Annotated[int | None, _of_model("Sampling seed of sample 0; sample i uses seed + i.")]
 ExtraBody = Annotated[str | None, _of_model("More fields of the request, as a JSON object.")]
 Timeout = Annotated[float, _of_model("Seconds to wait for the endpoint.", positive)]
+Retries = Annotated[int, _of_model("Repetitions of a request that fails for now.", min=0)]
 
 
 @settings_options(EPISODE)
@@ -79,6 +82,7 @@ def play(
     seed: Seed = None,
     extra_body: ExtraBody = None,
     timeout: Timeout = 600.0,
+    retries: Retries = 8,
 ) -> None:
     """Play an episode with a model, or yourself.
 
@@ -103,7 +107,7 @@ def play(
         raise BadInput("you cannot play several samples at once: leave out --samples")
     policy = read_policy(
         name, base_url, extra_body, temperature=temperature, top_p=top_p,
-        max_tokens=max_tokens, seed=seed, timeout=timeout,
+        max_tokens=max_tokens, seed=seed, timeout=timeout, retries=retries,
     )  # fmt: skip
     _Play(policy, chosen, out or resume or TRAJECTORIES, plain, as_json).run(starts)
 

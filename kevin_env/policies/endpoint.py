@@ -16,7 +16,7 @@ from kevin_env.policies.base import ContextOverflow, PolicyError, Refused
 from kevin_env.record import Message
 
 RETRIES = 8
-"""Most retries of a request; without a Retry-After they span more than a minute."""
+"""Most retries of a request, by default; without a Retry-After they span more than a minute."""
 _RETRIES_OF_AN_ANSWER = 2
 """Most retries after answers that broke off: each is paid for."""
 _LONGEST_PAUSE = 30.0
@@ -227,7 +227,9 @@ class Dialect:
         return True
 
 
-def pause_before_retry(error: Exception, attempt: int, begun: bool) -> float | None:
+def pause_before_retry(
+    error: Exception, attempt: int, begun: bool, most: int = RETRIES
+) -> float | None:
     """Seconds until a failed request is sent again; None if it is not.
 
     A Retry-After counts; without it pauses grow from half a second to half a minute.
@@ -236,6 +238,7 @@ def pause_before_retry(error: Exception, attempt: int, begun: bool) -> float | N
         error: of the `openai` package, its HTTP library, or of reading the answer.
         attempt: retries so far.
         begun: whether a part of the answer was received.
+        most: retries at all.
     """
     import openai
 
@@ -252,7 +255,7 @@ def pause_before_retry(error: Exception, attempt: int, begun: bool) -> float | N
         passing = begun = isinstance(error, BrokenAnswer | UnicodeError | json.JSONDecodeError)
     wanted = {"true": True, "false": False}.get(headers.get("x-should-retry", ""), passing)
     asked = _retry_after(headers)
-    if not wanted or attempt >= (_RETRIES_OF_AN_ANSWER if begun else RETRIES):
+    if not wanted or attempt >= (min(_RETRIES_OF_AN_ANSWER, most) if begun else most):
         return None
     if asked is not None:
         return asked if asked <= _LONGEST_WAIT else None

@@ -17,6 +17,7 @@ from urllib.parse import SplitResult, urlsplit
 from kevin_env.policies.answer import FAILED, FILTERED, Answer
 from kevin_env.policies.base import Listener, OnText, PolicyError
 from kevin_env.policies.endpoint import (
+    RETRIES,
     BrokenAnswer,
     Dialect,
     Endpoint,
@@ -43,6 +44,7 @@ class OpenAIPolicy:
         base_url: the endpoint; by default $OPENAI_BASE_URL, then OpenAI's.
         api_key: by default $OPENAI_API_KEY; optional for endpoints other than OpenAI's.
         timeout: seconds without an answer, or the next piece of one, before a request fails.
+        retries: most repetitions of a request that fails for now, with growing pauses.
         temperature: sampling temperature. This and the next four are sent only if given, since some
             models reject them.
         top_p: nucleus sampling probability.
@@ -62,6 +64,7 @@ class OpenAIPolicy:
         api_key: str | None = None,
         *,
         timeout: float = 600.0,
+        retries: int = RETRIES,
         temperature: float | None = None,
         top_p: float | None = None,
         max_tokens: int | None = None,
@@ -80,7 +83,7 @@ class OpenAIPolicy:
         self._endpoint = Endpoint(url.netloc.rpartition("@")[2], model, timeout, secrets)
         waits = openai.Timeout(timeout, connect=min(timeout, _CONNECT_SECONDS))
         self._client = openai.OpenAI(base_url=base_url, api_key=key, timeout=waits, max_retries=0)
-        self._reached = False
+        self._reached, self._retries = False, retries
         self._dialect = Dialect()
         parameters = {
             "temperature": temperature, "top_p": top_p, "max_tokens": max_tokens, "seed": seed,
@@ -142,7 +145,7 @@ class OpenAIPolicy:
                     visible.end()
                 return answer.reply()
             failure = error if isinstance(error, PolicyError) else self._endpoint.failure(error)
-            seconds = pause_before_retry(error, attempt, answer.begun)
+            seconds = pause_before_retry(error, attempt, answer.begun, self._retries)
             if type(failure) is not PolicyError or seconds is None or not self._reached:
                 raise failure  # its context cannot hold the request and the key
             if isinstance(on_text, Listener):

@@ -16,7 +16,7 @@ from trajectories import RIGHT, timed, trajectory, turn, write
 from typer.testing import CliRunner
 
 from kevin_env.app import arguments
-from kevin_env.app.evaluate.board import Board
+from kevin_env.app.evaluate.board import Board, progress_text
 from kevin_env.app.evaluate.config import read_config
 from kevin_env.app.evaluate.folder import RunFolder
 from kevin_env.app.evaluate.search import Shape
@@ -88,7 +88,7 @@ def test_against_an_endpoint_by_options_alone(tmp_path: Path) -> None:
     kept = tomllib.loads((out / "config.toml").read_text())
     assert kept["problem"] == ["L1_23_Softmax", "L1_40_LayerNorm"]
     assert kept["policy"] == {
-        "kind": "openai", "model": "m", "base_url": stub.url, "timeout": 600.0, "temperature": 0.7
+        "kind": "openai", "model": "m", "base_url": stub.url, "timeout": 600.0, "retries": 8, "temperature": 0.7
     }  # fmt: skip
     assert stub.keys == [f"Bearer {KEY}"] * 4 or set(stub.keys) == {KEY}
     assert not [path for path in out.iterdir() if KEY in path.read_text()]
@@ -235,7 +235,8 @@ def test_what_was_recorded_counts_on_the_board() -> None:
         trajectory(timed(1, 9.0)),
     ]
     board = Board("t", ["L1_23_Softmax"], Shape(3, 2), recorded)
-    assert (board.done, board.left, board.planned, board.seconds_left) == (3, 3, 6, None)
+    assert (board.done, board.left, board.planned) == (3, 3, 6)
+    assert "left" not in progress_text(board), "nothing of that was played just now"
     best = board.lanes["L1_23_Softmax"].best
     assert best is not None and (best[1].speedup, best[0], best[1].turn) == (3.0, 0, 2)
 

@@ -7,7 +7,7 @@ from statistics import fmean
 
 import pytest
 
-from kevin_env.app.evaluate.estimators import Resamples, best_at_k, pass_at_k
+from kevin_env.app.evaluate.estimators import best_at_k, interval, pass_at_k
 
 
 def test_pass_at_k_by_hand() -> None:
@@ -56,7 +56,7 @@ def test_more_right_than_samples_is_an_error() -> None:
 
 def test_interval_of_two_problems() -> None:
     # Two draws of {0, 1}: the mean is 0, 0.5 or 1 with probabilities 1/4, 1/2, 1/4.
-    assert Resamples(2, seed=0).interval([0.0, 1.0]) == (0, 1)
+    assert interval([0.0, 1.0]) == (0, 1)
 
 
 def test_interval_is_about_two_standard_errors() -> None:
@@ -64,7 +64,7 @@ def test_interval_is_about_two_standard_errors() -> None:
     values = [numbers.gauss(1, 1) for _ in range(200)]
     mean = fmean(values)
     error = math.sqrt(sum((value - mean) ** 2 for value in values) / 200) / math.sqrt(200)
-    low, high = Resamples(200, seed=1).interval(values) or (0, 0)
+    low, high = interval(values, seed=1) or (0, 0)
     assert low == pytest.approx(mean - 1.96 * error, abs=0.15 * error)
     assert high == pytest.approx(mean + 1.96 * error, abs=0.15 * error)
 
@@ -72,30 +72,30 @@ def test_interval_is_about_two_standard_errors() -> None:
 def test_interval_covers_the_truth_in_95_percent() -> None:
     numbers = random.Random(3)
     covered = 0
-    resamples = Resamples(60, seed=2, count=400)
     for _ in range(300):
-        low, high = resamples.interval([float(numbers.random() < 0.3) for _ in range(60)]) or (1, 0)
+        sample = [float(numbers.random() < 0.3) for _ in range(60)]
+        low, high = interval(sample, seed=2, count=400) or (1, 0)
         covered += low <= 0.3 <= high
     assert 0.90 <= covered / 300 <= 0.98
 
 
 def test_interval_is_drawn_from_the_seed() -> None:
     values = [0.1, 0.5, 2.0, 3.5, 0.0, 1.1, 0.7]
-    assert Resamples(7, seed=4).interval(values) == Resamples(7, seed=4).interval(values)
-    assert Resamples(7, seed=4).interval(values) != Resamples(7, seed=5).interval(values)
+    assert interval(values, seed=4) == interval(values, seed=4)
+    assert interval(values, seed=4) != interval(values, seed=5)
 
 
 def test_interval_ignores_unknown_values() -> None:
-    assert Resamples(4, seed=0).interval([1.0, None, 1.0, None]) == (1, 1)
-    low, high = Resamples(4, seed=0).interval([0.0, None, 1.0, None]) or (None, None)
+    assert interval([1.0, None, 1.0, None]) == (1, 1)
+    low, high = interval([0.0, None, 1.0, None]) or (None, None)
     assert (low, high) == (0, 1)
 
 
 def test_one_value_has_no_interval() -> None:
-    assert Resamples(1, seed=0).interval([1.0]) is None
-    assert Resamples(3, seed=0).interval([None, 1.0, None]) is None
+    assert interval([1.0]) is None
+    assert interval([None, 1.0, None]) is None
 
 
 def test_interval_of_equal_values_is_that_value() -> None:
     # Sums of seven times 0.3 are not all seven times 0.3.
-    assert Resamples(7, seed=0).interval([0.3] * 7) == (0.3, 0.3)
+    assert interval([0.3] * 7) == (0.3, 0.3)

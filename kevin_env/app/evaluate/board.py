@@ -16,9 +16,9 @@ from kevin_env.app.evaluate.search import AGAIN, Shape
 from kevin_env.app.replay.pieces import (
     DIM,
     Column,
-    clock,
     join,
     overview,
+    pace_text,
     progress,
     sparkline,
     text,
@@ -119,17 +119,6 @@ class Board:
         """Maximum number of turns still to be played."""
         return sum(lane.left(self.shape) for lane in self.lanes.values() if not lane.failed)
 
-    @property
-    def rate(self) -> float | None:
-        """Turns a second in this process; None before the first."""
-        seconds = self.clock() - self.started
-        return self.played / seconds if self.played and seconds > 0 else None
-
-    @property
-    def seconds_left(self) -> float | None:
-        """Remaining seconds at this rate; None before the first turn."""
-        return self.left / self.rate if self.rate else None
-
     def waits(self, problem: str, sample: int, target: Waiting | None) -> None:
         """A sample waits for the model or the judge; None: it is not being played."""
         with self.lock:
@@ -218,13 +207,7 @@ def shown(board: Board, console: Console) -> Iterator[None]:
 
 def progress_text(board: Board) -> str:
     """Turns played so far, the rate, and the remaining time."""
-    words = f"{board.done} of {board.planned} turns, {clock(board.clock() - board.started)} elapsed"
-    rate, left = board.rate, board.seconds_left
-    if rate is None or left is None:
-        return words
-    return f"{words}, {60 * rate:.1f} a minute" + (
-        f", about {clock(left)} left" if board.left else ""
-    )
+    return pace_text(board.done, board.planned, board.played, board.clock() - board.started)
 
 
 def best_of(board: Board) -> str:

@@ -32,6 +32,7 @@ from kevin_env.app.evaluate.figures import Prices
 from kevin_env.app.evaluate.search import Search, Serial
 from kevin_env.context import load_counter
 from kevin_env.outcome import Frozen
+from kevin_env.policies.endpoint import RETRIES
 from kevin_env.settings import Settings, nearest_name, wrong_value
 
 Place = Annotated[Path, AfterValidator(lambda path: path.expanduser().absolute())]
@@ -47,6 +48,8 @@ class OpenAI(Frozen):
     """Default: $OPENAI_BASE_URL, then OpenAI."""
     timeout: float = Field(default=600.0, gt=0)
     """Seconds without data after which a request fails."""
+    retries: int = Field(default=RETRIES, ge=0)
+    """Most repetitions of a request that fails for now, such as for a rate limit."""
     temperature: float | None = None
     top_p: float | None = None
     max_tokens: int | None = Field(default=None, ge=1)

@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
+SEED = 0
+"""Of the bootstrap."""
 RESAMPLES = 1000
 """Bootstrap draws per interval."""
 
@@ -45,36 +47,36 @@ def best_at_k(values: Sequence[float], k: int) -> float:
     return math.fsum(w * value for w, value in zip(weights, sorted(values), strict=True))
 
 
-class Resamples:
-    """Percentile bootstrap over problems. All intervals of an instance share their draws.
+def interval(
+    values: Sequence[float | None], seed: int = SEED, count: int = RESAMPLES
+) -> tuple[float, float] | None:
+    """95 % percentile bootstrap interval of the mean of one value per problem; None below two.
+
+    Problems whose value is None are drawn, but do not enter the means. Equal numbers of problems
+    share their draws.
 
     Args:
-        problems: number of problems.
+        values: one per problem.
         seed: of the draws.
         count: number of draws, each with replacement.
     """
+    known = [value for value in values if value is not None]
+    if len(known) < 2:
+        return None
+    times = _times_drawn(len(values), seed, count)
+    sums = times @ np.array([value or 0.0 for value in values])
+    drawn = times @ np.array([value is not None for value in values], np.float64)
+    ends = np.percentile(sums[drawn > 0] / drawn[drawn > 0], (2.5, 97.5))
+    # A mean lies within its values, unless it was rounded.
+    low, high = np.clip(ends, min(known), max(known))
+    return float(low), float(high)
 
-    def __init__(self, problems: int, seed: int, count: int = RESAMPLES) -> None:
-        drawn = np.random.default_rng(seed).multinomial(
-            problems, np.full(problems, 1 / problems), count
-        )
-        # How often each problem is in each draw; shape (count, problems).
-        self._times: npt.NDArray[np.float64] = drawn.astype(np.float64)
 
-    def interval(self, values: Sequence[float | None]) -> tuple[float, float] | None:
-        """95 % interval of the mean of one value per problem; None for fewer than two values.
-
-        Problems whose value is None are drawn, but do not enter the means.
-        """
-        known = [value for value in values if value is not None]
-        if len(known) < 2:
-            return None
-        sums = self._times @ np.array([value or 0.0 for value in values])
-        drawn = self._times @ np.array([value is not None for value in values], np.float64)
-        ends = np.percentile(sums[drawn > 0] / drawn[drawn > 0], (2.5, 97.5))
-        # A mean lies within its values, unless it was rounded.
-        low, high = np.clip(ends, min(known), max(known))
-        return float(low), float(high)
+@lru_cache(maxsize=32)
+def _times_drawn(problems: int, seed: int, count: int) -> npt.NDArray[np.float64]:
+    """How often each problem is in each draw; shape (count, problems)."""
+    even = np.full(problems, 1 / problems)
+    return np.random.default_rng(seed).multinomial(problems, even, count).astype(np.float64)
 
 
 @cache

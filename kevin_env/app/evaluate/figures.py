@@ -51,7 +51,7 @@ class Speed(Frozen):
     speedup: Curve
     fast: dict[str, Curve]
     """fast_p by p: the share with a speedup of at least p."""
-    geomean_solved: Figure | None
+    geomean_solved: Figure | None = None
     """Geometric mean of the speedups of solved trajectories, as KernelBench reports it; None if
     none is solved.
     """
@@ -86,7 +86,7 @@ class AtTurn(Frozen):
     """Distinct turns with this number; forks share the turns before the fork."""
     rates: Rates
     score: Figure
-    discounted_return: Figure | None
+    discounted_return: Figure | None = None
     """None if only pruned trajectories reached this turn."""
     speed: dict[Baseline, TurnSpeed]
     """Without baselines that no problem has a ratio for, as in `best_speed`."""

@@ -1,46 +1,35 @@
-"""The figures of a run: means over problems, with their intervals."""
+"""The figures of a run: means over problems, with their intervals.
+
+The numbers of each problem are a tree of mappings, and the figures of a group are the means over
+its problems of every leaf. None, or a missing leaf, is a number that a problem does not have.
+"""
 
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from statistics import fmean
+from typing import Any
 
-from kevin_env.app.evaluate.estimators import RESAMPLES, Resamples, best_at_k, pass_at_k
+from kevin_env.app.evaluate.estimators import RESAMPLES, SEED, best_at_k, interval, pass_at_k
 from kevin_env.app.evaluate.figures import (
     BASELINES,
     THRESHOLDS,
     AtTurn,
     Baseline,
-    Change,
     Counts,
-    Curve,
     Figure,
     GroupMetrics,
     Prices,
     ProblemMetrics,
-    Rates,
+    ProblemSpeed,
     RunMetrics,
-    Speed,
     Totals,
-    TurnSpeed,
 )
-from kevin_env.app.evaluate.samples import (
-    RATES,
-    Attempts,
-    fast_shares,
-    gather,
-    mean,
-    problem_metrics,
-    share,
-    whole,
-)
-from kevin_env.record import Trajectory
+from kevin_env.app.evaluate.samples import RATES, Attempts, Played, gather, mean, share
+from kevin_env.record import Trajectory, Usage
 
-SEED = 0
-"""Of the bootstrap."""
-Row = Sequence[float] | None
-"""One number per sample of a problem; None if unknown."""
+Numbers = dict[Any, Any]
+"""A tree of the numbers of one problem."""
 
 
 def measure(
@@ -67,227 +56,230 @@ def measure(
     Raises:
         ValueError: if no trajectory has a turn, or a ratio is not positive.
     """
-    ratios = ratios or {}
-    _require(ratios)
-    problems = gather(trajectories, ratios)
+    for problem, ratio in (ratios or {}).items():
+        if not (math.isfinite(ratio) and ratio > 0):
+            said = "T_compile / T_eager must be positive and finite"
+            raise ValueError(f"the ratio of {problem} is {ratio}; {said}")
+    problems = gather(trajectories, ratios or {})
     if not any(each.turns for each in problems):
         raise ValueError("there is nothing to measure: no trajectory has a turn")
-    pairs = [(each, problem_metrics(each, prices)) for each in problems]
+    pairs = [(each, _numbers(each)) for each in problems]
     levels = sorted({each.level for each in problems if each.level is not None})
     return RunMetrics(
-        overall=_Group.of(pairs).metrics(),
+        overall=_group(pairs, prices),
         levels={
-            level: _Group.of([each for each in pairs if each[0].level == level]).metrics()
+            level: _group([each for each in pairs if each[0].level == level], prices)
             for level in levels
         },
-        problems=tuple(numbers for _, numbers in pairs),
+        problems=tuple(_problem(*each, prices) for each in pairs),
         seed=SEED,
         resamples=RESAMPLES,
     )
 
 
-def _require(ratios: Mapping[str, float]) -> None:
-    for problem, ratio in ratios.items():
-        if not (math.isfinite(ratio) and ratio > 0):
-            said = "T_compile / T_eager must be positive and finite"
-            raise ValueError(f"the ratio of {problem} is {ratio}; {said}")
+def _numbers(problem: Attempts) -> Numbers:
+    """The numbers of one problem whose means are figures, named as in `GroupMetrics`."""
+    samples, turns = problem.samples, problem.turns
+    ends = [
+        (each.played[0].correct, each.played[-1].correct) if each.played else (False, False)
+        for each in samples
+    ]
+    change = {
+        "first_correct": share(first for first, _ in ends),
+        "last_correct": share(last for _, last in ends),
+        "improved": share(last and not first for first, last in ends),
+        "regressed": share(first and not last for first, last in ends),
+    }
+    return {
+        "rates": _rates(turns),
+        "correct": _curve([each.correct() for each in samples], _pass_at_k),
+        "speed": {name: _speed([each.speedup(name) for each in samples]) for name in BASELINES},
+        "change": change | {"net": change["improved"] - change["regressed"]},
+        "score": mean(each.turn.score for each in turns),
+        "discounted_return": mean(value for each in samples for value in each.returns),
+    }
 
 
-class _Means:
-    """Means over the problems of one group, with their intervals.
-
-    Args:
-        problems: number of problems, at least 1.
-        most: the largest k of best@k, and of pass@k.
-    """
-
-    def __init__(self, problems: int, most: int) -> None:
-        self._resamples = Resamples(problems, SEED)
-        self._ks = range(1, most + 1)
-
-    def of(self, values: Iterable[float | None]) -> Figure:
-        """The mean of one number per problem, ignoring None. At least one must be known."""
-        values = list(values)
-        known = [value for value in values if value is not None]
-        low, high = self._resamples.interval(values) or (None, None)
-        return Figure(value=fmean(known), low=low, high=high, n=len(known))
-
-    def known(self, values: Iterable[float | None]) -> Figure | None:
-        """As `of`; None if all are None."""
-        values = list(values)
-        return None if all(value is None for value in values) else self.of(values)
-
-    def best(self, rows: Sequence[Row]) -> Curve | None:
-        """Mean and best@k of one row per problem; None if no row is known."""
-        return self._curve(rows, best_at_k)
-
-    def passed(self, rows: Sequence[Row]) -> Curve | None:
-        """Mean and pass@k of one row of 0 and 1 per problem; None if no row is known."""
-        return self._curve(rows, lambda row, k: pass_at_k(len(row), round(sum(row)), k))
-
-    def turn_speed(self, rows: Sequence[Row]) -> TurnSpeed | None:
-        """Mean and fast_p of one row of speedups per problem; None if no row is known."""
-        speedup = self.known(fmean(row) if row else None for row in rows)
-        if speedup is None:
-            return None
-        shares = [fast_shares(row) if row else None for row in rows]
-        fast = {p: self.known(each[p] if each else None for each in shares) for p in THRESHOLDS}
-        return TurnSpeed(speedup=speedup, fast={p: figure for p, figure in fast.items() if figure})
-
-    def _curve(
-        self, rows: Sequence[Row], best: Callable[[Sequence[float], int], float]
-    ) -> Curve | None:
-        avg = self.known(fmean(row) if row else None for row in rows)
-        if avg is None:
-            return None
-        bests = {
-            k: self.known(best(row, k) if row and len(row) >= k else None for row in rows)
-            for k in self._ks
-        }
-        return Curve(avg=avg, best={k: figure for k, figure in bests.items() if figure})
+def _numbers_at(problem: Attempts, turn: int) -> Numbers:
+    """The numbers of one turn, and of the best turn up to it, named as in `AtTurn`."""
+    played = [each for each in problem.turns if each.number == turn]
+    paths = problem.paths(turn)
+    returns = [each.returns[turn - 1] for each in problem.samples if each.lasts(turn)]
+    return {
+        "rates": _rates(played) if played else None,
+        "score": fmean(each.turn.score for each in played) if played else None,
+        "discounted_return": fmean(returns) if returns else None,
+        "speed": {name: _fast([each.speedup(name) for each in played]) for name in BASELINES},
+        "best_correct": share(each.correct(turn) for each in paths),
+        "best_speed": {
+            name: _fast([each.speedup(name, turn) for each in paths]) for name in BASELINES
+        },
+    }
 
 
-@dataclass(frozen=True)
-class _Group:
-    """Problems that are reported together, at least one."""
+def _rates(turns: Sequence[Played]) -> Numbers:
+    return {name: share(counts(each.turn) for each in turns) for name, counts in RATES.items()}
 
-    problems: Sequence[Attempts]
-    numbers: Sequence[ProblemMetrics]
-    """Of each problem."""
-    means: _Means
 
-    @classmethod
-    def of(cls, pairs: Sequence[tuple[Attempts, ProblemMetrics]]) -> "_Group":
-        problems, numbers = zip(*pairs, strict=True)
-        most = max(len(each.samples) for each in problems)
-        return cls(problems, numbers, _Means(len(problems), most))
+def _speed(speedups: Sequence[float | None]) -> Numbers | None:
+    """Of one speedup per sample; None if one is unknown."""
+    known = [each for each in speedups if each is not None]
+    if len(known) < len(speedups):
+        return None
+    solved = [math.log(each) for each in known if each > 0]
+    return {
+        "speedup": _curve(known, best_at_k),
+        "fast": {p: _curve([each >= float(p) for each in known], _pass_at_k) for p in THRESHOLDS},
+        "log_solved": fmean(solved) if solved else None,
+    }
 
-    def metrics(self) -> GroupMetrics:
-        """All figures of the group."""
-        speeds: dict[Baseline, Speed | None] = {
-            baseline: self._speed(baseline) for baseline in BASELINES
-        }
-        turns = max((played.number for each in self.problems for played in each.turns), default=0)
-        return GroupMetrics(
-            counts=self._counts(),
-            rates=Rates(**{name: self._column(f"{name}_rate") for name in RATES}),
-            correct=self._correct(),
-            speed={baseline: speed for baseline, speed in speeds.items() if speed},
-            by_turn=tuple(self._at(turn) for turn in range(1, turns + 1)),
-            change=self._change(),
-            score=self._column("score"),
-            discounted_return=self._column("discounted_return"),
-            totals=_sum([row.totals for row in self.numbers]),
-        )
 
-    def _column(self, name: str) -> Figure:
-        return self.means.of(getattr(row, name) for row in self.numbers)
+def _fast(speedups: Sequence[float | None]) -> Numbers | None:
+    """The mean of speedups, and fast_p; None if there are none or one is unknown."""
+    known = [each for each in speedups if each is not None]
+    if not known or len(known) < len(speedups):
+        return None
+    fast = {p: share(each >= float(p) for each in known) for p in THRESHOLDS}
+    return {"speedup": fmean(known), "fast": fast}
 
-    def _counts(self) -> Counts:
-        samples = [sample for each in self.problems for sample in each.samples]
-        turns = [played.turn for each in self.problems for played in each.turns]
-        return Counts(
-            problems=len(self.problems),
-            trajectories=len(samples),
-            turns=len(turns),
-            untimed=sum(each.untimed for each in samples),
-            stops=_count(each.trajectory.stop_reason or "running" for each in samples),
-            without={
-                baseline: sum(row.speed[baseline] is None for row in self.numbers)
-                for baseline in BASELINES
-            },
-            truncated=sum(turn.truncated for turn in turns),
-            by_person=sum(turn.by_person for turn in turns),
-            without_usage=sum(turn.usage is None for turn in turns),
-            kinds=_count(f"{turn.category}/{turn.kind}" for turn in turns),
-        )
 
-    def _correct(self) -> Curve:
-        curve = self.means.passed(
-            [[float(sample.correct) for sample in each.samples] for each in self.problems]
-        )
-        assert curve is not None  # every problem has a sample
-        return curve
+def _curve(values: Sequence[float], best: Callable[[Sequence[float], int], float]) -> Numbers:
+    return {
+        "avg": fmean(values),
+        "best": {k: best(values, k) for k in range(1, len(values) + 1)},
+    }
 
-    def _speed(self, baseline: Baseline) -> Speed | None:
-        rows = [
-            whole(sample.speedup(baseline) for sample in each.samples) for each in self.problems
-        ]
-        speedup = self.means.best(rows)
-        if speedup is None:
-            return None
-        hits = {
-            p: [row and [float(value >= float(p)) for value in row] for row in rows]
-            for p in THRESHOLDS
-        }
-        fast = {p: self.means.passed(hits[p]) for p in THRESHOLDS}
-        numbers = [row.speed[baseline] for row in self.numbers]
-        solved = self.means.known(each.log_solved if each else None for each in numbers)
-        return Speed(
-            speedup=speedup,
-            fast={p: curve for p, curve in fast.items() if curve},
-            geomean_solved=_exp(solved) if solved else None,
-        )
 
-    def _at(self, turn: int) -> AtTurn:
-        """The figures of a turn, and of the best turn up to it."""
-        means = self.means
-        played = [each.at(turn) for each in self.problems]
-        paths = [each.paths(turn) for each in self.problems]
-        rates = {
-            name: means.of(
-                share(map(counts, (p.turn for p in row))) if row else None for row in played
-            )
-            for name, counts in RATES.items()
-        }
-        returns = [
-            [sample.returns[turn - 1] for sample in each.samples if sample.lasts(turn)]
-            for each in self.problems
-        ]
-        return AtTurn(
+def _pass_at_k(values: Sequence[float], k: int) -> float:
+    return pass_at_k(len(values), round(sum(values)), k)
+
+
+def _group(pairs: Sequence[tuple[Attempts, Numbers]], prices: Prices | None) -> GroupMetrics:
+    """All figures of problems that are reported together, at least one."""
+    problems = [problem for problem, _ in pairs]
+    figures = _means([numbers for _, numbers in pairs])
+    for speed in figures["speed"].values():
+        speed["geomean_solved"] = _exp(speed.pop("log_solved", None))
+    numbers = Counter(each.number for problem in problems for each in problem.turns)
+    by_turn = [
+        AtTurn(
             turn=turn,
-            turns=sum(map(len, played)),
-            rates=Rates(**rates),
-            score=means.of(mean(p.turn.score for p in row) if row else None for row in played),
-            discounted_return=means.known(mean(row) if row else None for row in returns),
-            speed=self._speeds(
-                lambda name: [whole(p.speedup(name) for p in row) for row in played]
-            ),
-            best_correct=means.of(share(path.correct_by(turn) for path in row) for row in paths),
-            best_speed=self._speeds(
-                lambda name: [whole(path.speedup(name, turn) for path in row) for row in paths]
-            ),
+            turns=numbers[turn],
+            **_means([_numbers_at(each, turn) for each in problems]),
         )
+        for turn in sorted(numbers)
+    ]
+    turns = [each for problem in problems for each in problem.turns]
+    return GroupMetrics(
+        counts=_counts(pairs), by_turn=tuple(by_turn), totals=_totals(turns, prices), **figures
+    )
 
-    def _speeds(self, rows: Callable[[Baseline], list[Row]]) -> dict[Baseline, TurnSpeed]:
-        speeds: dict[Baseline, TurnSpeed | None] = {
-            baseline: self.means.turn_speed(rows(baseline)) for baseline in BASELINES
-        }
-        return {baseline: speed for baseline, speed in speeds.items() if speed}
 
-    def _change(self) -> Change:
-        return Change(
-            first_correct=self._column("first_correct"),
-            last_correct=self._column("last_correct"),
-            improved=self._column("improved"),
-            regressed=self._column("regressed"),
-            net=self.means.of(row.improved - row.regressed for row in self.numbers),
+def _means(trees: Sequence[Any]) -> Any:
+    """The mean of each number over problems, without those that no problem has."""
+    known = [each for each in trees if each is not None]
+    if not known:
+        return None
+    if not isinstance(known[0], dict):
+        low, high = interval(trees) or (None, None)
+        return Figure(value=fmean(known), low=low, high=high, n=len(known))
+    means = {
+        name: _means([tree and tree.get(name) for tree in trees])
+        for name in dict.fromkeys(name for tree in known for name in tree)
+    }
+    return {name: mean for name, mean in means.items() if mean is not None}
+
+
+def _counts(pairs: Sequence[tuple[Attempts, Numbers]]) -> Counts:
+    samples = [each for problem, _ in pairs for each in problem.samples]
+    turns = [each.turn for problem, _ in pairs for each in problem.turns]
+    return Counts(
+        problems=len(pairs),
+        trajectories=len(samples),
+        turns=len(turns),
+        untimed=sum(each.untimed for each in samples),
+        stops=_count(each.trajectory.stop_reason or "running" for each in samples),
+        without={
+            baseline: sum(numbers["speed"][baseline] is None for _, numbers in pairs)
+            for baseline in BASELINES
+        },
+        truncated=sum(turn.truncated for turn in turns),
+        by_person=sum(turn.by_person for turn in turns),
+        without_usage=sum(turn.usage is None for turn in turns),
+        kinds=_count(f"{turn.category}/{turn.kind}" for turn in turns),
+    )
+
+
+def _problem(attempts: Attempts, numbers: Numbers, prices: Prices | None) -> ProblemMetrics:
+    samples = attempts.samples
+    timed = [each for each in samples if each.best_turn]
+    fastest = max(timed, key=lambda each: each.fastest(), default=None)
+    speed: dict[Baseline, ProblemSpeed | None] = {
+        baseline: found
+        and ProblemSpeed(
+            best=max(each.speedup(baseline) or 0.0 for each in samples),
+            avg=found["speedup"]["avg"],
+            fast={p: curve["avg"] for p, curve in found["fast"].items()},
+            log_solved=found["log_solved"],
         )
+        for baseline, found in numbers["speed"].items()
+    }
+    change = {name: value for name, value in numbers["change"].items() if name != "net"}
+    return ProblemMetrics(
+        problem=attempts.problem,
+        level=attempts.level,
+        samples=len(samples),
+        turns=len(attempts.turns),
+        untimed=sum(each.untimed for each in samples),
+        **{f"{name}_rate": value for name, value in numbers["rates"].items()},
+        correct=numbers["correct"]["avg"],
+        **change,
+        speed=speed,
+        best_turn=fastest.best_turn if fastest else None,
+        best_sample=fastest.trajectory.sample if fastest else None,
+        score=numbers["score"],
+        discounted_return=numbers["discounted_return"],
+        totals=_totals(attempts.turns, prices),
+    )
 
 
-def _sum(totals: Sequence[Totals]) -> Totals:
-    sums: dict[str, float | None] = {}
-    for name in Totals.model_fields:
-        known = [value for each in totals if (value := getattr(each, name)) is not None]
-        sums[name] = math.fsum(known) if known else None
-    return Totals.model_validate(sums)
+def _totals(turns: Sequence[Played], prices: Prices | None) -> Totals:
+    usages = [each.turn.usage for each in turns if each.turn.usage]
+    seconds = [each.turn.seconds for each in turns]
+    tokens = ("prompt_tokens", "completion_tokens", "reasoning_tokens", "cached_tokens")
+    return Totals(
+        **{name: _sum(getattr(usage, name) for usage in usages) for name in tokens},
+        cost=_sum(_cost(usage, prices) for usage in usages),
+        device_seconds=math.fsum(each.verify + each.time for each in seconds),
+        judge_seconds=math.fsum(each.total for each in seconds),
+    )
+
+
+def _sum(values: Iterable[float | None]) -> Any:
+    """The sum of the known values; None if there are none."""
+    known = [value for value in values if value is not None]
+    return math.fsum(known) if known else None
+
+
+def _cost(usage: Usage, prices: Prices | None) -> float | None:
+    """The cost of one reply by the prices, or as the endpoint reported it; None if unknown."""
+    if prices is None:
+        return usage.cost
+    if usage.prompt_tokens is None and usage.completion_tokens is None:
+        return None
+    prompt, cached = usage.prompt_tokens or 0, usage.cached_tokens or 0
+    cached_price = prices.prompt if prices.cached is None else prices.cached
+    full = prices.prompt * (prompt - cached) + cached_price * cached
+    return (full + prices.completion * (usage.completion_tokens or 0)) / 1_000_000
 
 
 def _count(names: Iterable[str]) -> dict[str, int]:
     return dict(sorted(Counter(names).items()))
 
 
-def _exp(figure: Figure) -> Figure:
+def _exp(figure: Figure | None) -> Figure | None:
     """From a mean logarithm to the geometric mean."""
+    if figure is None:
+        return None
     low, high = (None if end is None else math.exp(end) for end in (figure.low, figure.high))
     return Figure(value=math.exp(figure.value), low=low, high=high, n=figure.n)

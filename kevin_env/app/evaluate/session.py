@@ -39,7 +39,7 @@ _MAY_CHANGE = (
     "problem", "samples", "concurrency", "requests_per_minute", "prices", "baselines",
     "tensorboard", "wandb",
 )  # fmt: skip
-_MAY_CHANGE_OF_POLICY = ("base_url", "timeout")
+_MAY_CHANGE_OF_POLICY = ("base_url", "timeout", "retries")
 
 
 @dataclass(frozen=True)

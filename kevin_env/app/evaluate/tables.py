@@ -1,5 +1,6 @@
 """The figures of a run as tables for a terminal and as rows of `summary.csv`."""
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,12 +13,12 @@ from kevin_env.app.convert.formats import inert
 from kevin_env.app.evaluate.figures import (
     BASELINES,
     THRESHOLDS,
-    AtTurn,
     Baseline,
     Curve,
     Figure,
     GroupMetrics,
     ProblemMetrics,
+    Rates,
     RunMetrics,
 )
 from kevin_env.app.screen import counted
@@ -32,6 +33,7 @@ _SPENT = {
     "device_seconds": "device seconds",
     "judge_seconds": "judge seconds",
 }
+_INTERVAL = re.compile(r" \[.*\]$")
 _AGAINST: dict[Baseline, str] = {"eager": "eager", "compile": "torch.compile"}
 
 
@@ -44,24 +46,22 @@ def show_metrics(console: Console, metrics: RunMetrics) -> None:
     console.print(", ".join(counted(number, name) for number, name in sizes), style="bold")
     console.print()
     wide = console.options.update(max_width=10_000)
-    for table, narrow in zip(
-        metric_tables(metrics), metric_tables(metrics, interval=False), strict=True
-    ):
+    for table in metric_tables(metrics):
         fits = Measurement.get(console, wide, table).maximum <= console.width
-        console.print(table if fits else narrow)
+        console.print(table if fits else _without_intervals(table))
         console.print()
     for note in notes(overall):
         console.print(note, style="bright_black")
 
 
-def metric_tables(metrics: RunMetrics, interval: bool = True) -> list[Table]:
-    """The figures of a run, with or without intervals. Headings and cells are plain text."""
+def metric_tables(metrics: RunMetrics) -> list[Table]:
+    """The figures of a run. Headings and cells are plain text."""
     overall = metrics.overall
     return [
-        _trajectories(overall, interval),
-        *([_levels(metrics, interval)] if len(metrics.levels) > 1 else []),
-        _curve(overall, interval),
-        _turns(overall, interval),
+        _trajectories(overall),
+        *([_levels(metrics)] if len(metrics.levels) > 1 else []),
+        _curve(overall),
+        _turns(overall),
         _spent(overall),
     ]
 
@@ -77,100 +77,72 @@ def summary_row(row: ProblemMetrics) -> dict[str, Any]:
     return plain | row.totals.model_dump()
 
 
-def _trajectories(group: GroupMetrics, interval: bool) -> Table:
+def _trajectories(group: GroupMetrics) -> Table:
     k = largest_k(group.correct)
     table = plain_table("Trajectories", "", f"avg@{k}", f"best@{k}")
-    table.add_row(
-        "correct",
-        _percent(group.correct.avg, interval),
-        _percent(group.correct.best.get(k), interval),
-    )
+
+    def add(name: str, curve: Curve, write: Callable[[Figure | None], str]) -> None:
+        table.add_row(name, write(curve.avg), write(curve.best.get(k)))
+
+    add("correct", group.correct, _percent)
     for baseline, speed in group.speed.items():
         table.add_section()
-        mean, best = speed.speedup.avg, speed.speedup.best.get(k)
-        table.add_row(
-            f"speedup over {_AGAINST[baseline]}", _times(mean, interval), _times(best, interval)
-        )
+        add(f"speedup over {_AGAINST[baseline]}", speed.speedup, _times)
         for p, curve in speed.fast.items():
-            table.add_row(
-                f"  fast_{p}", _percent(curve.avg, interval), _percent(curve.best.get(k), interval)
-            )
-        table.add_row("  geomean, solved only", _times(speed.geomean_solved, interval), "")
+            add(f"  fast_{p}", curve, _percent)
+        table.add_row("  geomean, solved only", _times(speed.geomean_solved), "")
     return table
 
 
-def _curve(group: GroupMetrics, interval: bool) -> Table:
-    table = plain_table(
-        "Best of k",
-        "k",
-        "pass@k",
-        *(f"best@k over {_AGAINST[baseline]}" for baseline in group.speed),
-    )
+def _curve(group: GroupMetrics) -> Table:
+    headings = (f"best@k over {_AGAINST[baseline]}" for baseline in group.speed)
+    table = plain_table("Best of k", "k", "pass@k", *headings)
     for k in group.correct.best:
-        if k & (k - 1) and k != max(group.correct.best):
-            continue
-        bests = (_times(speed.speedup.best.get(k), interval) for speed in group.speed.values())
-        table.add_row(str(k), _percent(group.correct.best[k], interval), *bests)
+        if k & (k - 1) == 0 or k == max(group.correct.best):
+            bests = (_times(speed.speedup.best.get(k)) for speed in group.speed.values())
+            table.add_row(str(k), _percent(group.correct.best[k]), *bests)
     return table
 
 
-def _turns(group: GroupMetrics, interval: bool) -> Table:
-    headings = (
-        "format",
-        "compile",
-        "correct",
-        "hack",
-        "speedup",
-        "correct\nso far",
-        "speedup\nso far",
-        "fast_1\nso far",
-    )
-    table = plain_table("Turns, speedup over " + _AGAINST[first_baseline(group)], "turn", *headings)
+def _turns(group: GroupMetrics) -> Table:
+    baseline = first_baseline(group)
+    headings = ("turn", *Rates.model_fields, "speedup")
+    best_so_far = ("correct\nso far", "speedup\nso far", "fast_1\nso far")
+    table = plain_table(f"Turns, speedup over {_AGAINST[baseline]}", *headings, *best_so_far)
     for each in group.by_turn:
-        table.add_row(str(each.turn), *_turn_cells(group, each, interval))
-    rates = (group.rates.format, group.rates.compile, group.rates.correct, group.rates.hack)
+        now, best = each.speed.get(baseline), each.best_speed.get(baseline)
+        table.add_row(
+            str(each.turn),
+            *(_percent(rate) for _, rate in each.rates),
+            _times(now and now.speedup),
+            _percent(each.best_correct),
+            _times(best and best.speedup),
+            _percent(best and best.fast["1"]),
+        )
     table.add_section()
-    table.add_row("all", *(_percent(rate, interval) for rate in rates), "", "", "", "")
+    table.add_row("all", *(_percent(rate) for _, rate in group.rates), "", "", "", "")
     return table
 
 
-def _turn_cells(group: GroupMetrics, each: AtTurn, interval: bool) -> Iterator[str]:
-    for rate in (each.rates.format, each.rates.compile, each.rates.correct, each.rates.hack):
-        yield _percent(rate, interval)
-    now, best = each.speed.get(first_baseline(group)), each.best_speed.get(first_baseline(group))
-    yield _times(now and now.speedup, interval)
-    yield _percent(each.best_correct, interval)
-    yield _times(best and best.speedup, interval)
-    yield _percent(best and best.fast["1"], interval)
-
-
-def _levels(metrics: RunMetrics, interval: bool) -> Table:
+def _levels(metrics: RunMetrics) -> Table:
     baseline = first_baseline(metrics.overall)
     k = largest_k(metrics.overall.correct)
-    headings = (
-        "problems",
-        "correct",
-        f"pass@{k}",
-        "speedup",
-        f"speedup\nbest@{k}",
-        "fast_1",
-        f"fast_1\nbest@{k}",
-        "hack",
-    )
-    table = plain_table("Levels, speedup over " + _AGAINST[baseline], "level", *headings)
+    headings = ("level", "problems", "correct", f"pass@{k}", "speedup", f"speedup\nbest@{k}")
+    title = f"Levels, speedup over {_AGAINST[baseline]}"
+    table = plain_table(title, *headings, "fast_1", f"fast_1\nbest@{k}", "hack")
     for level, group in metrics.levels.items():
         speed = group.speed.get(baseline)
         fast = speed and speed.fast["1"]
         table.add_row(
             str(level),
             str(group.counts.problems),
-            _percent(group.correct.avg, interval),
-            _percent(group.correct.best.get(k), interval),
-            _times(speed and speed.speedup.avg, interval),
-            _times(speed and speed.speedup.best.get(k), interval),
-            _percent(fast and fast.avg, interval),
-            _percent(fast and fast.best.get(k), interval),
-            _percent(group.rates.hack, interval),
+            _percent(group.correct.avg),
+            _percent(group.correct.best.get(k)),
+            _times(speed and speed.speedup.avg),
+            _times(speed and speed.speedup.best.get(k)),
+            _percent(fast and fast.avg),
+            _percent(fast and fast.best.get(k)),
+            _percent(group.rates.hack),
         )
     return table
 
@@ -191,7 +163,7 @@ def notes(group: GroupMetrics) -> Iterator[str]:
     change, counts = group.change, group.counts
     moves = {"improved": change.improved, "regressed": change.regressed, "net": change.net}
     yield "correct in the last turn against the first: " + ", ".join(
-        f"{name} {_percent(figure, True)}" for name, figure in moves.items()
+        f"{name} {_percent(figure)}" for name, figure in moves.items()
     )
     yield f"mean per turn: score {_plain(group.score)}, return {_plain(group.discounted_return)}"
     yield "[..]: 95 % bootstrap interval over problems; problems have equal weight"
@@ -240,23 +212,33 @@ def largest_k(curve: Curve) -> int:
     return max(whole, default=1)
 
 
-def _percent(figure: Figure | None, interval: bool) -> str:
-    return _cell(figure, lambda value: f"{100 * value:.1f}", "%", interval)
+def _without_intervals(table: Table) -> Table:
+    narrow = plain_table(str(table.title), *(str(column.header) for column in table.columns))
+    cells = zip(*(column.cells for column in table.columns), strict=True)
+    for row, each in zip(table.rows, cells, strict=True):
+        narrow.add_row(
+            *(_INTERVAL.sub("", str(cell)) for cell in each), end_section=row.end_section
+        )
+    return narrow
 
 
-def _times(figure: Figure | None, interval: bool) -> str:
-    return _cell(figure, figure_text, "x", interval)
+def _percent(figure: Figure | None) -> str:
+    return _cell(figure, lambda value: f"{100 * value:.1f}", "%")
+
+
+def _times(figure: Figure | None) -> str:
+    return _cell(figure, figure_text, "x")
 
 
 def _plain(figure: Figure) -> str:
-    return _cell(figure, lambda value: f"{value:.2f}", "", True)
+    return _cell(figure, lambda value: f"{value:.2f}", "")
 
 
-def _cell(figure: Figure | None, write: Callable[[float], str], unit: str, interval: bool) -> str:
+def _cell(figure: Figure | None, write: Callable[[float], str], unit: str) -> str:
     """Such as `83.3% [66.7, 100.0]`; empty without a figure."""
     if figure is None:
         return ""
     value = write(figure.value) + unit
-    if not interval or figure.low is None or figure.high is None:
+    if figure.low is None or figure.high is None:
         return value
     return f"{value} [{write(figure.low)}, {write(figure.high)}]"

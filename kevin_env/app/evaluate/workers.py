@@ -1,7 +1,7 @@
 """Threads that run the jobs of an evaluation, and how they stop, retry and keep to a rate."""
 
-import heapq
 import itertools
+import queue
 import threading
 import time
 from collections.abc import Callable
@@ -24,7 +24,8 @@ class Stopped(Exception):
 class Workers:
     """A pool of threads with a priority queue. Jobs may add jobs.
 
-    The threads are daemons, so a reply that takes minutes does not block exit.
+    The threads are daemons, so a reply that takes minutes does not block exit; those of a
+    `ThreadPoolExecutor` would.
 
     Args:
         count: number of threads.
@@ -35,19 +36,16 @@ class Workers:
         """No new turn may start."""
         self.abandoned = threading.Event()
         """Results of running turns are discarded."""
-        self._jobs: list[tuple[int, int, Job]] = []
+        self._count = count
+        self._jobs: queue.PriorityQueue[tuple[float, int, Job | None]] = queue.PriorityQueue()
         self._numbers = itertools.count()
-        self._running = 0
         self._error: BaseException | None = None
-        self._changed = threading.Condition()
         for _ in range(count):
             threading.Thread(target=self._work, daemon=True).start()
 
-    def put(self, job: Job, rank: int) -> None:
-        """Adds a job. Lower ranks run first, equal ranks in the order of arrival."""
-        with self._changed:
-            heapq.heappush(self._jobs, (rank, next(self._numbers), job))
-            self._changed.notify_all()
+    def put(self, job: Job | None, rank: float) -> None:
+        """Adds a job; None ends a thread. Low ranks are first, equal ones in order of arrival."""
+        self._jobs.put((rank, next(self._numbers), job))
 
     def pause(self, seconds: float) -> None:
         """Sleeps.
@@ -85,46 +83,38 @@ class Workers:
             BaseException: the first error of a job, which stops the others.
         """
         try:
-            self._wait()
+            self._join()
         except KeyboardInterrupt:
             self.stopping.set()
             on_interrupt()
             try:
-                self._wait()
+                self._join()
             finally:
                 self.abandoned.set()
             raise
         finally:
             self.stopping.set()
+            for _ in range(self._count):
+                self.put(None, float("inf"))
         if self._error is not None:
             raise self._error
 
-    def _wait(self) -> None:
-        with self._changed:
-            # An unbounded wait cannot be interrupted on every platform.
-            while self._running or (self._jobs and not self.stopping.is_set()):
-                self._changed.wait(_TICK_SECONDS)
+    def _join(self) -> None:
+        """As `Queue.join`, whose unbounded wait cannot be interrupted on every platform."""
+        with self._jobs.all_tasks_done:
+            while self._jobs.unfinished_tasks:
+                self._jobs.all_tasks_done.wait(_TICK_SECONDS)
 
     def _work(self) -> None:
-        while (job := self._next()) is not None:
+        while (job := self._jobs.get()[2]) is not None:
             try:
-                job()
+                if not self.stopping.is_set():
+                    job()
             except BaseException as error:  # the boundary of a thread: `wait` raises it
                 self._error = self._error or error
                 self.stopping.set()
             finally:
-                with self._changed:
-                    self._running -= 1
-                    self._changed.notify_all()
-
-    def _next(self) -> Job | None:
-        with self._changed:
-            while not self._jobs and not self.stopping.is_set():
-                self._changed.wait(_TICK_SECONDS)
-            if self.stopping.is_set():
-                return None
-            self._running += 1
-            return heapq.heappop(self._jobs)[2]
+                self._jobs.task_done()
 
 
 class Pacer:

@@ -15,11 +15,11 @@ from kevin_env.app.play.session import Session
 from kevin_env.app.replay.pieces import (
     DIM,
     Column,
-    clock,
     ends,
     join,
     marks,
     overview,
+    pace_text,
     progress,
     sparkline,
     text,
@@ -64,12 +64,6 @@ class Batch:
         return all(sample.phase == "ended" for sample in self.samples)
 
     @property
-    def left(self) -> float | None:
-        """Seconds until the end at the rate so far; None before the first turn."""
-        new = self.taken - self.before
-        return (self.now - self.started) / new * (self.planned - self.taken) if new else None
-
-    @property
     def best(self) -> tuple[int, Turn] | None:
         """The fastest correct turn of all, and the index of its sample."""
         found = [
@@ -101,10 +95,9 @@ def batch_of(episodes: Sequence[Trajectory], now: float) -> Batch:
 
 
 def progress_text(batch: Batch) -> str:
-    """Turns played so far, elapsed time and remaining time."""
-    left, elapsed = batch.left, clock(batch.now - batch.started)
-    soon = "" if batch.over or left is None else f", about {clock(left)} left"
-    return f"{batch.taken} of {batch.planned} turns, {elapsed} elapsed{soon}"
+    """Turns played so far, elapsed time, the rate, and remaining time."""
+    new, seconds = batch.taken - batch.before, batch.now - batch.started
+    return pace_text(batch.taken, batch.planned, new, seconds)
 
 
 def best_of(batch: Batch) -> str:

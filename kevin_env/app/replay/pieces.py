@@ -143,6 +143,15 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
+def pace_text(done: int, planned: int, new: int, seconds: float) -> str:
+    """Turns so far, and their rate and the time left if `new` of them took these seconds."""
+    words = f"{done} of {planned} turns, {clock(seconds)} elapsed"
+    if not new or seconds <= 0:
+        return words
+    left = f", about {clock(seconds / new * (planned - done))} left" if planned > done else ""
+    return f"{words}, {60 * new / seconds:.1f} a minute{left}"
+
+
 def marks(signs: str, width: int) -> Text:
     """The outcomes of an episode's turns, a colored character each; the first ones are cut off."""
     signs = signs if len(signs) <= width else "…" + signs[len(signs) - width + 1 :]

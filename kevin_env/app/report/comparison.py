@@ -9,9 +9,8 @@ import numpy as np
 from rich.console import Console
 
 from kevin_env.app.errors import BadInput
-from kevin_env.app.evaluate.estimators import RESAMPLES, Resamples
+from kevin_env.app.evaluate.estimators import RESAMPLES, SEED, interval
 from kevin_env.app.evaluate.folder import OnBadLine, Recorded, read_figures
-from kevin_env.app.evaluate.metrics import SEED
 from kevin_env.app.evaluate.samples import Attempts, Sample, gather
 from kevin_env.app.evaluate.tables import plain_table
 from kevin_env.app.replay.code import clean
@@ -22,7 +21,7 @@ from kevin_env.app.writing import write_text
 from kevin_env.outcome import Frozen
 
 _MEASURES: dict[str, Callable[[Sample], float]] = {
-    "correct": lambda sample: float(sample.correct),
+    "correct": lambda sample: float(sample.correct()),
     "speedup": lambda sample: sample.fastest(),
     "fast_1": lambda sample: float(sample.fastest() >= 1),
 }
@@ -38,6 +37,12 @@ class Change(Frozen):
     low: float | None = None
     high: float | None = None
     """None if there is too little to resample: a problem has one sample, or a level one problem."""
+
+    @classmethod
+    def of(cls, before: float, after: float, ends: tuple[float, float] | None) -> "Change":
+        """From the two means, and the ends of the interval if there is one."""
+        low, high = ends or (None, None)
+        return cls(before=before, after=after, difference=after - before, low=low, high=high)
 
 
 class Changed(Frozen):
@@ -100,9 +105,7 @@ def _problem(before: Attempts, after: Attempts) -> Changed:
     changes: dict[str, Change] = {}
     for name, measure in _MEASURES.items():
         sides = [[measure(sample) for sample in each.samples] for each in (before, after)]
-        low, high = _of_samples(*sides) or (None, None)
-        one, other = map(fmean, sides)
-        changes[name] = Change(before=one, after=other, difference=other - one, low=low, high=high)
+        changes[name] = Change.of(fmean(sides[0]), fmean(sides[1]), _of_samples(*sides))
     return Changed(name=before.problem, problems=1, changes=changes)
 
 
@@ -117,15 +120,11 @@ def _of_samples(before: Sequence[float], after: Sequence[float]) -> tuple[float,
 
 
 def _group(name: str, problems: Sequence[Changed]) -> Changed:
-    resamples = Resamples(len(problems), SEED)
     changes: dict[str, Change] = {}
     for measure in _MEASURES:
         each = [problem.changes[measure] for problem in problems]
-        low, high = resamples.interval([one.difference for one in each]) or (None, None)
         before, after = fmean(one.before for one in each), fmean(one.after for one in each)
-        changes[measure] = Change(
-            before=before, after=after, difference=after - before, low=low, high=high
-        )
+        changes[measure] = Change.of(before, after, interval([one.difference for one in each]))
     return Changed(name=name, problems=len(problems), changes=changes)
 
 

@@ -106,7 +106,7 @@ def write_report(
         raise BadInput(f"cannot write a report to {out}: use a name that ends in .html or .md")
     if out.suffix == ".md":
         report = summarise(run.title, run.recorded, run.metrics, {})
-        write_text(out, markdown_page("report.md.j2", **report))
+        write_text(out, markdown_page(**report))
         return out
     rows = [row for _, each in run.problems for row in each]
     if room.holds(rows):
@@ -162,11 +162,11 @@ def _page(report: Mapping[str, Any], episodes: Iterable[Trajectory] = ()) -> str
     )
 
 
-def markdown_page(name: str = "tables.md.j2", **fields: Any) -> str:
-    """A page of Markdown: a title with facts, `grids` as by `grid_of`, and notes, each optional."""
+def markdown_page(**fields: Any) -> str:
+    """A page of Markdown: title, facts, `grids` as by `grid_of`, notes, or all of `summarise`."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader(_HERE, "assets"), trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["inline"] = lambda value: inline(str(value))
     environment.filters["percent"] = lambda value: "" if value is None else f"{value:.1%}"
-    return environment.get_template(name).render(fields)
+    return environment.get_template("report.md.j2").render(fields)
