@@ -157,8 +157,8 @@ class Threads(Frozen):
     """Number of threads available."""
 
 
-class Correct(Ending):
-    """Every output was correct.
+class Correct(Ending, extra="ignore"):
+    """Every output was correct. Fields of older records that have gone are ignored.
 
     `too_noisy`: the interval of the speedup is wider than `NOISY`. What counts of a speedup follows
     from the interval, not from the kind (`kevin_env.score.at_bound`). `speedup` is None only in
@@ -179,8 +179,6 @@ class Correct(Ending):
     """Median time of one call of the main case (of the case `cpu` on a CPU)."""
     coverage: float | None = None
     """Share of device time in the submission's own kernels; None if not measured from outside."""
-    max_unseen_gain: float | None = None
-    """The largest share of the time that the clock's allowance could hide (0.05 is 5 %)."""
     queued: bool = False
     """Whether all kernels of a call were launched before it began, so that `submission_seconds`
     excludes host time. False on a CPU, and if `forward` synchronizes.

@@ -35,7 +35,7 @@ def judged(
 def timed(judgement: Judgement) -> Correct:
     outcome = judgement.outcome
     assert isinstance(outcome, Correct) and outcome.kind == "timed", outcome
-    assert outcome.speedup and outcome.speedup_interval and outcome.max_unseen_gain is not None
+    assert outcome.speedup and outcome.speedup_interval
     low, high = outcome.speedup_interval
     assert low <= outcome.speedup <= high
     return outcome

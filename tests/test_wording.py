@@ -65,7 +65,7 @@ RACE = SanitizerDigest(
 NOTE = "compute-sanitizer (compute-sanitizer) is not installed here"
 LARGEST = Correct(
     kind="timed", message="message " * 99, speedup=123.45, speedup_interval=(123.45, 123.46), reference_seconds=123e-6,
-    submission_seconds=123e-6, threads=Threads(busy=123.4, of=128), max_unseen_gain=0.05,
+    submission_seconds=123e-6, threads=Threads(busy=123.4, of=128),
     roofline=Roofline(bytes=123456789, flops=123456789, seconds=123e-6, bound="compute", memory_ceiling=1.23e12,
                       compute_ceiling=1.23e12, bandwidth=1.23e12, rate=1.23e12, fraction=1.23),
 )  # fmt: skip

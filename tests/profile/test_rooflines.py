@@ -162,7 +162,7 @@ PACE = Pace(pairs=(2, 2), seconds=60.0, warm_ups=1, sets=1, sets_of_others=1)
 
 
 TIMED = Correct(
-    kind="timed", message="Right.", speedup=1.0, speedup_interval=(0.9, 1.1), max_unseen_gain=0.0,
+    kind="timed", message="Right.", speedup=1.0, speedup_interval=(0.9, 1.1),
     reference_seconds=0.01, submission_seconds=0.01,
 )  # fmt: skip
 

@@ -247,8 +247,6 @@ def measured(turn: Turn) -> dict[str, str]:
         "reference": next(calls) or "-",
         "submission": next(calls) or "-",
     }
-    if outcome.max_unseen_gain:
-        facts["unseen gain"] = f"at most {outcome.max_unseen_gain:.1%} of its time"
     if (held := outcome.roofline) is not None:
         peak = decimal(held.memory_ceiling, "B/s")
         top = decimal(held.compute_ceiling, "FLOP/s")

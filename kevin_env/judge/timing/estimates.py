@@ -277,6 +277,5 @@ def outcome_of(speedup: Speedup, queued: bool = False) -> Correct:
         speedup_interval=(speedup.low, speedup.high),
         reference_seconds=speedup.reference,
         submission_seconds=speedup.submission,
-        max_unseen_gain=0.0,
         queued=queued,
     )
