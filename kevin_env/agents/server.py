@@ -64,9 +64,9 @@ def make_server(lifespan: Lifespan) -> Server[AgentSession, Any]:
                 )  # fmt: skip
 
         agent = client.clientInfo.name if client else "agent"
-        text, fields = await use(request.lifespan_context, name, values, report, agent)
-        content = [TextContent(type="text", text=text)]
-        return CallToolResult(content=content, structuredContent=fields)
+        said, fields = await use(request.lifespan_context, name, values, report, agent)
+        text = TextContent(type="text", text=said)
+        return CallToolResult(content=[text], structuredContent=fields)
 
     return server
 

@@ -74,7 +74,7 @@ class KernelEnvironment(MCPEnvironment):
         tools = FastMCP(NAME, dereference_schemas=False)
         tools.tool(self.list_tasks, name="list_problems")
         for name, (about, given, answer) in described().items():
-            schemas = {"parameters": given, "output_schema": answer}
+            schemas: dict[str, Any] = {"parameters": given, "output_schema": answer}
             tools.add_tool(_Tool(name=name, description=about, **schemas, use=self._use))
         super().__init__(tools)
         self._pool, self._tasks, self._settings, self._limits = pool, tasks, settings, limits
