@@ -57,7 +57,7 @@ def play_by_tools(env: Any, complete: Callable[..., Any], **task: Any) -> Iterat
                 result = env.call_tool(call.function.name, **json.loads(call.function.arguments))
             except (RuntimeError, ValueError) as error:
                 result = {"error": str(error)}
-            if "reward" in result:
+            if "score" in result:
                 yield result
             messages.append(
                 {"role": "tool", "tool_call_id": call.id, "content": json.dumps(result)}
@@ -79,7 +79,7 @@ def main() -> None:
     if args.tools:
         with MCPToolClient(base_url=args.server, message_timeout_s=960).sync() as env:
             for turn in play_by_tools(env, complete, seed=0):
-                print(f"turn {turn['turn']}: {turn['category']}, reward {turn['reward']:.2f}")
+                print(f"turn {turn['turn']}: {turn['category']}, score {turn['score']:.2f}")
     else:
         with KernelEnv(base_url=args.server) as env:
             turns = samples(env, lambda messages: complete(messages=messages).content, seed=0)

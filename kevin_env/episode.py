@@ -139,7 +139,7 @@ class Episode:
             reply = Reply(content=fenced(self.start_kernel.code, "python"))
             self._start = begin_turn(question, reply, self.pool).result()
         self._facts = facts
-        self._messages = self._chat_after(self.turns)
+        self._messages = self._chat_after(self.turns, self._build)
         self._begin_record()
         self._end_if_over()
         return self._messages
@@ -207,7 +207,7 @@ class Episode:
         other.sample, other.parent, other._submitting = sample, self.episode_id, threading.Lock()
         if turns is not None:
             other.turns, other.stop_reason, other._pending = self.turns[:turns], None, None
-            other._messages = self._chat_after(other.turns)
+            other._messages = self._chat_after(other.turns, self._build)
         other._renew_identity()
         other._begin_record()
         return other
@@ -216,6 +216,10 @@ class Episode:
     def messages(self) -> tuple[Message, ...]:
         """The chat to send next; after the end, the one that would have followed."""
         return self._messages
+
+    def messages_by(self, build: BuildMessages) -> tuple[Message, ...]:
+        """The chat to send next as another `build` makes it."""
+        return self._chat_after(self.turns, build)
 
     @property
     def done(self) -> bool:
@@ -251,7 +255,7 @@ class Episode:
     def _take(self, turn: Turn) -> Turn:
         # Everything that can fail comes first, so that the turn is added completely or not at all.
         turns = (*self.turns, turn)
-        messages = self._chat_after(turns)
+        messages = self._chat_after(turns, self._build)
         if self.recorder and self._in_record:
             self.recorder.add(self.episode_id, turn)
         elif self.recorder:
@@ -313,9 +317,9 @@ class Episode:
             settings = settings.model_copy(update=known)
         return settings.model_dump(mode="json")
 
-    def _chat_after(self, turns: tuple[Turn, ...]) -> tuple[Message, ...]:
+    def _chat_after(self, turns: tuple[Turn, ...], build: BuildMessages) -> tuple[Message, ...]:
         known = turns if self._start is None else (self._start, *turns)
-        return self._build(self.problem, self._describing.result(), known, self.settings)
+        return build(self.problem, self._describing.result(), known, self.settings)
 
     def _kernel_to_start_from(self) -> KernelFile | None:
         """The kernel to begin with: of the settings, else the problem's own."""

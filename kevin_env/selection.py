@@ -330,6 +330,11 @@ def is_held_out(problem: Problem) -> bool:
     return any(side == "held_out" and id.startswith(start) for id, side in our_sides().items())
 
 
+def drawable(problems: Sequence[Problem]) -> Sequence[Problem]:
+    """The problems that are not held out; all of them if there are no others."""
+    return [each for each in problems if not is_held_out(each)] or problems
+
+
 def problem_source(choice: ProblemChoice | ProblemSource) -> tuple[Problem, ...] | ProblemSource:
     """The source to draw problems from. Levels and folders exclude held-out problems.
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from kevin_env.agents.session import AgentSession
 from kevin_env.agents.workspace import serve_workspace
 from kevin_env.integrations.judge_server import listen
 from kevin_env.judge.api import JudgeError, JudgePool
@@ -22,6 +21,7 @@ from kevin_env.pools.http import POOL, TOKEN
 from kevin_env.problem import Problem
 from kevin_env.record import Confinement, Trajectory, Turn, best_turn
 from kevin_env.recorder import Recorder
+from kevin_env.session import AgentSession
 from kevin_env.settings import Settings
 from kevin_env.turn import begin_verdict
 
@@ -147,8 +147,8 @@ def play_agent(
     ):
 
         async def work(session: AgentSession, folder: Path) -> None:
-            assert session.trajectory
-            log = out.with_name(f"{out.name}.{session.trajectory.episode_id}.log")
+            assert session.episode
+            log = out.with_name(f"{out.name}.{session.episode.episode_id}.log")
             watching = asyncio.ensure_future(_cancel_at(stop, asyncio.current_task()))
             try:
                 await _run(command, settings.require_sandbox, session, recorder, folder, log)
@@ -166,8 +166,8 @@ def play_agent(
                 final = begin_verdict(best.submission, problem, options, pool).result().outcome
         finally:
             # Nothing is recorded of an agent that could not start.
-            if session.trajectory and (session.trajectory.turns or ended):
-                ended = recorder.conclude(session.trajectory, final)
+            if session.episode and (session.episode.turns or ended):
+                ended = recorder.conclude(session.episode.trajectory, final)
     assert ended is not None
     return ended
 
@@ -209,7 +209,7 @@ async def _run(
         await session.settled()
     finally:
         os.close(reader)
-        ended = session.trajectory and session.trajectory.stop_reason
+        ended = session.episode and session.episode.stop_reason
         if process.returncode is None and ended:
             with suppress(TimeoutError):
                 await asyncio.wait_for(process.wait(), GRACE_SECONDS)

@@ -21,14 +21,14 @@ from mcp.server.transport_security import TransportSecuritySettings
 from verifiers.v1.mcp import SharedToolServer
 from verifiers.v1.types import UserMessage
 
-from kevin_env.agents.session import AgentSession
 from kevin_env.integrations.verifiers import KernelEnv as ChatEnv
 from kevin_env.integrations.verifiers import KernelEnvConfig as ChatEnvConfig
 from kevin_env.integrations.verifiers import KernelTask
 from kevin_env.problem import load_problem
 from kevin_env.record import Trajectory, best_turn
 from kevin_env.recorder import Recorder
-from kevin_env.templates import render
+from kevin_env.session import AgentSession
+from kevin_env.tools import use
 
 _HOW = "\n\nHave it judged with the tool `submit_kernel`, until no turn or time is left."
 
@@ -53,9 +53,12 @@ class KernelEnv(ChatEnv, vf.Env[KernelEnvConfig]):
             JudgeError: if the judge fails before the first turn; with tools, later failures are
                 answers to the policy.
             RuntimeError: if the policy failed.
+            ValueError: with tools, if the settings are only for chats.
         """
         if not self.config.tools:
             return await super().run(task, agents)
+        if (templates := self.config.settings.templates) != "default":
+            raise ValueError(f"templates={templates!r} is for chats; leave it out")
         assert isinstance(task, KernelTask)
         session = AgentSession(
             (load_problem(task.data.problem),), self.pool(), self.config.settings,
@@ -86,17 +89,13 @@ class KernelEnv(ChatEnv, vf.Env[KernelEnvConfig]):
 async def _served(session: AgentSession) -> AsyncIterator[str]:
     """The URL of the session's tools on this machine, which nobody else can guess."""
 
-    async def quiet(seconds: float, doing: str) -> None:
-        pass
-
     async def submit_kernel(code: str) -> str:
         """Builds, checks and times a kernel, a complete Python file. Takes one turn."""
-        verdict = await session.submit(code, quiet)
-        return render("agents/submit_kernel.j2", **verdict.model_dump(mode="json")).strip()
+        return (await use(session, "submit_kernel", {"code": code}))[0]
 
     async def best_so_far() -> str:
         """The best kernel so far with its code, all turns in short, and what is left."""
-        return render("agents/best_so_far.j2", **session.best().model_dump(mode="json")).strip()
+        return (await use(session, "best_so_far", {}))[0]
 
     tools, path = MCPServer("kevin-env"), f"/{secrets.token_urlsafe(32)}"
     for each in (submit_kernel, best_so_far):

@@ -13,8 +13,8 @@ from starlette.types import Receive, Scope, Send
 
 from kevin_env.agents import check
 from kevin_env.agents.server import PATH, make_app, make_http_server, make_server
-from kevin_env.agents.session import AgentSession, Task
 from kevin_env.record import Trajectory
+from kevin_env.session import AgentSession, Task
 from kevin_env.settings import Settings
 from kevin_env.templates import render
 

@@ -92,8 +92,8 @@ def mcp(
     with extra():
         from kevin_env.agents import server as served
         from kevin_env.agents.check import TOKEN
-        from kevin_env.agents.session import AgentSession
         from kevin_env.integrations.judge_server import require_token_for
+        from kevin_env.session import AgentSession
     chosen, problems = _settings(settings, override), find_problems(problem or "train")
     token = os.environ.get(TOKEN, "")
     if http:
@@ -145,8 +145,8 @@ def workspace(
     from kevin_env.recorder import Recorder
 
     with extra():
-        from kevin_env.agents.session import AgentSession
         from kevin_env.agents.workspace import serve_workspace
+        from kevin_env.session import AgentSession
     chosen, task = _settings(settings, override), load_problem(problem)
     if host in ("0.0.0.0", "::", ""):
         raise BadInput(f"--host {host}: give the address at which the agent reaches this machine")

@@ -27,7 +27,6 @@ from serving import served
 from typer.testing import CliRunner
 
 from kevin_env.agents import server as agents
-from kevin_env.agents.session import AgentSession
 from kevin_env.cli import app
 from kevin_env.integrations.judge_server import listen
 from kevin_env.judge.api import JudgeError, Judgement, OnStage, Options, Submission
@@ -35,7 +34,9 @@ from kevin_env.pools.local import LocalPool
 from kevin_env.pools.scripted import ScriptedPool
 from kevin_env.problem import Problem
 from kevin_env.recorder import Recorder
+from kevin_env.session import AgentSession
 from kevin_env.settings import Settings
+from kevin_env.tools import TOOLS
 
 
 async def call(client: ClientSession, tool: str, **arguments: Any) -> dict[str, Any]:
@@ -167,7 +168,7 @@ def test_a_client_plays_three_turns_on_a_cpu(
         reports.append(message)
 
     async def steps(client: ClientSession) -> None:
-        assert {tool.name for tool in (await client.list_tools()).tools} == set(agents.TOOLS)
+        assert {tool.name for tool in (await client.list_tools()).tools} == set(TOOLS)
         task = await call(client, "get_problem")
         assert "class Model(" in task["reference"] and "Doubles x." in task["task"]
         assert "fenced code block" not in task["task"]

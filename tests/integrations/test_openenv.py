@@ -311,7 +311,7 @@ def test_a_step_that_takes_too_long_has_not_happened() -> None:
         told = env.reset(seed=0).observation
         assert (told.step_timeout_s, told.idle_timeout_s) == (1.5, 77)
         with pytest.raises(
-            RuntimeError, match=r"not judged within 1\.5 s; the same action may be sent again"
+            RuntimeError, match=r"not judged within 1\.5 s; send the same code again"
         ):
             env.step(KernelAction(code=REPLY))
         assert (env.state().step_count, env.state().step_timeout_s) == (0, 1.5)
@@ -384,6 +384,6 @@ def test_the_example_plays_by_tools(example: Callable[..., list[str]]) -> None:
         completion(content="Done."),
     ]
     assert example(answers, "--tools") == [
-        "turn 1: correctness, reward 0.00",
-        "turn 2: correct, reward 2.30",
+        "turn 1: correctness, score 0.00",
+        "turn 2: correct, score 2.30",
     ]

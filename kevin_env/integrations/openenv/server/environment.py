@@ -3,18 +3,21 @@
 import asyncio
 import math
 import random
-from concurrent.futures import Future
+from collections.abc import Awaitable, Callable, Coroutine
 from importlib import metadata, resources
-from typing import Any
+from typing import Any, TypeVar
 
 from fastmcp import FastMCP
+from fastmcp.exceptions import ToolError
+from fastmcp.tools import Tool
+from fastmcp.tools.base import ToolResult
 from openenv.core.env_server.mcp_environment import MCPEnvironment
 from openenv.core.env_server.mcp_types import CallToolObservation
 from openenv.core.env_server.types import Action, EnvironmentMetadata, Observation
 from openenv.core.utils import run_async_safely
 
+from kevin_env.context import build_messages
 from kevin_env.episode import Episode, EpisodeError
-from kevin_env.extract import as_reply
 from kevin_env.integrations.openenv.models import KernelAction, KernelObservation, KernelState
 from kevin_env.integrations.openenv.server.sessions import LEFT, ServerLimits
 from kevin_env.integrations.openenv.server.tasks import ResetRequest, Tasks
@@ -23,7 +26,9 @@ from kevin_env.outcome import CompileError, Incorrect, Outcome, speedup_of
 from kevin_env.problem import shown_source
 from kevin_env.record import Turn, best_speedup
 from kevin_env.score import Score, WeightedSum, discounted_returns, resolve_score
+from kevin_env.session import AgentSession
 from kevin_env.settings import Settings
+from kevin_env.tools import described, use
 
 NAME = "kernel_env"
 DESCRIPTION = (
@@ -34,14 +39,25 @@ MOST = 10.3
 """Upper end of an unbounded reward: with the default score, ten times as fast."""
 _SOLVED = 1.05
 """As in kernrl, a problem is solved with a speedup above this."""
-_TASK = {"problem_id", "problem_description", "reference_code", "gpu_info", "messages"}
-"""Fields of an observation that `get_problem` returns, and `submit_kernel` does not."""
+T = TypeVar("T")
+
+
+class _Tool(Tool):
+    """One of `TOOLS` for FastMCP."""
+
+    use: Callable[[str, dict[str, Any]], Awaitable[tuple[str, dict[str, Any]]]]
+
+    async def run(self, arguments: dict[str, Any]) -> ToolResult:
+        try:
+            return ToolResult(*await self.use(self.name, arguments))
+        except Exception as error:
+            raise ToolError(str(error)) from error  # other errors get a prefix
 
 
 class KernelEnvironment(MCPEnvironment):
-    """One session: one episode at a time, judged by a pool that all sessions share.
+    """One client's session: an `AgentSession` at a time, played by `step` and by tools.
 
-    Nothing starts before the first `reset`, or `get_problem` of the MCP tools.
+    Nothing starts before the first `reset`, or the tool `get_problem`.
 
     Args:
         pool: the judges; the caller closes them.
@@ -55,20 +71,32 @@ class KernelEnvironment(MCPEnvironment):
     def __init__(
         self, pool: JudgePool, tasks: Tasks, settings: Settings, limits: ServerLimits
     ) -> None:
-        tools = FastMCP(NAME)
-        for tool in (self.list_problems, self.get_problem, self.submit_kernel):
-            tools.tool(tool)
+        tools = FastMCP(NAME, dereference_schemas=False)
+        tools.tool(self.list_tasks, name="list_problems")
+        for name, (about, given, answer) in described().items():
+            schemas: dict[str, Any] = {"parameters": given, "output_schema": answer}
+            tools.add_tool(_Tool(name=name, description=about, **schemas, use=self._use))
         super().__init__(tools)
         self._pool, self._tasks, self._settings, self._limits = pool, tasks, settings, limits
         self._range = reward_range(settings.score)
+        self._published: dict[str, Any] = {
+            "max_turns": settings.max_turns,
+            "reward_range": self._range,
+            "step_timeout_s": limits.step_timeout,
+            "idle_timeout_s": limits.idle_timeout,
+            "message_bytes": limits.message_bytes,
+        }
         self._random = random.Random()
-        self._episode: Episode | None = None
+        self._session = self._open()
         self._episode_id: str | None = None
-        self._judging: Future[Turn] | None = None
-        self._device = ""
-        self._closed = False
 
     def reset(
+        self, seed: int | None = None, episode_id: str | None = None, **kwargs: Any
+    ) -> KernelObservation:
+        """`reset_async` for threads without an event loop."""
+        return run_async_safely(self.reset_async(seed, episode_id, **kwargs))
+
+    async def reset_async(
         self, seed: int | None = None, episode_id: str | None = None, **kwargs: Any
     ) -> KernelObservation:
         """Starts an episode. The one before has ended, even if this fails.
@@ -85,18 +113,14 @@ class KernelEnvironment(MCPEnvironment):
             JudgeError: if the judge fails.
         """
         self._require_open()
-        self._episode = self._episode_id = None
+        await asyncio.to_thread(self._session.close)
+        self._session, self._episode_id = self._open(), None
         request = ResetRequest.of({"seed": seed, "episode_id": episode_id, **kwargs})
         if request.seed is not None:
             self._random.seed(request.seed)
-        episode = Episode(
-            self._tasks.choose(request, self._random), self._pool, self._settings, model="openenv"
-        )
-        episode.start()
-        self._device = _device_line(episode.trajectory.hardware)
-        self._episode_id = request.episode_id or episode.episode_id
-        self._episode = episode
-        return self._observe(episode)
+        await self._session.start(self._tasks.choose(request, self._random).id)
+        self._episode_id = request.episode_id
+        return await asyncio.to_thread(self._observe, self._require_episode())
 
     def step(self, action: Action, timeout_s: float | None = None, **kwargs: Any) -> Observation:
         """`step_async` for threads without an event loop."""
@@ -114,72 +138,27 @@ class KernelEnvironment(MCPEnvironment):
             TimeoutError: if it takes longer than the limit or `timeout_s`; no turn is used up.
             JudgeError: if the judge fails; no turn is used up.
         """
-        if not isinstance(action, KernelAction):
-            return await self._call(action, timeout_s or self._limits.step_timeout)
-        episode = self._require_episode()
-        judging = self._judging = await asyncio.to_thread(
-            lambda: episode.submit_later(as_reply(action.code))
-        )
-        budget = min(self._limits.step_timeout, timeout_s or self._limits.step_timeout)
-        turn = asyncio.wrap_future(judging)
-        leaving = asyncio.ensure_future(LEFT.get(asyncio.Event()).wait())
-        done, _ = await asyncio.wait(
-            [turn, leaving], timeout=budget, return_when=asyncio.FIRST_COMPLETED
-        )
-        leaving.cancel()
-        if turn not in done and judging.cancel():
-            raise TimeoutError(f"not judged within {budget:g} s; the same action may be sent again")
-        self._require_open()
-        return self._observe(episode, await turn)
-
-    def list_problems(self, split: str = "train") -> list[dict[str, Any]]:
-        """Lists the problems that `get_problem` can start with.
-
-        Args:
-            split: `train`, `held_out`, `all`, or a level such as `L1`.
-        """
-        return self.list_tasks(split)
-
-    async def get_problem(self, problem_id: str | None = None) -> dict[str, Any]:
-        """The task: a PyTorch module to rewrite as a GPU kernel. The first call starts the episode.
-
-        Args:
-            problem_id: Which problem to start with; by default one is drawn. It cannot be changed
-                later.
-        """
-        episode = self._episode
-        if episode is None:
-            observation = await asyncio.to_thread(self.reset, problem_id=problem_id)
-        elif problem_id in (None, episode.problem.id):
-            observation = self._observe(episode)
-        else:
-            raise EpisodeError(f"the problem of this episode is {episode.problem.id}")
-        return observation.model_dump(mode="json", include={*_TASK, "turn", "max_turns"})
-
-    async def submit_kernel(self, code: str) -> dict[str, Any]:
-        """Compiles, checks and times a kernel, and returns the outcome. Uses up one turn.
-
-        Args:
-            code: One complete Python file that defines `ModelNew`.
-        """
-        observation = await self.step_async(KernelAction(code=code))
-        return observation.model_dump(mode="json", exclude=_TASK)
+        seconds = min(self._limits.step_timeout, timeout_s or self._limits.step_timeout)
+        if isinstance(action, KernelAction):
+            episode = self._require_episode()
+            turn = await self._within(seconds, self._session.take_turn(action.code))
+            return await asyncio.to_thread(self._observe, episode, turn)
+        taken = len(self.state.turn_scores)
+        observation = await super().step_async(action, seconds)
+        if isinstance(observation, CallToolObservation):
+            scores, observation.done = self.state.turn_scores, self._session.over
+            observation.reward = scores[-1] if len(scores) > taken else None
+        return observation
 
     @property
     def state(self) -> KernelState:
         """The state of the episode, or of the server if there is none."""
-        state = KernelState(
-            max_turns=self._settings.max_turns,
-            reward_range=self._range,
-            step_timeout_s=self._limits.step_timeout,
-            idle_timeout_s=self._limits.idle_timeout,
-            message_bytes=self._limits.message_bytes,
-        )
-        episode = self._episode
+        state, episode = KernelState(**self._published), self._session.episode
         if episode is not None:
             scores, returns = self._paid(episode)
             best = best_speedup(episode.turns)
-            state.episode_id, state.problem_id = self._episode_id, episode.problem.id
+            state.episode_id = self._episode_id or episode.episode_id
+            state.problem_id = episode.problem.id
             state.step_count = state.turn = len(scores)
             state.turn_scores, state.returns = scores, returns
             state.best_speedup, state.solved = best, best > _SOLVED
@@ -198,11 +177,8 @@ class KernelEnvironment(MCPEnvironment):
     def close(self) -> None:
         """Ends the session: drops the episode, cancels judging, and refuses further requests."""
         super().close()
-        self._closed = True
-        self._episode = None
-        if self._judging is not None:
-            self._judging.cancel()
-            self._judging = None
+        self._session.close()
+        self._session = self._open()
 
     def list_splits(self) -> list[str | dict[str, str]]:
         """Task API: names of the splits, with OpenEnv's name for those held out."""
@@ -211,8 +187,8 @@ class KernelEnvironment(MCPEnvironment):
             for name in self._tasks.splits()
         ]
 
-    def list_tasks(self, split: str) -> list[dict[str, Any]]:
-        """Task API: the tasks of a split; `id` is the problem_id."""
+    def list_tasks(self, split: str = "train") -> list[dict[str, Any]]:
+        """The problems of a split: `train`, `held_out`, `all`, or a level such as `L1`."""
         return self._tasks.rows(split)
 
     def num_tasks(self, split: str) -> int:
@@ -235,12 +211,25 @@ class KernelEnvironment(MCPEnvironment):
         """Task API: tasks from `start` up to `stop`, exclusive."""
         return self._tasks.rows(split)[start:stop]
 
-    async def _call(self, action: Action, timeout_s: float) -> Observation:
-        observation = await super().step_async(action, timeout_s)
-        if isinstance(observation, CallToolObservation) and observation.error is None:
-            judged = observation.result.structured_content
-            observation.reward, observation.done = judged.get("reward"), judged.get("done", False)
-        return observation
+    def _open(self) -> AgentSession:
+        return AgentSession(self._tasks.problems, self._pool, self._settings, math.inf, None)
+
+    async def _use(self, name: str, values: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        return await self._within(self._limits.step_timeout, use(self._session, name, values))
+
+    async def _within(self, seconds: float, answering: Coroutine[Any, Any, T]) -> T:
+        """The answer. Judging is cancelled after that time, or once the client has left."""
+        session, answer = self._session, asyncio.ensure_future(answering)
+        gone = asyncio.ensure_future(LEFT.get(asyncio.Event()).wait())
+        try:
+            await asyncio.wait([answer, gone], timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            if not answer.done() and await asyncio.to_thread(session.cancel):
+                await asyncio.gather(answer, return_exceptions=True)
+                raise TimeoutError(f"not judged within {seconds:g} s; send the same code again")
+            return await answer
+        finally:
+            answer.cancel()
+            gone.cancel()
 
     def _observe(self, episode: Episode, turn: Turn | None = None) -> KernelObservation:
         scores, returns = self._paid(episode)
@@ -251,20 +240,16 @@ class KernelEnvironment(MCPEnvironment):
             problem_id=problem.id,
             problem_description=problem.statement or problem.name,
             reference_code=shown_source(problem),
-            gpu_info=self._device,
-            messages=[message.model_dump() for message in episode.messages],
+            gpu_info=_device_line(episode.trajectory.hardware),
+            messages=[each.model_dump() for each in episode.messages_by(build_messages)],
             turn=len(episode.turns),
-            max_turns=self._settings.max_turns,
             turn_scores=scores,
             returns=returns,
-            reward_range=self._range,
-            step_timeout_s=self._limits.step_timeout,
-            idle_timeout_s=self._limits.idle_timeout,
-            message_bytes=self._limits.message_bytes,
             metadata={"step": turn.turn, "solved": best_speedup(episode.turns) > _SOLVED}
             if turn
             else {},
             **_verdict(turn),
+            **self._published,
         )
 
     def _paid(self, episode: Episode) -> tuple[list[float], list[float]]:
@@ -276,17 +261,17 @@ class KernelEnvironment(MCPEnvironment):
         )
 
     def _require_open(self) -> None:
-        if self._closed:
+        if self.mcp_client is None:
             raise EpisodeError("this session has ended; connect again")
 
     def _require_episode(self) -> Episode:
         self._require_open()
-        if self._episode is None:
+        if self._session.episode is None:
             raise EpisodeError(
                 "there is no episode; send reset first, over the same WebSocket (/ws), "
                 "or call get_problem"
             )
-        return self._episode
+        return self._session.episode
 
 
 def reward_range(score: str | Score) -> tuple[float, float]:

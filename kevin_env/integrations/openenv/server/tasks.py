@@ -9,7 +9,7 @@ from pydantic import Field, ValidationError
 
 from kevin_env.outcome import Frozen
 from kevin_env.problem import Problem
-from kevin_env.selection import is_held_out, named
+from kevin_env.selection import drawable, is_held_out, named
 
 ALL = "all"
 
@@ -103,8 +103,7 @@ class Tasks:
             raise ValueError("an index needs a split; give both, or problem_id")
         problems = self.of_split(request.split or ALL)
         if request.index is None:
-            free = [each for each in problems if not is_held_out(each)]
-            return source.choice(free or problems)
+            return source.choice(drawable(problems))
         if not 0 <= request.index < len(problems):
             raise ValueError(
                 f"split {request.split} has {len(problems)} tasks; "

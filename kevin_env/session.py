@@ -1,6 +1,7 @@
 """One agent's episode: its limits, and the answers to what an agent may ask."""
 
 import asyncio
+import math
 import random
 import threading
 import time
@@ -27,7 +28,7 @@ from kevin_env.parsing import as_submission
 from kevin_env.problem import Problem, shown_source
 from kevin_env.record import Message, StopReason, Trajectory, Turn, best_turn
 from kevin_env.recorder import Recorder
-from kevin_env.selection import named
+from kevin_env.selection import drawable, named
 from kevin_env.settings import Settings
 
 REPORT_SECONDS = 2.0
@@ -46,7 +47,8 @@ class Standing(Frozen):
 
     max_turns: int
     turns_left: int
-    seconds_left: float
+    seconds_left: float | None
+    """None if there is no limit."""
     done: bool
     """Whether the episode has ended: no kernel is judged any more."""
     best_turn: int | None
@@ -134,12 +136,9 @@ class AgentSession:
         problems: those of which the agent plays one.
         pool: the judges; the caller closes them.
         settings: how the episode is played.
-        seconds: time for the whole episode, judging included. A kernel that was submitted in time
-            is judged to the end.
+        seconds: time for the whole episode, judging included; may be infinite. A kernel that was
+            submitted in time is judged to the end.
         recorder: writes the trajectory, if there is one.
-
-    Raises:
-        ValueError: if the settings are only for chats.
     """
 
     def __init__(
@@ -150,8 +149,6 @@ class AgentSession:
         seconds: float,
         recorder: Recorder | None,
     ) -> None:
-        if settings.templates != "default":
-            raise ValueError(f"templates={settings.templates!r} is for chats; leave it out")
         self._problems, self._pool, self._settings = problems, pool, settings
         self._seconds, self._recorder = seconds, recorder
         self._submitting = threading.Lock()
@@ -165,7 +162,8 @@ class AgentSession:
         """The task. The first call starts the episode and its time.
 
         Args:
-            problem_id: which problem; by default one is drawn. It cannot be changed later.
+            problem_id: which problem; by default one is drawn, of those that are not held out if
+                there are any. It cannot be changed later.
             agent: the policy's name in the record.
 
         Raises:
@@ -176,7 +174,7 @@ class AgentSession:
         opening = self._opening
         if opening is None or (opening.done() and opening.exception()):
             known = self._problems
-            problem = named(known, problem_id) if problem_id else random.choice(known)
+            problem = named(known, problem_id) if problem_id else random.choice(drawable(known))
             begun = asyncio.to_thread(self._open, problem, agent)
             opening = self._opening = asyncio.ensure_future(begun)
         episode = await asyncio.shield(opening)
@@ -195,7 +193,7 @@ class AgentSession:
             **self._standing(episode),
         )
 
-    async def submit(self, code: str, report: Report) -> Verdict:
+    async def submit(self, code: str, report: Report | None = None) -> Verdict:
         """Judges a file and takes a turn, unless its code is that of the last turn.
 
         Raises:
@@ -214,7 +212,14 @@ class AgentSession:
             **self._standing(episode),
         )
 
-    async def profile(self, number: int | None, kind: ProfileKind, report: Report) -> Profiled:
+    async def take_turn(self, code: str) -> Turn:
+        """As `submit`, but takes a turn in any case."""
+        asked = await asyncio.to_thread(self._begin, self._require_episode(), code)
+        return await _result(asked)
+
+    async def profile(
+        self, number: int | None, kind: ProfileKind, report: Report | None = None
+    ) -> Profiled:
         """Profiles the kernel of a correct turn, by default the best. It takes no turn.
 
         Raises:
@@ -226,8 +231,8 @@ class AgentSession:
         turn = next((turn for turn in episode.turns if turn.turn == number), None)
         turn = best_turn(episode.turns) if number is None else turn
         if turn is None or turn.submission is None or turn.category != "correct":
-            which = "no turn" if number is None else f"turn {number}"
-            raise EpisodeError(f"{which} has a correct kernel; only these are profiled")
+            which = "no turn has a" if number is None else f"turn {number} has no"
+            raise EpisodeError(f"{which} correct kernel; only these are profiled")
         asked = self._profiles.get((turn.turn, kind))
         if asked is None or asked.failed:
             options = self._settings.model_copy(update={"profile": kind}).options()
@@ -272,17 +277,23 @@ class AgentSession:
             await asyncio.wait([asyncio.wrap_future(self._last.future)])
 
     @property
-    def trajectory(self) -> Trajectory | None:
-        """The episode so far; None before the start."""
-        return self._episode and self._episode.trajectory
+    def episode(self) -> Episode | None:
+        """The episode; None before the start."""
+        return self._episode
+
+    def cancel(self) -> bool:
+        """Takes back what is being judged or profiled; False if there is nothing."""
+        with self._submitting:
+            asked = [*self._profiles.values(), *([self._last] if self._last else [])]
+            stopped = [each.future.cancel() for each in asked if not each.future.done()]
+        return any(stopped)
 
     def close(self, reason: StopReason = "interrupted") -> Trajectory | None:
         """Ends the episode, without the kernel that is being judged; None if it never started.
 
         `reason` says why it ends if it has turns and time left.
         """
-        for asked in self._profiles.values():
-            asked.future.cancel()
+        self.cancel()
         with self._submitting:
             if self._last is not None and not self._last.future.cancel():
                 wait([self._last.future])  # it has been judged, and is being recorded
@@ -325,10 +336,11 @@ class AgentSession:
 
     def _standing(self, episode: Episode) -> dict[str, Any]:
         best, over = best_turn(episode.turns), self.over
+        left = 0.0 if over else self._seconds_left()
         return {
             "max_turns": self._settings.max_turns,
             "turns_left": 0 if over else self._settings.max_turns - len(episode.turns),
-            "seconds_left": 0.0 if over else self._seconds_left(),
+            "seconds_left": left if math.isfinite(left) else None,
             "done": over,
             "best_turn": best.turn if best else None,
             "best_speedup": best.speedup if best else None,
@@ -357,7 +369,7 @@ def _short(turn: Turn) -> dict[str, Any]:
     return {name: getattr(turn, name) for name in PastTurn.model_fields}
 
 
-async def _result(asked: _Asked[T], report: Report) -> T:
+async def _result(asked: _Asked[T], report: Report | None = None) -> T:
     """The result. If this is cancelled, as with the request, the judge goes on."""
     waiting, started = asyncio.wrap_future(asked.future), time.monotonic()
     done = False
@@ -365,6 +377,9 @@ async def _result(asked: _Asked[T], report: Report) -> T:
         # No stage is named: a client that breaks off at `time` would learn that the values are
         # right.
         doing = "judging" if {*asked.stages} - {"queue"} else "waiting for the judge"
-        await report(time.monotonic() - started, doing)
+        if report is not None:
+            await report(time.monotonic() - started, doing)
         done, _ = await asyncio.wait([waiting], timeout=REPORT_SECONDS)
+    if waiting.cancelled():
+        raise EpisodeError("judging was stopped, and no turn was taken")
     return waiting.result()
