@@ -167,6 +167,12 @@ def test_an_agent_needs_no_reset(pool: ScriptedPool, capfd: pytest.CaptureFixtur
         rows = env.call_tool("list_problems", split="L5")
         assert all(row["id"].startswith("L5_") for row in rows)
         assert env.call_tool("list_problems")[0]["split"] == "train"
+        for given, said in (
+            ({"split": "L99"}, "unknown split 'L99'; there are all, "),
+            ({"level": 1}, "failed: list_problems takes split, not 'level'$"),
+        ):
+            with pytest.raises(RuntimeError, match=said):
+                env.call_tool("list_problems", **given)
         task = env.call_tool("get_problem", problem_id=rows[0]["id"])
         assert task["problem_id"] == rows[0]["id"]
         turns = [env.call_tool("submit_kernel", code=another(turn)) for turn in range(4)]

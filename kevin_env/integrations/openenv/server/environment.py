@@ -1,6 +1,7 @@
 """An `Episode` as an OpenEnv environment."""
 
 import asyncio
+import json
 import math
 import random
 from collections.abc import Awaitable, Callable, Coroutine
@@ -39,11 +40,12 @@ MOST = 10.3
 """Upper end of an unbounded reward: with the default score, ten times as fast."""
 _SOLVED = 1.05
 """As in kernrl, a problem is solved with a speedup above this."""
+_SHOWN = {"name", "description", "parameters", "output_schema"}
 T = TypeVar("T")
 
 
 class _Tool(Tool):
-    """One of `TOOLS` for FastMCP."""
+    """A tool for FastMCP, whose errors are one line."""
 
     use: Callable[[str, dict[str, Any]], Awaitable[tuple[str, dict[str, Any]]]]
 
@@ -72,7 +74,8 @@ class KernelEnvironment(MCPEnvironment):
         self, pool: JudgePool, tasks: Tasks, settings: Settings, limits: ServerLimits
     ) -> None:
         tools = FastMCP(NAME, dereference_schemas=False)
-        tools.tool(self.list_tasks, name="list_problems")
+        listing = Tool.from_function(self.list_tasks, name="list_problems")
+        tools.add_tool(_Tool(**listing.model_dump(include=_SHOWN), use=self._list))
         for name, (about, given, answer) in described().items():
             schemas: dict[str, Any] = {"parameters": given, "output_schema": answer}
             tools.add_tool(_Tool(name=name, description=about, **schemas, use=self._use))
@@ -216,6 +219,12 @@ class KernelEnvironment(MCPEnvironment):
 
     async def _use(self, name: str, values: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         return await self._within(self._limits.step_timeout, use(self._session, name, values))
+
+    async def _list(self, name: str, values: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        if unknown := values.keys() - {"split"}:
+            raise ValueError(f"{name} takes split, not {min(unknown)[:100]!r}")
+        rows = self.list_tasks(str(values.get("split", "train")))
+        return json.dumps(rows), {"result": rows}
 
     async def _within(self, seconds: float, answering: Coroutine[Any, Any, T]) -> T:
         """The answer. Judging is cancelled after that time, or once the client has left."""
