@@ -30,11 +30,13 @@ from kevin_env.app.evaluate.samples import (
     Attempts,
     fast_shares,
     gather,
+    log_solved,
     mean,
     problem_metrics,
     share,
     whole,
 )
+from kevin_env.feedback import example_language
 from kevin_env.record import Trajectory
 
 SEED = 0
@@ -80,10 +82,38 @@ def measure(
             level: _Group.of([each for each in pairs if each[0].level == level]).metrics()
             for level in levels
         },
+        models=_apart(trajectories, lambda each: each.player, ratios, prices),
+        languages=_apart(trajectories, _language, ratios, prices),
         problems=tuple(numbers for _, numbers in pairs),
         seed=SEED,
         resamples=RESAMPLES,
     )
+
+
+def _apart(
+    trajectories: Sequence[Trajectory],
+    name: Callable[[Trajectory], str],
+    ratios: Mapping[str, float],
+    prices: Prices | None,
+) -> dict[str, GroupMetrics]:
+    """The figures of the trajectories of each name; none for fewer than two names."""
+    parts: dict[str, list[Trajectory]] = {}
+    for each in trajectories:
+        parts.setdefault(name(each), []).append(each)
+    known = {each: part for each, part in sorted(parts.items()) if any(one.turns for one in part)}
+    if len(known) < 2:
+        return {}
+    return {
+        each: measure(part, ratios=ratios, prices=prices).overall for each, part in known.items()
+    }
+
+
+def _language(trajectory: Trajectory) -> str:
+    """The language that its prompts ask for."""
+    asked = str(trajectory.config.get("language", "auto"))
+    if asked != "auto" or trajectory.hardware is None:
+        return asked
+    return example_language("any", trajectory.hardware)
 
 
 def _require(ratios: Mapping[str, float]) -> None:
@@ -132,7 +162,12 @@ class _Means:
             return None
         shares = [fast_shares(row) if row else None for row in rows]
         fast = {p: self.known(each[p] if each else None for each in shares) for p in THRESHOLDS}
-        return TurnSpeed(speedup=speedup, fast={p: figure for p, figure in fast.items() if figure})
+        solved = self.known(log_solved(row) if row else None for row in rows)
+        return TurnSpeed(
+            speedup=speedup,
+            fast={p: figure for p, figure in fast.items() if figure},
+            geomean_solved=_exp(solved) if solved else None,
+        )
 
     def _curve(
         self, rows: Sequence[Row], best: Callable[[Sequence[float], int], float]

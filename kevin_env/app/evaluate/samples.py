@@ -201,6 +201,12 @@ def fast_shares(speedups: Sequence[float]) -> dict[str, float]:
     return {p: share(value >= float(p) for value in speedups) for p in THRESHOLDS}
 
 
+def log_solved(speedups: Iterable[float]) -> float | None:
+    """Mean natural logarithm of the positive speedups; None if there is none."""
+    logarithms = [math.log(value) for value in speedups if value > 0]
+    return fmean(logarithms) if logarithms else None
+
+
 def share(values: Iterable[bool]) -> float:
     """The share of true values; 0 of none."""
     return mean(values)
@@ -292,12 +298,11 @@ def _speed(attempts: Attempts, baseline: Baseline) -> ProblemSpeed | None:
     speedups = whole(each.speedup(baseline) for each in attempts.samples)
     if speedups is None:
         return None
-    solved = [math.log(value) for value in speedups if value > 0]
     return ProblemSpeed(
         best=max(speedups),
         avg=fmean(speedups),
         fast=fast_shares(speedups),
-        log_solved=fmean(solved) if solved else None,
+        log_solved=log_solved(speedups),
     )
 
 
