@@ -13,7 +13,7 @@ DEVICE ?= cpu
 # Tests start hundreds of processes; without bytecode files each would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test tests test-all check fmt bench attacks docs clean integrations
+.PHONY: demo test tests test-all check fmt bench attacks docs site clean integrations
 
 $(CORE): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -96,6 +96,11 @@ attacks: $(STAMP)
 docs: $(STAMP)
 	$(BIN)/kevin-env replay examples/demo.h200.jsonl --turn 5 --size 118x26 --export docs/replay.svg
 	$(BIN)/python benchmarks/figures.py
+
+# The docs as a site, in build/site/html: any web server can serve the folder, and `python -m http.server`
+# does here. Fails if a link leads nowhere.
+site: $(STAMP)
+	@$(TIMED) "site: about 20 s" $(BIN)/python docs/site/build.py
 
 clean:
 	rm -rf $(VENV) build dist

@@ -112,6 +112,18 @@ def test_the_problem_in_readme_is_one(tmp_path: Path, pool: LocalPool) -> None:
     assert pool.describe(load_problem(str(file)), Options(device="cpu")).result().cases
 
 
+def test_no_page_repeats_another() -> None:
+    """Twelve words in a row are on one page only; tables and code are another matter."""
+    pages: dict[str, set[str]] = {}
+    for page in PAGES:
+        text = re.sub(r"```.*?```|<!--.*?-->", "", page.read_text(encoding="utf-8"), flags=re.S)
+        text = re.sub(r"^(    |\|).*", "", text, flags=re.M)
+        words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text).lower().split()
+        for start in range(len(words) - 11):
+            pages.setdefault(" ".join(words[start : start + 12]), set()).add(page.name)
+    assert {words: found for words, found in pages.items() if len(found) > 1} == {}
+
+
 def test_readme_is_read_in_a_minute() -> None:
     assert len(readme().splitlines()) <= 90
 

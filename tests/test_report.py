@@ -232,6 +232,22 @@ def test_where_a_report_goes(tmp_path: Path) -> None:
     assert (tmp_path / "t.report.html").exists()
 
 
+def test_models_have_figures_of_their_own(tmp_path: Path) -> None:
+    update = {"model": "other", "turns": (BROKEN,), "returns": (0.0,)}
+    others = [
+        each.model_copy(update=update | {"episode_id": f"o{at}"}) for at, each in enumerate(RUN)
+    ]
+    file = write(tmp_path / "t.jsonl", *RUN, *others)
+    models = json.loads(report(file, "--json").stdout)["models"]
+    alone = json.loads(report(write(tmp_path / "u.jsonl", *RUN), "--json").stdout)
+    assert models == {RUN[0].model: alone["overall"], "other": models["other"]}
+    assert models["other"]["correct"]["avg"]["value"] == 0
+    assert (alone["models"], alone["languages"]) == ({}, {})
+    assert report(file, "--out", tmp_path / "r.md").exit_code == 0
+    rows = (tmp_path / "r.md").read_text().split("## Groups, speedup over eager\n")[1]
+    assert re.search(r"^\| other \| 2 \| 0.0% ", rows, re.MULTILINE)
+
+
 def test_markdown(tmp_path: Path) -> None:
     done = report(write(tmp_path / "t.jsonl", *RUN), "--out", tmp_path / "r.md")
     assert (done.exit_code, done.stderr) == (0, f"wrote {tmp_path / 'r.md'}\n")

@@ -6,12 +6,13 @@ import re
 
 import pytest
 from rich.console import Console
-from test_metrics import RUN, A, ended, fast, played
+from test_metrics import BROKEN, RUN, A, ended, fast, played
 
 from kevin_env.app.evaluate.figures import BASELINES, THRESHOLDS, Prices, RunMetrics
 from kevin_env.app.evaluate.metrics import measure
-from kevin_env.app.evaluate.tables import show_metrics, summary_row
+from kevin_env.app.evaluate.tables import metric_tables, show_metrics, summary_row
 from kevin_env.outcome import Correct
+from kevin_env.pools.scripted import SCRIPTED_CPU, SCRIPTED_GPU
 from kevin_env.record import Usage
 
 NOISY = Correct(kind="too_noisy", message="Correct.")
@@ -90,7 +91,7 @@ def test_a_run_of_one_problem_has_no_intervals() -> None:
     assert "comparison to torch.compile" not in text
     assert "100.0%" in text
     assert "100.0% [" not in text
-    assert "Levels" not in text
+    assert "level 1" not in text
 
 
 def test_the_best_is_of_as_many_samples_as_every_problem_has() -> None:
@@ -100,11 +101,47 @@ def test_the_best_is_of_as_many_samples_as_every_problem_has() -> None:
     assert any(line.startswith("2 ") for line in text.splitlines())  # the curve goes on
 
 
-def test_levels_are_shown_where_there_are_several(run: RunMetrics) -> None:
-    text = screen(run, 80)
-    assert "Levels, speedup over eager" in text
-    level = text[text.index("Levels, speedup over eager") :].splitlines()[4]
-    assert " ".join(level.split()) == "1 2 75.0% 100.0% 0.80x 1.00x 50.0% 50.0% 8.3%"
+def groups(metrics: RunMetrics) -> dict[str, str]:
+    """The rows of the table of groups by their first cell."""
+    table = next(each for each in metric_tables(metrics) if "Groups" in str(each.title))
+    rows = zip(*(map(str, column.cells) for column in table.columns), strict=True)
+    return {name: re.sub(r" \[[^]]*\]", "", " ".join(filter(None, cells))) for name, *cells in rows}
+
+
+def test_groups_are_levels_where_there_are_several_and_turns(run: RunMetrics) -> None:
+    assert "Groups, speedup over eager" in screen(run, 80)
+    rows = groups(run)
+    assert list(rows) == ["all", "level 1", "level 2", "by turn 1", "by turn 2", "by turn 3"]
+    # Fastest correct of level 1: A 2.0, 1.2; B 0, 0. Geometric mean: of A only.
+    assert rows["level 1"] == "2 75.0% 100.0% 50.0% 25.0% 0.80x 1.55x 8.3%"
+    # First turns: A 0, 0.8; B 0, 0; C 1.0, 0.5. Correct: 1 of 2, none, both.
+    assert rows["by turn 1"] == "3 50.0% 16.7% 0.0% 0.38x 0.75x 0.0%"
+    assert rows["by turn 3"].split()[:2] == rows["all"].split()[:2]
+    assert rows["by turn 3"].split()[2:6] == rows["all"].split()[3:7]
+
+
+def test_groups_are_models_and_languages_where_there_are_several() -> None:
+    gpu, cpu = SCRIPTED_GPU, SCRIPTED_CPU
+    rows = groups(
+        measure(
+            [
+                played("L1_1", 0, fast(2.0), model="[b]m", hardware=gpu),
+                played("L1_1", 1, fast(1.0), model="n", hardware=cpu),
+                played(
+                    "L1_1", 2, ended(BROKEN), model="n", hardware=cpu, config={"language": "any"}
+                ),
+            ]
+        )
+    )
+    assert list(rows) == ["all", "[b]m", "n", "any", "cpp", "triton", "by turn 1"]
+    assert rows["all"] == "1 66.7% 100.0% 66.7% 33.3% 1.00x 1.41x 0.0%"
+    assert rows["n"].startswith("1 50.0% ") and rows["n"].endswith("50.0% 0.0% 0.50x 1.00x 0.0%")
+    assert rows["triton"] == "1 100.0% 100.0% 100.0% 2.00x 2.00x 0.0%"
+
+
+def test_the_hack_rate_is_defined_by_the_kinds_that_count() -> None:
+    text = " ".join(screen(measure([played("L1_9", 0, fast(1.0))]), 80).split())
+    assert "the category rules, or as early_done, inputs_changed, not_written, protocol" in text
 
 
 def test_a_run_without_a_known_eager_time() -> None:

@@ -62,6 +62,8 @@ class TurnSpeed(Frozen):
 
     speedup: Figure
     fast: dict[str, Figure]
+    geomean_solved: Figure | None = None
+    """Geometric mean over correct kernels; None if there is none."""
 
 
 class Rates(Frozen):
@@ -218,6 +220,10 @@ class RunMetrics(Frozen):
     overall: GroupMetrics
     levels: dict[int, GroupMetrics]
     """Problems without a level are in `overall` only."""
+    models: dict[str, GroupMetrics]
+    """By `Trajectory.player`, each as a run of its own; empty for fewer than two."""
+    languages: dict[str, GroupMetrics]
+    """The same by the language that prompts ask for; `auto` is that of the device."""
     problems: tuple[ProblemMetrics, ...]
     """By level and id."""
     seed: int

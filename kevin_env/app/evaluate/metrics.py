@@ -26,6 +26,7 @@ from kevin_env.app.evaluate.figures import (
     Totals,
 )
 from kevin_env.app.evaluate.samples import RATES, Attempts, Played, gather, mean, share
+from kevin_env.feedback import example_language
 from kevin_env.record import Trajectory, Usage
 
 Numbers = dict[Any, Any]
@@ -71,10 +72,38 @@ def measure(
             level: _group([each for each in pairs if each[0].level == level], prices)
             for level in levels
         },
+        models=_apart(trajectories, lambda each: each.player, ratios, prices),
+        languages=_apart(trajectories, _language, ratios, prices),
         problems=tuple(_problem(*each, prices) for each in pairs),
         seed=SEED,
         resamples=RESAMPLES,
     )
+
+
+def _apart(
+    trajectories: Sequence[Trajectory],
+    name: Callable[[Trajectory], str],
+    ratios: Mapping[str, float] | None,
+    prices: Prices | None,
+) -> dict[str, GroupMetrics]:
+    """The figures of the trajectories of each name; none for fewer than two names."""
+    parts: dict[str, list[Trajectory]] = {}
+    for each in trajectories:
+        parts.setdefault(name(each), []).append(each)
+    known = {each: part for each, part in sorted(parts.items()) if any(one.turns for one in part)}
+    if len(known) < 2:
+        return {}
+    return {
+        each: measure(part, ratios=ratios, prices=prices).overall for each, part in known.items()
+    }
+
+
+def _language(trajectory: Trajectory) -> str:
+    """The language that its prompts ask for."""
+    asked = str(trajectory.config.get("language", "auto"))
+    if asked != "auto" or trajectory.hardware is None:
+        return asked
+    return example_language("any", trajectory.hardware)
 
 
 def _numbers(problem: Attempts) -> Numbers:
@@ -126,11 +155,10 @@ def _speed(speedups: Sequence[float | None]) -> Numbers | None:
     known = [each for each in speedups if each is not None]
     if len(known) < len(speedups):
         return None
-    solved = [math.log(each) for each in known if each > 0]
     return {
         "speedup": _curve(known, best_at_k),
         "fast": {p: _curve([each >= float(p) for each in known], _pass_at_k) for p in THRESHOLDS},
-        "log_solved": fmean(solved) if solved else None,
+        "log_solved": _log_solved(known),
     }
 
 
@@ -140,7 +168,13 @@ def _fast(speedups: Sequence[float | None]) -> Numbers | None:
     if not known or len(known) < len(speedups):
         return None
     fast = {p: share(each >= float(p) for each in known) for p in THRESHOLDS}
-    return {"speedup": fmean(known), "fast": fast}
+    return {"speedup": fmean(known), "fast": fast, "log_solved": _log_solved(known)}
+
+
+def _log_solved(speedups: Sequence[float]) -> float | None:
+    """Mean natural logarithm of the positive speedups; None if there is none."""
+    logarithms = [math.log(each) for each in speedups if each > 0]
+    return fmean(logarithms) if logarithms else None
 
 
 def _curve(values: Sequence[float], best: Callable[[Sequence[float], int], float]) -> Numbers:
@@ -157,15 +191,13 @@ def _pass_at_k(values: Sequence[float], k: int) -> float:
 def _group(pairs: Sequence[tuple[Attempts, Numbers]], prices: Prices | None) -> GroupMetrics:
     """All figures of problems that are reported together, at least one."""
     problems = [problem for problem, _ in pairs]
-    figures = _means([numbers for _, numbers in pairs])
-    for speed in figures["speed"].values():
-        speed["geomean_solved"] = _exp(speed.pop("log_solved", None))
+    figures = _with_geomeans(_means([numbers for _, numbers in pairs]))
     numbers = Counter(each.number for problem in problems for each in problem.turns)
     by_turn = [
         AtTurn(
             turn=turn,
             turns=numbers[turn],
-            **_means([_numbers_at(each, turn) for each in problems]),
+            **_with_geomeans(_means([_numbers_at(each, turn) for each in problems])),
         )
         for turn in sorted(numbers)
     ]
@@ -188,6 +220,14 @@ def _means(trees: Sequence[Any]) -> Any:
         for name in dict.fromkeys(name for tree in known for name in tree)
     }
     return {name: mean for name, mean in means.items() if mean is not None}
+
+
+def _with_geomeans(figures: Numbers) -> Numbers:
+    """The figures with geometric means in place of mean logarithms."""
+    for name in ("speed", "best_speed"):
+        for speed in figures.get(name, {}).values():
+            speed["geomean_solved"] = _exp(speed.pop("log_solved", None))
+    return figures
 
 
 def _counts(pairs: Sequence[tuple[Attempts, Numbers]]) -> Counts:

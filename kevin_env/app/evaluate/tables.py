@@ -8,6 +8,7 @@ from rich import box
 from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
+from rich.text import Text
 
 from kevin_env.app.convert.formats import inert
 from kevin_env.app.evaluate.figures import (
@@ -21,7 +22,9 @@ from kevin_env.app.evaluate.figures import (
     Rates,
     RunMetrics,
 )
+from kevin_env.app.replay.code import clean
 from kevin_env.app.screen import counted
+from kevin_env.outcome import HACK_KINDS
 from kevin_env.render import figure_text
 
 _SPENT = {
@@ -59,7 +62,7 @@ def metric_tables(metrics: RunMetrics) -> list[Table]:
     overall = metrics.overall
     return [
         _trajectories(overall),
-        *([_levels(metrics)] if len(metrics.levels) > 1 else []),
+        _groups(metrics),
         _curve(overall),
         _turns(overall),
         _spent(overall),
@@ -124,25 +127,41 @@ def _turns(group: GroupMetrics) -> Table:
     return table
 
 
-def _levels(metrics: RunMetrics) -> Table:
-    baseline = first_baseline(metrics.overall)
-    k = largest_k(metrics.overall.correct)
-    headings = ("level", "problems", "correct", f"pass@{k}", "speedup", f"speedup\nbest@{k}")
-    title = f"Levels, speedup over {_AGAINST[baseline]}"
-    table = plain_table(title, *headings, "fast_1", f"fast_1\nbest@{k}", "hack")
-    for level, group in metrics.levels.items():
-        speed = group.speed.get(baseline)
-        fast = speed and speed.fast["1"]
+def _groups(metrics: RunMetrics) -> Table:
+    """One row for the run, each model, language and level, and the best up to each turn."""
+    overall = metrics.overall
+    baseline = first_baseline(overall)
+    headings = ("problems", "correct", f"pass@{largest_k(overall.correct)}")
+    speeds = ("fast_1", "fast_2", "mean", "geomean", "hack")
+    table = plain_table(f"Groups, speedup over {_AGAINST[baseline]}", "", *headings, *speeds)
+    levels = {f"level {level}": group for level, group in metrics.levels.items()}
+    several = levels if len(levels) > 1 else {}
+    for groups in ({"all": overall}, metrics.models, metrics.languages, several):
+        for name, group in groups.items():
+            speed, k = group.speed.get(baseline), largest_k(overall.correct)
+            fast = {p: speed and speed.fast[p].avg for p in ("1", "2")}
+            table.add_row(
+                Text(clean(name)),
+                str(group.counts.problems),
+                _percent(group.correct.avg),
+                _percent(group.correct.best.get(k)),
+                *(_percent(fast[p]) for p in fast),
+                _times(speed and speed.speedup.avg),
+                _times(speed and speed.geomean_solved),
+                _percent(group.rates.hack),
+            )
+        table.add_section()
+    for each in overall.by_turn:
+        best = each.best_speed.get(baseline)
         table.add_row(
-            str(level),
-            str(group.counts.problems),
-            _percent(group.correct.avg),
-            _percent(group.correct.best.get(k)),
-            _times(speed and speed.speedup.avg),
-            _times(speed and speed.speedup.best.get(k)),
-            _percent(fast and fast.avg),
-            _percent(fast and fast.best.get(k)),
-            _percent(group.rates.hack),
+            f"by turn {each.turn}",
+            str(each.best_correct.n),
+            _percent(each.best_correct),
+            "",
+            *(_percent(best and best.fast[p]) for p in ("1", "2")),
+            _times(best and best.speedup),
+            _times(best and best.geomean_solved),
+            _percent(each.rates.hack),
         )
     return table
 
@@ -167,6 +186,14 @@ def notes(group: GroupMetrics) -> Iterator[str]:
     )
     yield f"mean per turn: score {_plain(group.score)}, return {_plain(group.discounted_return)}"
     yield "[..]: 95 % bootstrap interval over problems; problems have equal weight"
+    yield (
+        "groups: fast_p and mean are of each trajectory's fastest correct kernel, by turn t of "
+        "its first t turns, and 0 without one; geomean is over those that have one"
+    )
+    yield (
+        "hack: share of turns (by turn t: of turn t) that ended in the category rules, or as "
+        + ", ".join(sorted(HACK_KINDS))
+    )
     missing = {
         "correct trajectories without a measured time (speedup 0)": counts.untimed,
         "replies that hit a token limit": counts.truncated,
