@@ -660,6 +660,7 @@ def test_files_are_judged_for_real(tmp_path: Path) -> None:
     assert judged[0]["sandbox"].keys() == {"network", "filesystem", "limits", "processes"}
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("one_pool")
 def test_problems_are_linted_for_real(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clamped = SOURCE.replace("return x * 2", "return x.clamp(-100, 100)").replace(

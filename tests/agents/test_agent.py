@@ -190,6 +190,7 @@ def test_attacks_of_a_confined_agent_change_no_score(
     assert len(scripted.submissions) == 1
 
 
+@pytest.mark.full
 def test_an_agent_that_is_not_confined_is_shown_apart(
     tmp_path: Path, judges: tuple[str, ScriptedPool]
 ) -> None:
@@ -257,6 +258,7 @@ def test_a_signal_leaves_a_finished_episode(
     assert not partial_path(log).exists() or not partial_path(log).read_text()
 
 
+@pytest.mark.full
 def test_an_evaluation_with_an_agent_is_interrupted_and_resumed(
     tmp_path: Path, judges: tuple[str, ScriptedPool]
 ) -> None:
