@@ -225,8 +225,9 @@ _BLOCKS: dict[Pane, Callable[[Turn], Iterator[Block]]] = {
 def error_lines(code: str, outcome: Ending) -> tuple[int, ...]:
     """Lines of the code (from 1) that an error names by number, or a compiler quotes."""
     named = () if outcome.line is None else (outcome.line,)
-    compiled = isinstance(outcome, CompileError) and outcome.kind == "compiler"
-    return quoted_lines(clean(outcome.details), code) or named if compiled else named
+    if isinstance(outcome, CompileError) and outcome.kind == "compiler":
+        return quoted_lines(clean(outcome.details), code) or named
+    return named
 
 
 def measured(turn: Turn) -> dict[str, str]:
