@@ -36,8 +36,8 @@ check: $(STAMP)
 	@$(TIMED) "lines per package" $(BIN)/python .ci/budgets.py
 	@$(TIMED) "types: about 90 s" $(BIN)/pyright -p .
 
-# Tests that share resources are grouped in one process.
-PYTEST := $(BIN)/pytest --numprocesses 2 --dist loadgroup --durations 10
+# Tests that share resources are grouped in one process. The folders' long groups come first.
+PYTEST := $(BIN)/pytest --numprocesses 2 --dist loadgroup --no-loadscope-reorder --durations 10
 
 # Tests mostly wait for other processes: the checks run beside them.
 test: $(STAMP)

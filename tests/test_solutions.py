@@ -102,6 +102,7 @@ def test_a_triton_solution_is_right_in_the_interpreter(path: Path, untimed_judge
     check(path, untimed_judge)
 
 
+@pytest.mark.full
 def test_the_speed_of_an_interpreted_kernel_is_flagged_and_held_against_no_roofline(
     pool: LocalPool,
 ) -> None:

@@ -74,6 +74,7 @@ def kernels(folder: Path) -> str:
     return "\n".join(script)
 
 
+@pytest.mark.full
 def test_a_script_plays_against_real_judges(tmp_path: Path, pool: LocalPool) -> None:
     problem_file(tmp_path)
     with served(pool, TOKEN) as (judges, _):

@@ -66,6 +66,7 @@ def graded(folder: Path, kernel: str, token: dict[str, str]) -> tuple[int, dict[
     return done.returncode, json.loads(rewards.read_text()) if rewards.exists() else None
 
 
+@pytest.mark.full
 def test_a_kernel_is_graded_outside_of_its_container(folder: Path) -> None:
     kernel = (folder / "environment" / "kernel.py").read_text()
     assert graded(folder, kernel, {"KEVIN_ENV_MCP_TOKEN": "guess"}) == (1, None)

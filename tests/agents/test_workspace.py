@@ -124,6 +124,7 @@ def test_only_the_token_of_the_episode_submits_to_it(tmp_path: Path) -> None:
         assert "Turn 1: correct/timed" in check(mine).stdout
 
 
+@pytest.mark.full
 def test_checks_of_two_processes_share_the_turns(tmp_path: Path) -> None:
     problem_file(tmp_path)
     scripted = ScriptedPool([correct(2.0)] * 2)

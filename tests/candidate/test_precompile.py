@@ -119,6 +119,7 @@ def test_calls_on_true_tensors_find_everything_compiled(rehearsed: Rehearsed) ->
     assert all(was_there for _, was_there in found)
 
 
+@pytest.mark.full
 def test_copies_of_a_warm_process_do_not_compile_the_c_of_triton_again(
     library: Path | None, tmp_path: Path
 ) -> None:

@@ -237,6 +237,7 @@ def test_code_that_only_looks_like_it_is_served(code: str, tmp_path: Path) -> No
     assert read_sources([str(source)], [], build.torch_functions()) is not None
 
 
+@pytest.mark.full
 def test_files_with_headers_of_their_own(path: ShortPath, tmp_path: Path) -> None:
     (tmp_path / "own.h").write_text(
         "#pragma once\n#include <torch/types.h>\ntorch::Tensor doubled(const torch::Tensor& x);\n"

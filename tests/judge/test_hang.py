@@ -52,6 +52,7 @@ def test_limits_follow_from_the_reference_unless_they_are_given() -> None:
     assert interpreted.model_dump() == {"build": 300.0, "first": 122.0, "call": 122.0}
 
 
+@pytest.mark.full
 def test_only_the_first_call_in_a_case_may_take_longer_than_the_limit(judge: Judge) -> None:
     slow_once, _ = judged(judge, "self.calls == 1 and compute(3)")
     assert slow_once.outcome.category == "correct"
@@ -71,6 +72,7 @@ def test_where_tritons_interpreter_runs_every_call_has_as_long_as_a_first_one(ju
     assert slow.outcome.category == "correct"
 
 
+@pytest.mark.full
 def test_one_that_sleeps_has_ten_times_as_long(judge: Judge) -> None:
     rests, _ = judged(judge, "self.calls == 2 and time.sleep(3)", call_timeout=0.6)
     assert rests.outcome.category == "correct"

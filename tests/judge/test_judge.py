@@ -215,6 +215,7 @@ def test_inputs_and_weights_follow_from_the_secret_and_differ_between_draws(judg
     assert not torch.equal(one[0], one[1])
 
 
+@pytest.mark.full
 def test_a_much_slower_submission_is_called_on_five_sets_and_twice_timed(
     a_judge: Callable[..., Judge],
 ) -> None:

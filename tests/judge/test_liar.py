@@ -168,7 +168,9 @@ def test_the_liar_is_right_when_it_tells_no_lie(pool: LocalPool, problem: Proble
     assert judged(pool, problem, LIAR).outcome.category == "correct"
 
 
-@pytest.mark.parametrize("name", LIES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.full] * (name == "silence")) for name in LIES]
+)
 def test_a_lie_is_no_right_answer(pool: LocalPool, problem: Problem, name: str) -> None:
     code, expected = LIES[name]
     outcome = judged(pool, problem, f"{LIAR}\n{code}\n").outcome

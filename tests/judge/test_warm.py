@@ -68,6 +68,7 @@ def test_candidates_of_a_language_have_imported_it(pool: WarmPool) -> None:
         preloaded.close()
 
 
+@pytest.mark.full
 def test_the_slow_first_error_of_tvm_is_raised_before_a_candidate_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -121,6 +122,7 @@ def test_one_that_cannot_be_prepared_is_ended(
     assert not made[0].folder.exists()
 
 
+@pytest.mark.full
 def test_a_fork_server_that_is_stopped_is_replaced_and_closing_ends_what_is_in_use(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

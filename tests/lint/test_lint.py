@@ -214,6 +214,7 @@ def test_memory_and_time_are_held_against_their_limits(pool: LocalPool) -> None:
     ).findings
 
 
+@pytest.mark.full
 def test_a_reference_that_loops_for_hours_is_given_up_and_nothing_else_is_looked_at(
     pool: LocalPool,
 ) -> None:
@@ -232,6 +233,7 @@ def test_time_without_the_processor_is_hardly_counted(pool: LocalPool) -> None:
     assert not report.findings and report.cost and report.cost.seconds < 0.015
 
 
+@pytest.mark.full
 def test_waiting_for_another_reference_is_not_a_problems_own_time(pool: LocalPool) -> None:
     slow = problem("import time; time.sleep(0.2); return torch.tanh(x)")
     quick, limits = problem("return torch.tanh(x)"), Limits(cpu_seconds=20, first_seconds=0.8)

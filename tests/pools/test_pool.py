@@ -174,6 +174,7 @@ def test_a_fork_server_that_dies_is_replaced(pool: LocalPool) -> None:
         assert judged(pool, WRONG).outcome.category == "correctness"
 
 
+@pytest.mark.full
 def test_a_judge_that_dies_is_replaced_by_one_like_it_and_closing_twice_ends_all_of_it() -> None:
     others, before = judges(), set(Path(tempfile.gettempdir()).glob("kevin-run-*"))
     allocates = Submission(code=f"{HEAD}        return torch.ones(800 << 20, dtype=torch.uint8)\n")
