@@ -148,7 +148,7 @@ def _linted(problem: Problem, done: Future[LintReport]) -> Linted:
 
 def _table(linted: Sequence[Linted]) -> Table:
     table = Table(
-        "problem", "fit", "reference", "accepted answers", "as shipped",
+        "problem", "fit", "reference", "accepted answers", "on its own inputs",
         box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False,
     )  # fmt: skip
     for heading in ("seconds", "MB moved", "GFLOP"):

@@ -157,11 +157,15 @@ def workspace(
     recorder.require()
     with open_socket(host, port) as sock, open_pool(chosen.device) as pool:
         session = AgentSession((task,), pool, chosen, 60 * minutes, recorder)
-        typer.echo(f"{folder}/AGENTS.md tells the agent what to do; Ctrl-C stops it", err=True)
-        ended = asyncio.run(serve_workspace(session, chosen, minutes, folder, sock))
+        told = f"writing {folder}, complete once {folder}/check is there; begin with AGENTS.md"
+        typer.echo(f"{told}; Ctrl-C ends the episode", err=True)
+        try:
+            ended = asyncio.run(serve_workspace(session, chosen, minutes, folder, sock))
+        finally:
+            if session.episode:
+                typer.echo(f"recorded in {out}; kevin-env replay {out} shows it", err=True)
     best = best_turn(ended.turns) if ended else None
     typer.echo(f"best turn: {best.turn}, {best.speedup:.2f}x" if best else "no correct kernel")
-    typer.echo(f"recorded in {out}; kevin-env replay {out} shows it", err=True)
 
 
 @settings_options(EPISODE)
@@ -186,7 +190,7 @@ def agent(
     """
     from kevin_env.app.arguments import open_pool
     from kevin_env.app.errors import ENDED_EARLY, BadInput
-    from kevin_env.app.screen import make_console, show, turn_line
+    from kevin_env.app.screen import counted, make_console, show, turn_line
     from kevin_env.render import ending_text
     from kevin_env.selection import find_problems
 
@@ -203,17 +207,19 @@ def agent(
     errors, played = make_console(stream="stderr"), 0
     with open_pool(chosen.device) as pool:
         for each in (each for each in problems for _ in range(samples)):
-            show(errors, f"{each.id}: {how.name} has {chosen.max_turns} turns", "bold")
+            most = counted(chosen.max_turns, "turn")
+            show(errors, f"{each.id}: running {how.name}, at most {most}", "bold")
             ended = play_agent(
                 each, pool, chosen, how, out,
                 lambda turn: errors.print(f"turn {turn.turn} ", turn_line(turn, why=True)),
             )  # fmt: skip
             played += bool(ended.turns)
             final = ending_text(ended.final) if ended.final else "no correct kernel"
-            turns = f"{len(ended.turns)} turns, {ended.stop_reason}, {ended.agent}"
+            turns = f"{counted(len(ended.turns), 'turn')}, {ended.stop_reason}, {ended.agent}"
             typer.echo(f"{each.id}: {final} ({turns})")
             log = f"{out}.{ended.episode_id}.log"
-            typer.echo(f"what the agent printed is in {log}", err=True)
+            nothing = "" if ended.turns else "it submitted nothing; "
+            typer.echo(f"{nothing}what the agent printed is in {log}", err=True)
     typer.echo(f"recorded in {out}; kevin-env report {out} shows the figures", err=True)
     raise typer.Exit(0 if played else ENDED_EARLY)
 

@@ -282,7 +282,7 @@ class Examination:
             elif target.reference.numel() >= FEW and (share := target.varying()) < LEAST_VARYING:
                 self._add(
                     "outputs",
-                    f"{where} is nearly constant: {share:.1%} of it differ from its median",
+                    f"{where} is nearly constant: {share:.1%} of elements differ from the median",
                 )
 
     def _look_at_cost(self, cost: Cost) -> None:

@@ -37,7 +37,7 @@ def test_a_screen_has_the_progress_of_an_evaluation(size: tuple[int, int]) -> No
             "40 of 476 turns",
             "0:40 elapsed, 60.0 a minute, about 7:16 left",
             "20 of 30 problems solved, best 2",
-            "1 of 120 samples ended; waiting for: 20 judge",
+            "1 of 120 samples ended; waiting: 20 for the judge",
             "correct/timed",
         ):
             assert piece in screen, piece

@@ -228,12 +228,15 @@ def _sample_text(problem: str, sample: int) -> Text:
 def _samples_text(lanes: Sequence[Lane]) -> str:
     """Numbers of ended samples, and of samples that wait for the model or the judge."""
     over, of = (sum(len(lane.over) for lane in lanes), sum(len(lane.turns) for lane in lanes))
-    waiting = _waiting([each for lane in lanes for each in lane.waiting.values()])
-    return f"{over} of {of} samples ended" + (f"; waiting for: {waiting}" if waiting else "")
+    targets = [each for lane in lanes for each in lane.waiting.values()]
+    waiting = _waiting(targets, " for the ")
+    return f"{over} of {of} samples ended" + (f"; waiting: {waiting}" if waiting else "")
 
 
-def _waiting(targets: Sequence[Waiting]) -> str:
-    counts = (f"{targets.count(each)} {each}" for each in ("model", "judge") if each in targets)
+def _waiting(targets: Sequence[Waiting], link: str = " ") -> str:
+    counts = (
+        f"{targets.count(each)}{link}{each}" for each in ("model", "judge") if each in targets
+    )
     return ", ".join(counts)
 
 

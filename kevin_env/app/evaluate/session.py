@@ -176,7 +176,8 @@ def _board(
     sizes = (len(problems), "problem"), (shape.samples, "sample"), (shape.turns, "turn")
     size = " x ".join(counted(number, name) for number, name in sizes)
     place = min(place, os.path.relpath(place), key=len)
-    title = f"{policy_name(config)}  {size}, {config.search.kind}  {place}"
+    search = "" if config.search.kind == "serial" else f", {config.search.kind}"
+    title = f"{policy_name(config)}  {size}{search}  {place}"
 
     def say(line: Text, keep: bool) -> None:
         if console is not None:

@@ -176,7 +176,7 @@ def _notes(found: Comparison) -> Iterator[str]:
     yield f"A: {clean(found.runs[0])}, B: {clean(found.runs[1])}"
     yield (
         "[..]: 95 % bootstrap interval, over the samples of a problem or the problems of a level; "
-        "speedups as the score pays them, 0 without a correct kernel"
+        "speedups of each sample's fastest correct kernel, 0 without one"
     )
     if found.left_out:
         yield f"only in one of the two: {counted(len(found.left_out), 'problem')}"
