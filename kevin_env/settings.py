@@ -164,10 +164,10 @@ class Settings(Frozen):
     inputs: Literal["varied", "shipped"] = "varied"
     """Input distributions to check: several, or only the one that the problem ships."""
     call_timeout: float | None = Field(default=None, gt=0, le=MOST_CALL_SECONDS)
-    """Seconds for one call, at most 1,200; by default 2, or 200 times the reference's if more.
+    """Seconds for one call; by default 2, or 200 times the reference's, and 30 more for a first.
 
-    It also limits the constructor. By default, the constructor and the first call in each case get
-    30 s more. On a CPU it is processor time, and a submission that sleeps has ten times as long.
+    At most 1,200. First is the first call in each case; the constructor has as long. On a CPU it is
+    processor time, and a submission that sleeps has ten times as long.
     """
     build_timeout: float = Field(default=300.0, gt=0, le=MOST_BUILD_SECONDS)
     """Seconds to import a submission, compilers included, at most 3,600."""
