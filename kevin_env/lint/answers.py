@@ -53,13 +53,13 @@ def trivial_answers(
             for axis, length in enumerate(expected.shape):
                 if length > 1:
                     yield f"the mean of axis {axis}", functools.partial(_mean, expected, axis)
-        yield "half of it, then zeros", lambda: _half_then(expected, torch.zeros_like)
-        yield "half of it, twice", lambda: _half_then(expected, torch.clone)
+        yield "the output's first half and zeros", lambda: _half_then(expected, torch.zeros_like)
+        yield "the output's first half twice", lambda: _half_then(expected, torch.clone)
     square = expected.dim() > 1 and expected.shape[-1] == expected.shape[-2] > 1
     if square and not _symmetric(expected):
-        yield "it transposed", lambda: expected.mT
+        yield "the output transposed", lambda: expected.mT
     if not all(torch.equal(wide(_signs(each)), wide(each)) for (each,) in pieces(expected)):
-        yield "its signs", lambda: mapped(_signs, expected.dtype, expected)
+        yield "the output's signs", lambda: mapped(_signs, expected.dtype, expected)
     yield "the previous output", previous
     yield "another seed's output", other
 

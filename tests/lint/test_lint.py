@@ -110,8 +110,12 @@ def test_inputs_as_shipped_may_let_pass_what_further_distributions_reject(pool: 
             "torch.randn(64, 32)",
             "the mean of axis 0",
         ),
-        ("return torch.cat((x, x))", "torch.randn(64, 32)", "half of it, twice"),
-        ("return torch.cat((x, 0 * x))", "torch.randn(64, 32)", "half of it, then zeros"),
+        ("return torch.cat((x, x))", "torch.randn(64, 32)", "the output's first half twice"),
+        (
+            "return torch.cat((x, 0 * x))",
+            "torch.randn(64, 32)",
+            "the output's first half and zeros",
+        ),
         ("return x + 0", "torch.randn(64, 32)", "input 0"),
         (
             "return x.clamp(0, 0) + torch.arange(32.)",

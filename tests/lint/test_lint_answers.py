@@ -34,9 +34,9 @@ Y = torch.tensor([[1.0, -2.0, 4.0], [0.0, 8.0, -3.0]])
         ("the first element everywhere", [[1, 1, 1], [1, 1, 1]]),
         ("the mean of axis 0", [[0.5, 3, 0.5], [0.5, 3, 0.5]]),
         ("the mean of axis 1", [[1, 1, 1], [5 / 3, 5 / 3, 5 / 3]]),
-        ("half of it, then zeros", [[1, -2, 4], [0, 0, 0]]),
-        ("half of it, twice", [[1, -2, 4], [1, -2, 4]]),
-        ("its signs", [[1, -1, 1], [0, 1, -1]]),
+        ("the output's first half and zeros", [[1, -2, 4], [0, 0, 0]]),
+        ("the output's first half twice", [[1, -2, 4], [1, -2, 4]]),
+        ("the output's signs", [[1, -1, 1], [0, 1, -1]]),
         ("another seed's output", [[2, -1, 5], [1, 9, -2]]),
         ("the previous output", [[3, 0, 6], [2, 10, -1]]),
     ],
@@ -59,21 +59,21 @@ def test_an_input_is_reshaped_cut_or_broadcast_and_cast() -> None:
 
 def test_what_is_the_output_by_its_form_is_left_out() -> None:
     single = answers(torch.tensor(3.0))
-    assert {"zeros", "ones", "its signs", "another seed's output"} <= set(single)
+    assert {"zeros", "ones", "the output's signs", "another seed's output"} <= set(single)
     assert not any("mean" in name or "half" in name or "first" in name for name in single)
     assert "the mean of axis 0" not in answers(torch.randn(1, 5))
-    assert "its signs" not in answers(torch.tensor([True, False]))
-    assert "its signs" not in answers(torch.tensor([1, 0, -1]))
+    assert "the output's signs" not in answers(torch.tensor([True, False]))
+    assert "the output's signs" not in answers(torch.tensor([1, 0, -1]))
 
 
 def test_only_a_matrix_that_is_not_symmetric_by_formula_is_transposed() -> None:
     x = torch.randn(4, 4, generator=torch.Generator().manual_seed(1))
-    assert torch.equal(made("it transposed", x), x.T)
-    assert "it transposed" not in answers(x @ x.T)
-    assert "it transposed" not in answers(torch.randn(4, 3))
+    assert torch.equal(made("the output transposed", x), x.T)
+    assert "the output transposed" not in answers(x @ x.T)
+    assert "the output transposed" not in answers(torch.randn(4, 3))
     nearly = 1 + 1e-3 * x  # within many a tolerance, and yet not symmetric
-    assert "it transposed" in answers(nearly)
-    assert "it transposed" in answers(torch.arange(9).view(3, 3))
+    assert "the output transposed" in answers(nearly)
+    assert "the output transposed" in answers(torch.arange(9).view(3, 3))
 
 
 def layouts(x: torch.Tensor) -> Iterator[torch.Tensor]:
