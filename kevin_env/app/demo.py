@@ -81,10 +81,9 @@ def show_result(console: Console, turns: tuple[Turn, ...]) -> None:
     if len(turns) == TURNS and turns[-1].category != "correct":
         show(console, f"The cheat of turn {TURNS} was noticed and is paid {turns[-1].score:g}.")
     if best.kind == "too_noisy":
-        show(
-            console,
+        console.print(
             "Times vary on this machine, so a score counts less than the speedup: for better ones, "
-            "close other programs or use a GPU.",
+            "close other programs or use a GPU."
         )
 
 
