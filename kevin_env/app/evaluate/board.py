@@ -228,8 +228,7 @@ def _sample_text(problem: str, sample: int) -> Text:
 def _samples_text(lanes: Sequence[Lane]) -> str:
     """Numbers of ended samples, and of samples that wait for the model or the judge."""
     over, of = (sum(len(lane.over) for lane in lanes), sum(len(lane.turns) for lane in lanes))
-    targets = [each for lane in lanes for each in lane.waiting.values()]
-    waiting = _waiting(targets, " for the ")
+    waiting = _waiting([each for lane in lanes for each in lane.waiting.values()], " for the ")
     return f"{over} of {of} samples ended" + (f"; waiting: {waiting}" if waiting else "")
 
 
