@@ -164,9 +164,9 @@ class Settings(Frozen):
     inputs: Literal["varied", "shipped"] = "varied"
     """Input distributions to check: several, or only the one that the problem ships."""
     call_timeout: float | None = Field(default=None, gt=0, le=MOST_CALL_SECONDS)
-    """Seconds for one call; by default 2, or 200 times the reference's, and 30 more for a first.
+    """Seconds per call: by default 2, or 200 times the reference's if more; the first gets 30 more.
 
-    At most 1,200. First is the first call in each case; the constructor has as long. On a CPU it is
+    At most 1,200. The first is that of each case; the constructor has as long. On a CPU it is
     processor time, and a submission that sleeps has ten times as long.
     """
     build_timeout: float = Field(default=300.0, gt=0, le=MOST_BUILD_SECONDS)

@@ -231,17 +231,20 @@ class Entry:
 
     def met_by(self, outcome: Outcome, device: str) -> bool:
         """Whether the outcome is one that the file may end with on a device."""
-        return any(_is(outcome, ending) for ending in self.endings(device))
+        return any(_is(outcome, ending, device) for ending in self.endings(device))
 
 
-def _is(outcome: Outcome, ending: str) -> bool:
+def _is(outcome: Outcome, ending: str, device: str) -> bool:
     """Whether an outcome is this ending. Gain is what a score pays: not more than the interval allows."""
     if not isinstance(outcome, Correct):
         return f"{outcome.category}/{outcome.kind}" == ending
     if bounds := MEDIAN.fullmatch(ending):
-        if outcome.speedup_interval is None:
+        if outcome.speedup is None or outcome.speedup_interval is None:
             return False
-        low, high = outcome.speedup_interval  # what is claimed, whatever else the machine did
+        wide = (
+            outcome.kind == "too_noisy" or device == "cpu"
+        )  # then all that is said is the interval
+        low, high = outcome.speedup_interval if wide else (outcome.speedup, outcome.speedup)
         return low <= float(bounds[2]) and float(bounds[1]) <= high
     paid = getattr(at_bound(outcome), "speedup", None)
     return ending == "correct" or (ending == "no gain" and (paid is None or paid < NO_GAIN))

@@ -205,6 +205,8 @@ def test_a_file_ends_as_it_says_of_the_device() -> None:
     assert ends("correctness/values or correct", fast) and not ends("runtime/exit", fast)
     assert ends("9.5x to 12.0x", fast) and ends("0.5x to 8.5x", fast), "the interval counts"
     assert not ends("10.5x to 12.0x", fast) and not ends("0.5x to 7.5x", fast)
+    assert ends("8.5x to 9.5x", fast, "cuda") and not ends("9.5x to 12.0x", fast, "cuda")
+    assert not ends("0.5x to 8.5x", fast, "cuda")
 
 
 def test_every_class_of_attack_is_tried_and_every_attack_is_of_a_class() -> None:

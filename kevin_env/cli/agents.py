@@ -157,7 +157,7 @@ def workspace(
     recorder.require()
     with open_socket(host, port) as sock, open_pool(chosen.device) as pool:
         session = AgentSession((task,), pool, chosen, 60 * minutes, recorder)
-        told = f"writing {folder}, complete once {folder}/check is there; begin with AGENTS.md"
+        told = f"writing {folder}; it is ready once {folder}/check exists; start with AGENTS.md"
         typer.echo(f"{told}; Ctrl-C ends the episode", err=True)
         try:
             ended = asyncio.run(serve_workspace(session, chosen, minutes, folder, sock))

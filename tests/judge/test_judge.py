@@ -226,3 +226,23 @@ def test_a_much_slower_submission_is_called_on_five_sets_and_twice_timed(
     # three sets of each of two cases, two pairs, a call on other inputs among them, and one more
     # to count threads
     assert 5 + 2 + 1 <= judgement.log.count("called") <= 2 * 3 + 2 + 1 + 1
+
+
+@pytest.mark.full
+def test_an_error_of_a_compiler_names_the_submissions_line(judge: Judge) -> None:
+    code = '''import torch
+from torch.utils.cpp_extension import load_inline
+SOURCE = """
+torch::Tensor softmax(torch::Tensor x) {
+    for (int i = 0; i < 9; ++i) x.data_ptr<float>()[i] = undefined_name;
+    return x;
+}
+"""
+module = load_inline("m", SOURCE, functions=["softmax"])
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return module.softmax(x)
+'''
+    options = Options(device="cpu", rules="open")
+    outcome = judge.judge(SOFTMAX, Submission(code=code), options, lambda _: None).outcome
+    assert (outcome.kind, outcome.line) == ("compiler", 5), outcome
