@@ -5,7 +5,7 @@ Family and traits are the `TAGS` of a file. Bound, dtypes and difficulty are mea
 """
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
@@ -108,7 +108,10 @@ class Source(Frozen):
 
 
 class Measurements(Frozen):
-    """The file: the sources of its figures, and those of each problem by ID."""
+    """The file: the sources of its figures, and those of each problem by ID.
+
+    The first source is where references were timed.
+    """
 
     sources: tuple[Source, ...]
     problems: dict[str, Measured]
@@ -120,9 +123,15 @@ def measured(problem: Problem) -> Measured | None:
     Raises:
         ProblemError: if the file of measurements cannot be read.
     """
-    if problem.level is None or not problem.path:
-        return None
-    return _figures(Path(problem.path).parents[1] / FILE).get(problem.id)
+    measurements = _beside(problem)
+    return measurements and measurements.problems.get(problem.id)
+
+
+def measured_on(problem: Problem) -> str:
+    """The device, such as `H200`, on which the reference of a measured problem was timed."""
+    measurements = _beside(problem)
+    assert measurements is not None
+    return measurements.sources[0].device.upper()
 
 
 def by_difficulty(problems: Iterable[Problem]) -> list[Problem]:
@@ -135,12 +144,18 @@ def by_difficulty(problems: Iterable[Problem]) -> list[Problem]:
     return sorted(problems, key=key)
 
 
+def _beside(problem: Problem) -> Measurements | None:
+    if problem.level is None or not problem.path:
+        return None
+    return _measurements(Path(problem.path).parents[1] / FILE)
+
+
 @functools.cache
-def _figures(file: Path) -> Mapping[str, Measured]:
+def _measurements(file: Path) -> Measurements | None:
     try:
-        return Measurements.model_validate_json(file.read_bytes()).problems
+        return Measurements.model_validate_json(file.read_bytes())
     except FileNotFoundError:
-        return {}
+        return None
     except (OSError, ValidationError) as error:
         what = str(error).partition("\n")[0]
         raise ProblemError(

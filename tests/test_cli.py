@@ -198,7 +198,7 @@ def test_problems_are_listed_by_split_and_difficulty() -> None:
 def test_a_problem_is_shown() -> None:
     text = run("show", "L1_23_Softmax")[1]
     assert "class Model" in text and "reduction, activation, memory-bound, float32" in text
-    assert re.search(r"difficulty +0\.\d\d \(1 operator; reference [\d.]+ ms", text)
+    assert re.search(r"difficulty +0\.\d\d \(1 operator; reference [\d.]+ ms on H200, ", text)
     shown = json.loads(run("show", "L1_23_Softmax", "--json")[1])
     assert shown["id"] == "L1_23_Softmax"
     assert "get_inputs" in shown["source"]

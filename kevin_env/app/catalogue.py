@@ -10,7 +10,7 @@ from kevin_env.app.replay.describe import Code
 from kevin_env.app.replay.panes import lines_of_blocks
 from kevin_env.app.replay.pieces import GAP, Column, Look, heading, table_line, text, that_fit
 from kevin_env.app.screen import counted, show, show_lines
-from kevin_env.difficulty import by_difficulty, family_of, measured, tags_of
+from kevin_env.difficulty import by_difficulty, family_of, measured, measured_on, tags_of
 from kevin_env.outcome import visible
 from kevin_env.problem import Problem, list_problems
 from kevin_env.selection import SEED, Side, find_problems, our_problems, our_sides
@@ -137,7 +137,8 @@ def show_problem(console: Console, problem: Problem) -> None:
     if figures:
         operators = counted(figures.operations, "operator")
         times = figures.seconds / figures.roofline_seconds
-        time = f"{figures.seconds * 1e3:.3g} ms, {times:.3g} times the roofline"
+        time = f"{figures.seconds * 1e3:.3g} ms on {measured_on(problem)}"
+        time = f"{time}, {times:.3g} times the roofline"
         show(console, f"  difficulty  {figures.difficulty:.2f} ({operators}; reference {time})")
     show(console, f"  file        {problem.path}")
     console.print()

@@ -68,7 +68,10 @@ def show_result(console: Console, turns: tuple[Turn, ...]) -> None:
         show(console, "no kernel was timed", "bold yellow")
         return
     times, faster = speedup_text(best.speedup), best.speedup > 1
-    claim = f"{'faster than' if faster else 'the speed of'} PyTorch (turn {best.turn})"
+    claim = f"{'faster than' if faster else 'the speed of'} PyTorch (turn {best.turn}"
+    if best.kind == "too_noisy" and best.speedup_interval is not None:
+        claim += ", between {} and {}".format(*map(speedup_text, best.speedup_interval))
+    claim += ")"
     if console.is_terminal:
         from textual.renderables.digits import Digits  # only now: textual takes a while to import
 

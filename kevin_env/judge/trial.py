@@ -297,7 +297,7 @@ class Trial:
             text = "get_inputs draws inputs of other sizes than before"
             raise ProblemError(f"{self.problem.id}: {text}")
         name = sets[0].input_set
-        with asked(self.worker, Place("call", name, self._passed_but(name))):
+        with asked(self.worker, Place("call", name, self._passed_but(name), first=first)):
             return self._limited(order, first, pause)
 
     def check(self, answer: Answer, drawn: Drawn) -> Incorrect | None:

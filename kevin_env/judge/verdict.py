@@ -26,6 +26,8 @@ class Place:
     passed: tuple[str, ...] = ()
     case: str | None = None
     """The case that a model is constructed for, if there are several."""
+    first: bool = False
+    """Whether it is the first call in a case."""
     code: str = ""
     """What is built: compilers quote its lines."""
 
@@ -45,7 +47,8 @@ def verdict(
         case Failed():
             return _failed(error.failure, place, folder)
         case TimedOut():
-            text = f"{error.what or _DOING[place.step]} took longer than {error.seconds:g} s"
+            doing = _FIRST_CALL if place.first else _DOING[place.step]
+            text = f"{error.what or doing} took longer than {error.seconds:g} s"
             stopped = "" if line is None else f" (stopped at line {line})"
             causes = _HANGS if place.step == "call" else ""
             return _ended(place, "timeout", text + stopped + causes, line)
@@ -78,6 +81,7 @@ _DOING = {
     "construct": "constructing ModelNew",
     "call": "one call of ModelNew",
 }
+_FIRST_CALL = "the first call of ModelNew, including what it compiles,"
 
 
 def _failed(failure: Failure, place: Place, folder: str) -> CompileError | RuntimeFailure:

@@ -123,6 +123,17 @@ def test_the_text_of_a_message_decides_nothing() -> None:
     )
 
 
+@pytest.mark.parametrize("first", [True, False])
+def test_a_message_explains_why_a_first_call_has_another_limit(first: bool) -> None:
+    hang = verdict(TimedOut(32), Place("call", "main/own", first=first), "/f")
+    doing = (
+        "the first call of ModelNew, including what it compiles,"
+        if first
+        else "one call of ModelNew"
+    )
+    assert hang.message.startswith(f"{doing} took longer than 32 s: slow code, ")
+
+
 CRASH = Ended(-signal.SIGSEGV)
 
 
