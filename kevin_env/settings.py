@@ -167,7 +167,7 @@ class Settings(Frozen):
     """Seconds per call: by default 2, or 200 times the reference's if more; the first gets 30 more.
 
     At most 1,200. The first is that of each case; the constructor has as long. On a CPU it is
-    processor time, and a submission that sleeps has ten times as long.
+    processor time, and a submission that sleeps has up to ten times as long.
     """
     build_timeout: float = Field(default=300.0, gt=0, le=MOST_BUILD_SECONDS)
     """Seconds to import a submission, compilers included, at most 3,600."""

@@ -51,7 +51,7 @@ MOST_BUILD_SECONDS, MOST_CALL_SECONDS = 3600.0, 1200.0
 class Limits(Frozen):
     """Seconds after which a submission is ended as hung.
 
-    On a CPU they are of its own processor time, and one that sleeps has ten times as long.
+    On a CPU they are of its own processor time, and one that sleeps has up to ten times as long.
     """
 
     build: float

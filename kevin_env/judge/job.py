@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from kevin_env.judge.api import (
+    CALL_SECONDS,
     JudgeError,
     Limits,
     OnStage,
@@ -27,6 +28,9 @@ T = TypeVar("T")
 
 ALL_CALLS = 10
 """All orders together, except building, may take this multiple of what a first call may take."""
+ASLEEP = SLEEPING * CALL_SECONDS["cpu"]
+"""Seconds on a CPU after which a submission that does nothing is ended, if no call may take longer.
+"""
 
 
 class Stopwatch:
@@ -89,7 +93,8 @@ class Allowance:
         whole, charged = ALL_CALLS * limits.first, worker.charged
         limit = limits.first if first else limits.call
         seconds = min(limit, max(0.0, whole - self._spent))
-        usual = min(seconds, limits.call) if self._on_gpu else SLEEPING * limits.call
+        asleep = max(limits.call, min(SLEEPING * limits.call, ASLEEP))
+        usual = min(seconds, limits.call) if self._on_gpu else asleep
         try:
             return order(Patience(seconds, usual, pause))
         except TimedOut as late:

@@ -6,13 +6,15 @@ import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from kevin_env.judge import Judgement, Options, Submission
-from kevin_env.judge.api import Pace
+from kevin_env.judge.api import Limits, Pace
 from kevin_env.judge.inputs.cases import plan
-from kevin_env.judge.job import Cancellation, Cancelled
+from kevin_env.judge.job import Allowance, Cancellation, Cancelled
 from kevin_env.judge.judge import Judge
 from kevin_env.judge.workers.usage import Ran, starved
 from kevin_env.problem import Problem, load_problem
@@ -78,6 +80,20 @@ def test_one_that_sleeps_has_ten_times_as_long(judge: Judge) -> None:
     assert rests.outcome.category == "correct"
     sleeps, _ = judged(judge, "self.calls == 2 and time.sleep(99)", call_timeout=0.3)
     assert sleeps.outcome.kind == "timeout"
+
+
+@pytest.mark.parametrize(("call", "asleep"), [(0.3, 3.0), (2.0, 20.0), (10.0, 20.0), (40.0, 40.0)])
+def test_one_that_sleeps_is_ended_after_20_s_at_the_latest_unless_a_call_may_take_longer(
+    call: float, asleep: float
+) -> None:
+    limits = Limits(build=300, first=call + 30, call=call)
+    worker: Any = SimpleNamespace(charged=0.0)
+    for first in (True, False):
+        patience = Allowance(on_gpu=False).spent_on(
+            lambda given: given, worker, limits, first, print
+        )
+        assert patience.usual == pytest.approx(asleep)
+        assert patience.seconds == (limits.first if first else call)
 
 
 def test_seconds_without_a_processor_do_not_count_on_a_gpu() -> None:

@@ -105,6 +105,12 @@ os.system("timeout 9 sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'")
         assert not below and processor_time(pid) > 0.2
 
 
+def test_what_a_supervisor_runs_itself_does_not_count() -> None:
+    spin = "import time\nwhile time.process_time() < 0.3: pass"
+    with running(f"import os\nos.fork()\n{spin}") as (pid, child):
+        assert 0.2 < processor_time(pid) < 0.5 and processor_time(child) == 0
+
+
 @pytest.mark.parametrize(
     ("elapsed", "ran", "charge"), [(0.5, 0.5, 0.5), (0.5, 0.2, 0.2), (0.5, 2.0, 0.5), (5, 0, 0.5)]
 )
