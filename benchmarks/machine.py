@@ -148,6 +148,12 @@ def processes_of_judge(client: int) -> dict[str, list[int]]:
     return processes
 
 
+def processor_seconds() -> float:
+    """What all processes of this machine have used."""
+    idle, total = _core_times()
+    return (total - idle) / os.sysconf("SC_CLK_TCK")
+
+
 def _core_times() -> tuple[int, int]:
     """Ticks that all cores were idle, and all ticks."""
     times = [int(each) for each in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
