@@ -21,11 +21,8 @@ FOLDER = Path(__file__).resolve().parent
 ROOT = FOLDER.parent
 EARLIER = {
     "eval_solutions.h200": "2026-11-22",
-    "feedback_cost.cpu": "2026-11-22",
     "feedback_cost.h200": "2026-11-22",
-    "throughput.cpu": "2026-11-23",
     "trl_tiny.h200": "2026-11-22",
-    "turn_latency.cpu": "2026-11-23",
     "turn_latency.h200": "2026-11-26",
 }
 """Times by an earlier judge, and when they were taken. Later measurements are not superseded."""

@@ -37,6 +37,7 @@ _WRAPPER = re.compile(
 )
 """Tags round an answer, and tokens that end it."""
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|\n")
+FENCE = "```"
 _CANDIDATES = 16
 """Blocks that are considered, from the last."""
 
@@ -98,8 +99,14 @@ def extract(reply: str, truncated: bool = False, adapter: str = "") -> Extracted
 
 
 def extract_file(code: str, adapter: str = "") -> Submission | FormatError:
-    """A whole file as a submission, even if it does not parse: the rules report the error."""
-    code = adapted(clean(code), adapter)
+    """A whole file as a submission, even if it does not parse: the rules report the error.
+
+    A fence round the file is left out.
+    """
+    code = clean(code)
+    if code.lstrip().startswith(FENCE) and len(blocks := [*Fences(code).blocks()]) == 1:
+        code = blocks[0].code
+    code = adapted(code, adapter)
     tree = parsed(code)
     if tree is not None and not defines(tree, "ModelNew"):
         return FormatError(kind="no_model", message="The file defines no top-level class ModelNew.")

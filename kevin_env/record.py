@@ -77,6 +77,8 @@ class Reply(Frozen):
     usage: Usage | None = None
     by_person: bool = False
     """A person wrote it instead of the episode's model."""
+    file: bool = False
+    """`content` is the text of a Python file. A turn records it as a code block."""
 
     @model_validator(mode="before")
     @classmethod
@@ -85,7 +87,7 @@ class Reply(Frozen):
             return data
         fields = cast("dict[str, Any]", data)
         content = fields.get("content")
-        if not isinstance(content, str):
+        if not isinstance(content, str) or fields.get("file"):
             return fields
         answer, thoughts, unfinished = split_reasoning(content)
         if answer == content:

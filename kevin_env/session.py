@@ -26,7 +26,7 @@ from kevin_env.judge.api import Facts, Judgement, JudgePool, Stage
 from kevin_env.outcome import ProfileKind
 from kevin_env.parsing import as_submission
 from kevin_env.problem import Problem, shown_source
-from kevin_env.record import Message, StopReason, Trajectory, Turn, best_turn
+from kevin_env.record import Message, Reply, StopReason, Trajectory, Turn, best_turn
 from kevin_env.recorder import Recorder
 from kevin_env.selection import drawable, named
 from kevin_env.settings import Settings
@@ -203,7 +203,8 @@ class AgentSession:
         episode = self._require_episode()
         asked = self._last
         if asked is None or asked.code != code or asked.failed:
-            asked = await asyncio.to_thread(self._begin, episode, code)
+            reply = Reply(content=code, file=True)
+            asked = await asyncio.to_thread(self._begin, episode, code, reply)
         turn = await _result(asked, report)
         return Verdict(
             **_short(turn),
@@ -212,9 +213,10 @@ class AgentSession:
             **self._standing(episode),
         )
 
-    async def take_turn(self, code: str) -> Turn:
-        """As `submit`, but takes a turn in any case."""
-        asked = await asyncio.to_thread(self._begin, self._require_episode(), code)
+    async def take_turn(self, text: str) -> Turn:
+        """As `submit`, of a file or a chat's reply, but takes a turn in any case."""
+        reply = Reply(content=as_reply(text))
+        asked = await asyncio.to_thread(self._begin, self._require_episode(), text, reply)
         return await _result(asked)
 
     async def profile(
@@ -228,8 +230,9 @@ class AgentSession:
         """
         episode = self._require_episode()
         self._require_open(episode)
-        turn = next((turn for turn in episode.turns if turn.turn == number), None)
-        turn = best_turn(episode.turns) if number is None else turn
+        if number is not None and number not in range(1, len(episode.turns) + 1):
+            raise EpisodeError(f"there is no turn {number} yet; only correct kernels are profiled")
+        turn = best_turn(episode.turns) if number is None else episode.turns[number - 1]
         if turn is None or turn.submission is None or turn.category != "correct":
             which = "no turn has a" if number is None else f"turn {number} has no"
             raise EpisodeError(f"{which} correct kernel; only these are profiled")
@@ -311,12 +314,12 @@ class AgentSession:
         self._episode = episode
         return episode
 
-    def _begin(self, episode: Episode, code: str) -> _Asked[Turn]:
-        """Submits a file, in a thread: parsing it takes time."""
+    def _begin(self, episode: Episode, code: str, reply: Reply) -> _Asked[Turn]:
+        """Submits a reply with `code`, in a thread: parsing it takes time."""
         stages = list[Stage]()
         with self._submitting:
             self._require_open(episode)
-            future = episode.submit_later(as_reply(code), stages.append)
+            future = episode.submit_later(reply, stages.append)
             self._last = _Asked(code, future, stages)
             return self._last
 

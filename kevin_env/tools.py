@@ -3,6 +3,7 @@
 from typing import Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, ValidationError
+from pydantic_core import ErrorDetails
 
 from kevin_env.frozen import Frozen
 from kevin_env.session import AgentSession, Best, Profiled, Report, Standing, Task, Verdict
@@ -100,6 +101,19 @@ def _arguments(name: str, values: dict[str, Any]) -> _Arguments:
     try:
         return kind.model_validate(values)
     except ValidationError as error:
-        found = [(".".join(map(str, each["loc"]))[:100], each["msg"]) for each in error.errors()]
-        faults = "; ".join(map(": ".join, found))
-        raise ValueError(f"{name}: {faults}; it takes {', '.join(kind.model_fields)}") from None
+        faults = "; ".join(map(_fault, error.errors()))
+        takes = ", ".join(map("`{}`".format, kind.model_fields)) or "no arguments"
+        raise ValueError(f"{name}: {faults}; it takes {takes}") from None
+
+
+def _fault(error: ErrorDetails) -> str:
+    """What is wrong with an argument, without its value."""
+    name = "`" + ".".join(map(str, error["loc"]))[:100] + "`"
+    match error["type"]:
+        case "missing":
+            return f"the argument {name} is missing"
+        case "extra_forbidden":
+            return f"there is no argument {name}"
+        case "string_too_long":
+            return f"{name} is longer than {error.get('ctx', {}).get('max_length'):,} characters"
+    return f"{name}: {error['msg']}"

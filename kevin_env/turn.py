@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from kevin_env.context import count_characters, load_counter
-from kevin_env.extract import Extracted, extract
+from kevin_env.extract import Extracted, extract, extract_file, fenced
 from kevin_env.feedback import render_feedback
 from kevin_env.judge.api import Judgement, JudgePool, OnStage, Options, Seconds, Submission
 from kevin_env.meaning import meaning_of
@@ -76,7 +76,7 @@ def begin_turn(
         JudgeError: if the judge fails. There is no turn then, and no score.
         ProblemError: if the problem's reference fails.
     """
-    extracted = extract(reply.content, reply.truncated, question.problem.adapter)
+    extracted = _extracted(reply, question.problem.adapter)
     submission = extracted.submission if isinstance(extracted, Extracted) else extracted
     verdict = _repeated_verdict(question, submission) or begin_verdict(
         submission, question.problem, question.settings.options(question.secret), pool, on_stage
@@ -88,6 +88,15 @@ def begin_turn(
         return _turn(question, reply, extracted, verdict, full, score, feedback)
 
     return map_future(verdict, finish)
+
+
+def _extracted(reply: Reply, adapter: str) -> Extracted | FormatError:
+    if not reply.file:
+        return extract(reply.content, reply.truncated, adapter)
+    submission = extract_file(reply.content, adapter)
+    if isinstance(submission, FormatError):
+        return submission
+    return Extracted(submission=submission, summary="")
 
 
 def begin_verdict(
@@ -237,7 +246,7 @@ def _turn(
     return Turn(
         turn=question.number,
         messages=question.messages,
-        reply=reply.content,
+        reply=fenced(reply.content) if reply.file else reply.content,
         reasoning=reply.reasoning,
         truncated=reply.truncated,
         summary=extraction.summary if extraction else "",

@@ -5,6 +5,7 @@ there is.
 from pathlib import Path
 from typing import Any, get_args
 
+from kevin_env.fences import Fences
 from kevin_env.outcome import OUTCOME, OUTCOME_TYPES, Correct, Incorrect, Outcome
 from kevin_env.problem import Problem, parse_problem
 from kevin_env.record import Trajectory
@@ -52,6 +53,11 @@ REPLY = (
 def another(number: int) -> str:
     """A reply with other code than `REPLY` and than that of any other number."""
     return REPLY.replace("BLOCK=1024", f"BLOCK=1024, num_warps={number}")
+
+
+def another_file(number: int) -> str:
+    """The file in that reply."""
+    return next(iter(Fences(another(number)).blocks())).code
 
 
 def problem_file(folder: Path, name: str = "7_Double") -> Problem:

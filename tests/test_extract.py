@@ -402,3 +402,10 @@ def test_a_file_that_does_not_parse_is_told_its_error(name: str) -> None:
     )
     assert isinstance(verdict, CompileError)
     assert (verdict.kind, verdict.line) == ("syntax", 3)
+
+
+def test_a_file_is_taken_whole_and_without_a_fence_round_it() -> None:
+    for file in (MODEL, _fenced(), f"\n{_fenced()}\n"):
+        assert extract_file(file).code.strip() == MODEL.strip()  # type: ignore[union-attr]
+    broken = f"""r'''Version 1:\n{_fenced()}\n'''\ndef f(:\n    pass\n"""
+    assert extract_file(broken).code == broken  # type: ignore[union-attr]

@@ -6,6 +6,7 @@ server that `.mcp.json` names; this file only sends and prints. A second argumen
 the score, in JSON.
 """
 
+import http.client
 import json
 import os
 import sys
@@ -15,37 +16,64 @@ from pathlib import Path
 
 TOKEN = "KEVIN_ENV_MCP_TOKEN"
 """The environment variable with the token of a server whose settings have none."""
+LONGEST = 1 << 20
+"""Characters of a file; the server takes no more."""
+EACH_SECONDS = 10.0
+"""Between two lines about the same thing."""
 
 
 def main() -> int:
     """Submits the file that the command line names."""
     if len(sys.argv) not in (2, 3) or sys.argv[1].startswith("-"):
         return fail("usage: ./check kernel.py")
+    file = Path(sys.argv[1])
     try:
-        code = Path(sys.argv[1]).read_text(encoding="utf-8")
+        code = file.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
-        return fail(f"cannot read {sys.argv[1]}: {error}")
+        return fail(f"cannot read {file}: {error}")
+    if len(code) > LONGEST:
+        return fail(f"{file} has {len(code):,} characters; the limit is {LONGEST:,}")
     try:
         settings = json.loads(Path(__file__).with_name(".mcp.json").read_text(encoding="utf-8"))
         server = settings["mcpServers"]["kevin-env"]
-        url, headers = server["url"], server["headers"]
-        if "problem" in settings:
-            headers, _ = start(url, os.environ.get(TOKEN, ""), settings["problem"])
-        answer = use(url, headers, "submit_kernel", {"code": code})
+        url, headers, problem = server["url"], server["headers"], settings.get("problem")
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        return fail(f"cannot read .mcp.json, which is beside this command: {error!r}")
+    try:
+        answer = judged(url, headers, problem, code)
+        print("\n".join(each.get("text", "") for each in answer["content"]), flush=True)  # noqa: T201
+        if answer.get("isError"):
+            return 2
+        verdict = answer["structuredContent"]
+        if len(sys.argv) == 3:
+            rewards = {"reward": verdict["score"], "speedup": verdict["speedup"] or 0.0}
+            Path(sys.argv[2]).write_text(json.dumps(rewards), encoding="utf-8")
+        return 0 if verdict["category"] == "correct" else 1
     except urllib.error.HTTPError as error:
-        return fail(f"the server refuses: {error.code} {error.reason}")
-    except OSError as error:
-        return fail(f"the server is gone, so the episode has ended: {error}")
-    except (ValueError, KeyError) as error:
+        full = "all of its sessions are taken; try again later"
+        why = full if error.code == 503 else f"{error.code} {error.reason}"
+        return fail(f"the server refuses: {why}")
+    except urllib.error.URLError as error:
+        if isinstance(error.reason, ConnectionRefusedError):
+            return fail("the server is gone, so the episode has ended")
+        return fail(f"no verdict: {error.reason}; run the same command again")
+    except (OSError, http.client.HTTPException) as error:
+        return fail(f"no verdict: {error}; run the same command again")
+    except (ValueError, LookupError, TypeError) as error:
         return fail(f"no verdict: {error}")
-    print("\n".join(each.get("text", "") for each in answer["content"]))  # noqa: T201
-    if answer.get("isError"):
-        return 2
-    verdict = answer["structuredContent"]
-    if len(sys.argv) == 3:
-        rewards = {"reward": verdict["score"], "speedup": verdict["speedup"] or 0.0}
-        Path(sys.argv[2]).write_text(json.dumps(rewards), encoding="utf-8")
-    return 0 if verdict["category"] == "correct" else 1
+    except KeyboardInterrupt:
+        return fail("interrupted; run the same command again to see the verdict")
+
+
+def judged(url: str, headers: dict, problem: "str | None", code: str) -> dict:
+    """The result for a file, in the episode of the headers or in one of its own."""
+    if problem is None:
+        return use(url, headers, "submit_kernel", {"code": code})
+    headers, _ = start(url, os.environ.get(TOKEN, ""), problem)
+    try:
+        return use(url, headers, "submit_kernel", {"code": code})
+    finally:
+        end(url, headers)
 
 
 def start(url: str, token: str, problem: str) -> tuple[dict, dict]:
@@ -55,17 +83,30 @@ def start(url: str, token: str, problem: str) -> tuple[dict, dict]:
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
     with post(url, headers, {"id": 1, "method": "initialize", "params": hello}) as answer:
         headers["Mcp-Session-Id"] = answer.headers["Mcp-Session-Id"]
-    post(url, headers, {"method": "notifications/initialized"}).close()
-    task = use(url, headers, "get_problem", {"problem_id": problem})
-    if task.get("isError"):
-        raise ValueError(task["content"][0]["text"])
+    try:
+        post(url, headers, {"method": "notifications/initialized"}).close()
+        task = use(url, headers, "get_problem", {"problem_id": problem})
+        if task.get("isError"):
+            raise ValueError(task["content"][0]["text"])
+    except BaseException:
+        end(url, headers)
+        raise
     return headers, task["structuredContent"]
+
+
+def end(url: str, headers: dict) -> None:
+    """Ends an episode that `start` began, so that the server has room for another."""
+    try:
+        request = urllib.request.Request(url, None, headers, method="DELETE")
+        direct().open(request).close()
+    except (OSError, http.client.HTTPException):  # it ends by itself later
+        pass
 
 
 def use(url: str, headers: dict, tool: str, arguments: dict) -> dict:
     """The result of a tool; what happens until then goes to stderr."""
     asked = {"name": tool, "arguments": arguments, "_meta": {"progressToken": 1}}
-    said = ""
+    said, due = "", 0.0
     with post(url, headers, {"id": 1, "method": "tools/call", "params": asked}) as lines:
         for line in lines:
             message = json.loads(line[5:]) if line.startswith(b"data:") and line[5:].strip() else {}
@@ -73,10 +114,11 @@ def use(url: str, headers: dict, tool: str, arguments: dict) -> dict:
                 return message["result"]
             if "error" in message:
                 raise ValueError(message["error"]["message"])
-            doing = message.get("params", {}).get("message", said)
-            if doing != said:
-                print(f"{doing} ...", file=sys.stderr)  # noqa: T201
-            said = doing
+            told = message.get("params", {})
+            doing, seconds = told.get("message", said), told.get("progress", 0.0)
+            if doing != said or seconds >= due > 0:
+                print(f"{doing} ... {seconds:.0f} s", file=sys.stderr)  # noqa: T201
+                said, due = doing, seconds + EACH_SECONDS
     raise ValueError("the connection broke; run the same command again")
 
 
@@ -85,8 +127,12 @@ def post(url: str, headers: dict, message: dict):
     accept = "application/json, text/event-stream"
     more = {"Content-Type": "application/json", "Accept": accept}
     body = json.dumps({"jsonrpc": "2.0", **message}).encode()
-    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    return direct.open(urllib.request.Request(url, body, headers | more))
+    return direct().open(urllib.request.Request(url, body, headers | more))
+
+
+def direct() -> urllib.request.OpenerDirector:
+    """Opens addresses without a proxy."""
+    return urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 def fail(text: str) -> int:

@@ -47,10 +47,11 @@ def export_harbor(problems: Sequence[Problem], out: Path, url: str, token: str) 
     """
     for each in problems:
         try:
-            _, task = check.start(url, token, each.id)
+            headers, task = check.start(url, token, each.id)
         except (OSError, ValueError) as error:
             reason = error.reason if isinstance(error, urllib.error.URLError) else error
             raise BadInput(f"{each.id} of {url}: {reason}") from error
+        check.end(url, headers)
         for name, text in _files(each, task, url).items():
             path = out / re.sub(r"[^\w.-]+", "-", each.id) / name
             path.parent.mkdir(parents=True, exist_ok=True)

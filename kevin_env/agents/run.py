@@ -6,6 +6,7 @@ import shutil
 import signal
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -64,12 +65,36 @@ class Command:
         """
         program = shutil.which(words[0])
         if program is None:
-            raise ValueError(f"{words[0]}: no such command")
+            there = Path(words[0]).is_file() and os.sep in words[0]
+            raise ValueError(f"{words[0]}: {'not executable' if there else 'no such command'}")
         path = Path(program)
         return cls((str(path.absolute()), *words[1:]), name or path.name, minutes, sandbox)
 
 
-class AgentRecorder(Recorder):
+class TurnRecorder(Recorder):
+    """Reports each turn once it is written.
+
+    Args:
+        path: the trajectory file.
+        on_turn: called with each turn.
+    """
+
+    def __init__(self, path: Path, on_turn: OnTurn) -> None:
+        super().__init__(path)
+        self._on_turn = on_turn
+
+    def begin(self, trajectory: Trajectory) -> None:
+        """As `Recorder.begin`."""
+        super().begin(trajectory)
+        self._on_turn(trajectory.turns[-1])
+
+    def add(self, episode_id: str, turn: Turn) -> None:
+        """As `Recorder.add`."""
+        super().add(episode_id, turn)
+        self._on_turn(turn)
+
+
+class AgentRecorder(TurnRecorder):
     """Writes an agent's episode once its best kernel has been judged again.
 
     Args:
@@ -79,8 +104,7 @@ class AgentRecorder(Recorder):
     """
 
     def __init__(self, path: Path, on_turn: OnTurn, sample: int | None) -> None:
-        super().__init__(path)
-        self._on_turn = on_turn
+        super().__init__(path, on_turn)
         self._sample = sample
         self.agent: Confinement = "unconfined"
         """How the agent runs; set before its first turn."""
@@ -88,12 +112,6 @@ class AgentRecorder(Recorder):
     def begin(self, trajectory: Trajectory) -> None:
         """As `Recorder.begin`, saying how the agent runs."""
         super().begin(self._labelled(trajectory))
-        self._on_turn(trajectory.turns[-1])
-
-    def add(self, episode_id: str, turn: Turn) -> None:
-        """As `Recorder.add`."""
-        super().add(episode_id, turn)
-        self._on_turn(turn)
 
     def finish(self, trajectory: Trajectory) -> None:
         """Nothing yet; `conclude` writes the episode."""
@@ -108,6 +126,19 @@ class AgentRecorder(Recorder):
         return trajectory.model_copy(update={"agent": self.agent, "sample": self._sample})
 
 
+@dataclass(frozen=True, slots=True)
+class Played:
+    """An agent's episode.
+
+    Attributes:
+        trajectory: as it is recorded.
+        exit_code: of the command, negative for a signal; None if it was ended with the episode.
+    """
+
+    trajectory: Trajectory
+    exit_code: int | None
+
+
 def play_agent(
     problem: Problem,
     pool: JudgePool,
@@ -117,7 +148,7 @@ def play_agent(
     on_turn: OnTurn,
     sample: int | None = None,
     stop: threading.Event | None = None,
-) -> Trajectory:
+) -> Played:
     """Plays one episode with a command in a workspace of its own, and records it.
 
     What the command prints is in `OUT.EPISODE.log`. Its workspace is removed at the end.
@@ -139,19 +170,22 @@ def play_agent(
             not be judged again.
     """
     recorder = AgentRecorder(out, on_turn, sample)
+    recorder.require()
     session = AgentSession((problem,), pool, settings, 60 * command.minutes, recorder)
-    final, ended = None, None
+    final, ended, exit_code = None, None, None
     with (
         TemporaryDirectory(prefix="kevin-agent-", ignore_cleanup_errors=True) as scratch,
         listen("127.0.0.1", 0) as sock,
     ):
 
         async def work(session: AgentSession, folder: Path) -> None:
+            nonlocal exit_code
             assert session.episode
             log = out.with_name(f"{out.name}.{session.episode.episode_id}.log")
             watching = asyncio.ensure_future(_cancel_at(stop, asyncio.current_task()))
             try:
-                await _run(command, settings.require_sandbox, session, recorder, folder, log)
+                required = settings.require_sandbox
+                exit_code = await _run(command, required, session, recorder, folder, log)
             finally:
                 watching.cancel()
 
@@ -169,7 +203,7 @@ def play_agent(
             if session.episode and (session.episode.turns or ended):
                 ended = recorder.conclude(session.episode.trajectory, final)
     assert ended is not None
-    return ended
+    return Played(ended, exit_code)
 
 
 def public_judges() -> bool:
@@ -185,8 +219,8 @@ async def _run(
     recorder: AgentRecorder,
     folder: Path,
     log: Path,
-) -> None:
-    """Runs the command until it ends; if cancelled, ends it."""
+) -> int:
+    """Runs the command until it ends, and returns its exit code; if cancelled, ends it."""
     reader, writer = os.pipe()
     wanted = " ".join(sorted(PROTECTIONS)) if required else ""
     runner = [*_RUNNER, str(writer), wanted, str(folder.parent), str(folder)]
@@ -205,8 +239,9 @@ async def _run(
         if required and not confined:
             raise JudgeError(f"the agent cannot be confined on this machine; see {log}")
         recorder.agent = "confined" if confined else "unconfined"
-        await process.wait()
+        exit_code = await process.wait()
         await session.settled()
+        return exit_code
     finally:
         os.close(reader)
         ended = session.episode and session.episode.stop_reason
@@ -230,10 +265,24 @@ async def _cancel_at(stop: threading.Event | None, task: "asyncio.Task[None] | N
 
 
 async def _copy(output: asyncio.StreamReader, log: Path) -> None:
-    """Writes what an agent prints to a file, up to a limit."""
+    """Writes what an agent prints to a file: all of it, or the beginning and the end."""
+    late, held, left_out = deque[bytes](), 0, 0
     with log.open("wb", buffering=0) as file:
-        while chunk := await output.read(1 << 16):
-            file.write(chunk[: max(0, MOST_PRINTED - file.tell())])
+        try:
+            while chunk := await output.read(1 << 16):
+                if not late and file.tell() < MOST_PRINTED // 2:
+                    file.write(chunk)
+                    continue
+                late.append(chunk)
+                held += len(chunk)
+                while held > MOST_PRINTED // 2:
+                    dropped = len(late.popleft())
+                    held, left_out = held - dropped, left_out + dropped
+        finally:  # a process that it left may still hold the other end
+            if left_out:
+                file.write(f"\n... {left_out:,} bytes left out ...\n".encode())
+            for chunk in late:
+                file.write(chunk)
 
 
 def _environment() -> Mapping[str, str]:

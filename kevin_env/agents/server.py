@@ -92,7 +92,7 @@ async def serve_stdio(server: Server[AgentSession, Any]) -> None:
 
 
 def make_app(
-    server: Server[AgentSession, Any], token: str = "", *, stateless: bool = False
+    server: Server[AgentSession, Any], token: str = "", *, idle: float | None = 3600.0
 ) -> Starlette:
     """The ASGI application, at the path `/mcp`.
 
@@ -100,12 +100,14 @@ def make_app(
         server: the MCP server.
         token: the token that clients must send; empty for none. Without one, only requests to
             names of this machine are served, and none of web pages.
-        stateless: whether all requests belong to one session.
+        idle: seconds after which a session without requests ends; None if all requests belong to
+            one session.
     """
     hosts = [each for host in LOOPBACK for each in (host, f"{host}:*")]
     manager = StreamableHTTPSessionManager(
         server,
-        stateless=stateless,
+        stateless=idle is None,
+        session_idle_timeout=idle,
         max_sessions=SESSIONS,
         security_settings=TransportSecuritySettings(
             enable_dns_rebinding_protection=not token, allowed_hosts=hosts

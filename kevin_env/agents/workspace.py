@@ -49,16 +49,14 @@ async def serve_workspace(
         EpisodeError, ProblemError, JudgeError: as `AgentSession.start`.
         Exception: any error of `agent`.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    if any(folder.iterdir()):
-        raise OSError(errno.ENOTEMPTY, "the folder is not empty; name a new one", str(folder))
+    require_empty(folder)
     token = secrets.token_urlsafe(32)
 
     @asynccontextmanager
     async def shared(_: object) -> AsyncIterator[AgentSession]:
         yield session
 
-    app = make_app(make_server(shared), token, stateless=True)
+    app = make_app(make_server(shared), token, idle=None)
 
     async def until_over(scope: Scope, receive: Receive, send: Send) -> None:
         await app(scope, receive, send)
@@ -93,6 +91,19 @@ async def serve_workspace(
         if isinstance(each, Exception):
             raise each
     return trajectory
+
+
+def require_empty(folder: Path) -> None:
+    """Makes a folder, unless it is there.
+
+    Raises:
+        OSError: if it is not empty or cannot be made.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise OSError(errno.ENOTDIR, "it is a file; name a new folder", str(folder))
+    folder.mkdir(parents=True, exist_ok=True)
+    if any(folder.iterdir()):
+        raise OSError(errno.ENOTEMPTY, "the folder is not empty; name a new one", str(folder))
 
 
 def write_workspace(

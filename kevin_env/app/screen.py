@@ -93,6 +93,11 @@ def turn_line(turn: Turn, why: bool = False) -> Text:
     return line
 
 
+def print_turn(console: Console, turn: Turn) -> None:
+    """Prints a turn's number and `turn_line`, with why."""
+    console.print(f"turn {turn.turn} ", turn_line(turn, why=True))
+
+
 def best_at(turns: Sequence[Turn]) -> int:
     """Index of `best_turn`; of the last correct turn if none was timed, else of the last one."""
     best = best_turn(turns)

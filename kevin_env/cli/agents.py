@@ -4,6 +4,7 @@ import os
 import signal
 from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,6 +26,9 @@ from kevin_env.cli.options import (
 
 if TYPE_CHECKING:
     from kevin_env.settings import Settings
+
+IDLE_SECONDS = 60.0
+"""A session of an HTTP server ends after the time of an episode and this without a request."""
 
 Problems = Annotated[list[str] | None, of_problems("; by default train")]
 Http = Annotated[bool, of_server("Serve many clients over HTTP, instead of one over stdio.")]
@@ -116,7 +120,8 @@ def mcp(
         else:
             where = f"http://{host}:{sock.getsockname()[1]}{served.PATH}"
             typer.echo(f"serving on {where}; Ctrl-C stops it", err=True)
-            served.make_http_server(served.make_app(server, token)).run(sockets=[sock])
+            app = served.make_app(server, token, idle=60 * minutes + IDLE_SECONDS)
+            served.make_http_server(app).run(sockets=[sock])
 
 
 @settings_options(EPISODE)
@@ -140,30 +145,40 @@ def workspace(
 
     from kevin_env.app.arguments import open_pool
     from kevin_env.app.errors import BadInput
+    from kevin_env.app.screen import make_console, print_turn
     from kevin_env.problem import load_problem
     from kevin_env.record import best_turn
-    from kevin_env.recorder import Recorder
 
     with extra():
-        from kevin_env.agents.workspace import serve_workspace
+        from kevin_env.agents.run import TurnRecorder
+        from kevin_env.agents.workspace import require_empty, serve_workspace
         from kevin_env.session import AgentSession
     chosen, task = _settings(settings, override), load_problem(problem)
     if host in ("0.0.0.0", "::", ""):
         raise BadInput(f"--host {host}: give the address at which the agent reaches this machine")
     if out.resolve().is_relative_to(folder.resolve()):
         raise BadInput(f"--out {out} is in the workspace: give a file outside of {folder}")
+    require_empty(folder)
     _end_as_interrupted()
-    recorder = Recorder(out)
+    recorder = TurnRecorder(out, partial(print_turn, make_console(stream="stderr")))
     recorder.require()
+
+    async def wait_for_agent(_: AgentSession, where: Path) -> None:
+        ready = f"{where} is ready: have your agent read {where}/AGENTS.md"
+        typer.echo(f"{ready}. Ctrl-C ends the episode.", err=True)
+        await asyncio.Event().wait()
+
     with open_socket(host, port) as sock, open_pool(chosen.device) as pool:
         session = AgentSession((task,), pool, chosen, 60 * minutes, recorder)
-        told = f"writing {folder}; it is ready once {folder}/check exists; start with AGENTS.md"
-        typer.echo(f"{told}; Ctrl-C ends the episode", err=True)
+        typer.echo(f"preparing the workspace {folder}", err=True)
         try:
-            ended = asyncio.run(serve_workspace(session, chosen, minutes, folder, sock))
+            serving = serve_workspace(session, chosen, minutes, folder, sock, wait_for_agent)
+            ended = asyncio.run(serving)
         finally:
-            if session.episode:
+            if session.episode and session.episode.turns:
                 typer.echo(f"recorded in {out}; kevin-env replay {out} shows it", err=True)
+            elif session.episode:
+                typer.echo("nothing was submitted, so nothing is recorded", err=True)
     best = best_turn(ended.turns) if ended else None
     typer.echo(f"best turn: {best.turn}, {best.speedup:.2f}x" if best else "no correct kernel")
 
@@ -190,7 +205,7 @@ def agent(
     """
     from kevin_env.app.arguments import open_pool
     from kevin_env.app.errors import ENDED_EARLY, BadInput
-    from kevin_env.app.screen import counted, make_console, show, turn_line
+    from kevin_env.app.screen import counted, make_console, print_turn, show
     from kevin_env.render import ending_text
     from kevin_env.selection import find_problems
 
@@ -208,25 +223,27 @@ def agent(
     with open_pool(chosen.device) as pool:
         for each in (each for each in problems for _ in range(samples)):
             most = counted(chosen.max_turns, "turn")
-            show(errors, f"{each.id}: running {how.name}, at most {most}", "bold")
-            ended = play_agent(
-                each, pool, chosen, how, out,
-                lambda turn: errors.print(f"turn {turn.turn} ", turn_line(turn, why=True)),
-            )  # fmt: skip
+            doing = f"measuring the reference, then running {how.name}, at most {most}"
+            show(errors, f"{each.id}: {doing}", "bold")
+            one = play_agent(each, pool, chosen, how, out, partial(print_turn, errors))
+            ended = one.trajectory
             played += bool(ended.turns)
             final = ending_text(ended.final) if ended.final else "no correct kernel"
             turns = f"{counted(len(ended.turns), 'turn')}, {ended.stop_reason}, {ended.agent}"
             typer.echo(f"{each.id}: {final} ({turns})")
             log = f"{out}.{ended.episode_id}.log"
             nothing = "" if ended.turns else "it submitted nothing; "
-            typer.echo(f"{nothing}what the agent printed is in {log}", err=True)
+            code = f"{how.name} ended with exit code {one.exit_code}; " if one.exit_code else ""
+            typer.echo(f"{code}{nothing}what the agent printed is in {log}", err=True)
     typer.echo(f"recorded in {out}; kevin-env report {out} shows the figures", err=True)
     raise typer.Exit(0 if played else ENDED_EARLY)
 
 
 def _end_as_interrupted() -> None:
-    """SIGTERM ends an episode as Ctrl-C does: an agent's cannot be resumed."""
+    """SIGTERM and a lost terminal end an episode as Ctrl-C does: an agent's cannot be resumed."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as `nohup` sets it
+        signal.signal(signal.SIGHUP, signal.default_int_handler)
 
 
 def _settings(given: Given, override: Sequence[str] | None) -> "Settings":

@@ -220,8 +220,8 @@ def _agent_player(agent: "Agent", folder: "RunFolder") -> "WholePlayer":
         raise BadInput(str(error)) from error
     file = folder.trajectories_file
     return WholePlayer(
-        lambda problem, sample, pool, settings, on_turn, stop: play_agent(
-            problem, pool, settings, command, file, on_turn, sample, stop
+        lambda problem, sample, pool, settings, on_turn, stop: (
+            play_agent(problem, pool, settings, command, file, on_turn, sample, stop).trajectory
         )
     )
 

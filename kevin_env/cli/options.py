@@ -1,5 +1,6 @@
 """Options that several commands share. Those of an episode are derived from `Settings`."""
 
+import errno
 import functools
 import inspect
 import json
@@ -152,6 +153,10 @@ def open_socket(host: str, port: int) -> socket.socket:
     try:
         return listen(host, port)
     except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise BadInput(
+                f"port {port} of {host} is in use; choose another with --port"
+            ) from error
         raise BadInput(f"cannot listen on {host} port {port}: {error.strerror or error}") from error
 
 

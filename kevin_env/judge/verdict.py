@@ -47,10 +47,11 @@ def verdict(
         case Failed():
             return _failed(error.failure, place, folder)
         case TimedOut():
-            doing = _FIRST_CALL if place.first else _DOING[place.step]
-            text = f"{error.what or doing} took longer than {error.seconds:g} s"
+            doing = _FIRST_CALL if place.first and not error.asleep else _DOING[place.step]
+            used = "used no processor time for" if error.asleep else "took longer than"
+            text = f"{error.what or doing} {used} {error.seconds:g} s"
             stopped = "" if line is None else f" (stopped at line {line})"
-            causes = _HANGS if place.step == "call" else ""
+            causes = _SLEEPS if error.asleep else _HANGS if place.step == "call" else ""
             return _ended(place, "timeout", text + stopped + causes, line)
         case Ended(limit=str(limit)):
             return _ended(place, "killed", f"the submission was killed: it used {limit}")
@@ -75,6 +76,7 @@ def hoarding(input_set: str | None) -> RuntimeFailure:
 
 
 _HANGS = ": slow code, an endless loop, a deadlock, or memory overwritten by an index out of bounds"
+_SLEEPS = ": a deadlock, or a wait for something that does not come"
 _ABORTS = ": a failed assertion, or memory overwritten by an index out of bounds"
 _DOING = {
     "build": "importing the submission",

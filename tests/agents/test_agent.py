@@ -17,6 +17,7 @@ from cpp_kernels import FASTER_KERNEL, RIGHT_KERNEL, WRONG_KERNEL
 from episodes import WRONG, correct, problem_file, recorded
 from serving import served, wait_until
 
+from kevin_env.agents.run import MOST_PRINTED
 from kevin_env.pools.local import LocalPool
 from kevin_env.pools.scripted import ScriptedPool
 from kevin_env.record import Trajectory
@@ -232,6 +233,51 @@ def test_an_agent_that_submits_nothing_is_recorded(
     assert printed(tmp_path, episode) == "no idea\n"
 
 
+@pytest.mark.parametrize(
+    ("script", "told"),
+    [
+        ("exit 3", "sh ended with exit code 3; it submitted nothing; "),
+        ("exit 0", "it submitted nothing; what"),
+        ("#!/no/such/interpreter", "cannot be started: its interpreter is not there"),
+    ],
+)
+def test_how_an_agent_ended_is_told(
+    tmp_path: Path, judges: tuple[str, ScriptedPool], script: str, told: str
+) -> None:
+    words = ["sh", "-c", script]
+    if script.startswith("#!"):
+        (tmp_path / "agent").write_text(script)
+        (tmp_path / "agent").chmod(0o755)
+        words = [str(tmp_path / "agent")]
+    done = subprocess.run(
+        [*command(*QUICK), "--", *words],
+        cwd=tmp_path, env=environment(judges[0]), capture_output=True, text=True,
+    )  # fmt: skip
+    [episode] = recorded(tmp_path / "trajectories.jsonl")
+    log = printed(tmp_path, episode)
+    assert done.returncode == 1 and told in done.stderr + log and "Traceback" not in log
+
+
+def test_the_end_of_what_an_agent_prints_is_kept(
+    tmp_path: Path, judges: tuple[str, ScriptedPool]
+) -> None:
+    script = f"echo first; yes | head -c {MOST_PRINTED + (1 << 20)}; echo last"
+    log = printed(tmp_path, played(tmp_path, judges[0], script, code=1))
+    assert log.startswith("first\n") and log.endswith("y\nlast\n") and "bytes left out" in log
+    assert len(log) < MOST_PRINTED + 100
+
+
+def test_a_file_that_cannot_be_written_is_found_before_the_agent_runs(
+    tmp_path: Path, judges: tuple[str, ScriptedPool]
+) -> None:
+    (tmp_path / "folder").mkdir()
+    done = subprocess.run(
+        [*command(*QUICK, "--out", "folder"), "--", "sh", "-c", "sleep 99"],
+        cwd=tmp_path, env=environment(judges[0]), capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 2 and done.stderr.splitlines()[-1].endswith("folder: Is a directory")
+
+
 def test_the_time_ends_an_agent_and_all_that_it_started(
     tmp_path: Path, judges: tuple[str, ScriptedPool]
 ) -> None:
@@ -242,7 +288,7 @@ def test_the_time_ends_an_agent_and_all_that_it_started(
     assert sleeping.stdout == ""
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_leaves_a_finished_episode(
     tmp_path: Path, judges: tuple[str, ScriptedPool], number: signal.Signals
 ) -> None:

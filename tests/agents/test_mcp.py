@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import urllib.error
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager
@@ -17,7 +18,7 @@ from typing import Any
 import httpx
 import pytest
 from cpp_kernels import FASTER_KERNEL, RIGHT_KERNEL, WRONG_KERNEL
-from episodes import WRONG, another, correct, problem_file, recorded
+from episodes import WRONG, another_file, correct, problem_file, recorded
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
@@ -26,6 +27,7 @@ from mcp.types import CallToolResult, TextContent
 from serving import served
 from typer.testing import CliRunner
 
+from kevin_env.agents import check
 from kevin_env.agents import server as agents
 from kevin_env.cli import app
 from kevin_env.integrations.judge_server import listen
@@ -232,18 +234,58 @@ def test_bad_input_is_one_error_and_takes_no_turn(tmp_path: Path, problem: Probl
         assert "unknown problem" in await refused(client, "get_problem", problem_id=other.path)
         await call(client, "get_problem", problem_id="Double")
         assert "unknown tool 'grade'" in await refused(client, "grade")
-        assert "code: Field required" in await refused(client, "submit_kernel")
+        assert "the argument `code` is missing; it takes `code`" in await refused(
+            client, "submit_kernel"
+        )
         assert "valid string" in await refused(client, "submit_kernel", code=["x"] * 9999)
-        assert "at most" in await refused(client, "submit_kernel", code="x" * (1 + (1 << 20)))
-        assert "score" in await refused(client, "submit_kernel", code="x", score=9)
-        assert "turn 7" in await refused(client, "profile_kernel", turn=7)
+        assert "`code` is longer than 1,048,576 characters" in await refused(
+            client, "submit_kernel", code="x" * (1 + (1 << 20))
+        )
+        assert "there is no argument `score`" in await refused(
+            client, "submit_kernel", code="x", score=9
+        )
+        assert "there is no turn 7 yet" in await refused(client, "profile_kernel", turn=7)
         assert "no turn has a correct" in await refused(client, "profile_kernel")
-        assert "judge is broken" in await refused(client, "submit_kernel", code=another(1))
+        assert "judge is broken" in await refused(client, "submit_kernel", code=another_file(1))
         assert (await call(client, "best_so_far"))["turns_left"] == 3
-        assert (await call(client, "submit_kernel", code=another(1)))["turn"] == 1
+        assert (await call(client, "submit_kernel", code=another_file(1)))["turn"] == 1
 
     answers = [JudgeError("the judge is broken"), correct(2.0)]
     play(Table(tmp_path, ScriptedPool(answers), [problem]), steps)
+
+
+def test_what_is_submitted_is_a_file(tmp_path: Path, problem: Problem) -> None:
+    """A fence in it is text, and an error is that of the file."""
+    broken = f"""r'''Version 1:\n```python\n{another_file(1)}```\n'''\ndef f(:\n    pass\n"""
+
+    async def steps(client: ClientSession) -> None:
+        await call(client, "get_problem", problem_id="Double")
+        for code, kind, told in (
+            (broken, "compile/syntax", "line"), ("", "format/no_model", "The file defines no"),
+        ):  # fmt: skip
+            verdict = await call(client, "submit_kernel", code=code)
+            assert "{category}/{kind}".format(**verdict) == kind and told in verdict["feedback"]
+
+    pool = ScriptedPool([])
+    play(Table(tmp_path, pool, [problem]), steps)
+    assert pool.submissions == []
+
+
+def test_a_session_that_has_ended_makes_room(
+    tmp_path: Path, problem: Problem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agents, "SESSIONS", 1)
+    table = Table(tmp_path, ScriptedPool([]), [problem])
+    with serving(agents.make_app(table.server())) as url:
+        for _ in range(3):
+            headers, task = check.start(url, "", "Double")
+            assert task["problem_id"] == problem.id
+            with pytest.raises(urllib.error.HTTPError, match="503"):
+                check.start(url, "", "Double")
+            check.end(url, headers)
+        with pytest.raises(ValueError, match="unknown problem"):
+            check.start(url, "", "Nothing")
+        check.end(url, check.start(url, "", "Double")[0])
 
 
 def test_the_server_holds_the_limit_of_time(tmp_path: Path, problem: Problem) -> None:
@@ -252,7 +294,7 @@ def test_the_server_holds_the_limit_of_time(tmp_path: Path, problem: Problem) ->
         while not (best := await call(client, "best_so_far"))["done"]:
             pass
         assert (best["turns_left"], best["seconds_left"]) == (0, 0)
-        assert "time limit" in await refused(client, "submit_kernel", code=another(2))
+        assert "time limit" in await refused(client, "submit_kernel", code=another_file(2))
         assert "time limit" in await refused(client, "profile_kernel")
 
     pool = ScriptedPool([])
@@ -265,24 +307,24 @@ def test_a_request_that_breaks_off_loses_nothing(tmp_path: Path, problem: Proble
 
     async def steps(client: ClientSession) -> None:
         await call(client, "get_problem")
-        asking = asyncio.ensure_future(client.call_tool("submit_kernel", {"code": another(1)}))
+        asking = asyncio.ensure_future(client.call_tool("submit_kernel", {"code": another_file(1)}))
         await asyncio.to_thread(pool.asked.wait, 30)
         asking.cancel()
-        assert "still being judged" in await refused(client, "submit_kernel", code=another(2))
+        assert "still being judged" in await refused(client, "submit_kernel", code=another_file(2))
         heard: asyncio.Queue[str | None] = asyncio.Queue()
 
         async def hear(progress: float, total: float | None, message: str | None) -> None:
             heard.put_nowait(message)
 
         again = asyncio.ensure_future(
-            client.call_tool("submit_kernel", {"code": another(1)}, progress_callback=hear)
+            client.call_tool("submit_kernel", {"code": another_file(1)}, progress_callback=hear)
         )
         assert await heard.get() == "judging"  # `time` would tell that the values are right
         pool.judging[0].set_result(pool.verdict(problem))
         verdict = (await again).structuredContent
         assert verdict is not None
         assert (verdict["turn"], verdict["turns_left"], verdict["speedup"]) == (1, 2, 2.0)
-        assert await call(client, "submit_kernel", code=another(1)) | {"seconds_left": 0} == (
+        assert await call(client, "submit_kernel", code=another_file(1)) | {"seconds_left": 0} == (
             verdict | {"seconds_left": 0}
         )
         assert len(pool.judging) == 1
@@ -297,12 +339,12 @@ def test_a_client_that_goes_away_frees_the_judge_and_keeps_its_turns(
 
     async def steps(client: ClientSession) -> None:
         await call(client, "get_problem")
-        asking = asyncio.ensure_future(call(client, "submit_kernel", code=another(1)))
+        asking = asyncio.ensure_future(call(client, "submit_kernel", code=another_file(1)))
         await asyncio.to_thread(pool.asked.wait, 30)
         pool.judging[0].set_result(pool.verdict(problem))
         await asking
         pool.asked.clear()
-        asking = asyncio.ensure_future(client.call_tool("submit_kernel", {"code": another(2)}))
+        asking = asyncio.ensure_future(client.call_tool("submit_kernel", {"code": another_file(2)}))
         await asyncio.to_thread(pool.asked.wait, 30)
         asking.cancel()
 
@@ -319,7 +361,7 @@ def test_the_best_speedup_is_that_of_its_turn_and_not_what_is_paid(
 
     async def steps(client: ClientSession) -> None:
         await call(client, "get_problem")
-        verdict = await call(client, "submit_kernel", code=another(1))
+        verdict = await call(client, "submit_kernel", code=another_file(1))
         assert verdict["speedup"] == verdict["best_speedup"] == 4.0
 
     play(Table(tmp_path, ScriptedPool([noisy]), [problem]), steps)
@@ -331,11 +373,11 @@ def test_two_clients_do_not_see_each_other(tmp_path: Path, problem: Problem) -> 
     async def main(url: str) -> None:
         async with over_http(url) as one, over_http(url) as other:
             await call(one, "get_problem")
-            await call(one, "submit_kernel", code=another(1))
+            await call(one, "submit_kernel", code=another_file(1))
             assert "get_problem first" in await refused(other, "best_so_far")
             await call(other, "get_problem")
             assert (await call(other, "best_so_far"))["turns"] == []
-            await call(other, "submit_kernel", code=another(1))
+            await call(other, "submit_kernel", code=another_file(1))
             assert (await call(one, "best_so_far"))["best_speedup"] == 2.0
 
     with serving(agents.make_app(table.server())) as url:

@@ -4,8 +4,10 @@ import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +19,9 @@ from episodes import correct, problem_file, recorded
 from serving import served
 from typer.testing import CliRunner
 
+from kevin_env.agents import check as check_file
 from kevin_env.cli import app
+from kevin_env.outcome import Correct
 from kevin_env.pools.local import LocalPool
 from kevin_env.pools.scripted import ScriptedPool
 
@@ -175,6 +179,7 @@ def test_a_server_that_is_told_to_stop_leaves_a_finished_episode(tmp_path: Path)
         (["7_Double.py", "work", "--out", "work/t.jsonl"], "outside of work"),
         (["7_Double.py", "work", "--host", "0.0.0.0"], "the address at which the agent"),
         (["7_Double.py", "full"], "not empty"),
+        (["7_Double.py", "full/mine.py"], "it is a file"),
         (["7_Double.py", "work", "--templates", "kevin-paper"], "for chats"),
     ],
 )
@@ -189,6 +194,57 @@ def test_a_workspace_that_cannot_be_is_one_line(
     done = CliRunner().invoke(app, ["workspace", *words])
     *_, last = done.stderr.splitlines()
     assert done.exit_code == 2 and told in last
+
+
+def test_what_goes_wrong_in_a_check_is_one_line_and_no_verdict(tmp_path: Path) -> None:
+    problem_file(tmp_path)
+    words = ["7_Double.py", "work", "--rules", "open"]
+    with (
+        served(ScriptedPool([correct(2.0)])) as (judges, _),
+        workspace(tmp_path, judges.url, *words) as (process, _),
+    ):
+        work = tmp_path / "work"
+        (work / "long.py").write_text("#" * (check_file.LONGEST + 1))
+        settings = (work / ".mcp.json").read_text()
+        for broken in ("[]", "{", '{"mcpServers": {}}'):
+            (work / ".mcp.json").write_text(broken)
+            assert_no_verdict(check(work), "cannot read .mcp.json")
+        (work / ".mcp.json").write_text(settings)
+        assert_no_verdict(check(work, "long.py"), "long.py has 1,048,577 characters; the limit is")
+        assert_no_verdict(check(work, "kernel.py", "/proc/x/score.json"), "run the same command")
+        with Path("/dev/full").open("w") as full:
+            command = ["./check", "kernel.py"]
+            done = subprocess.run(command, cwd=work, stdout=full, stderr=-1, text=True)
+            assert_no_verdict(done, "No space left")
+        process.terminate()
+        process.wait(60)
+        assert_no_verdict(check(work), "the server is gone, so the episode has ended")
+
+
+def assert_no_verdict(done: subprocess.CompletedProcess[str], told: str) -> None:
+    assert done.returncode == 2 and told in done.stderr and done.stderr.count("\n") <= 2
+
+
+def test_an_interrupted_check_is_one_line(tmp_path: Path) -> None:
+    problem_file(tmp_path)
+    interrupted = threading.Event()
+
+    def verdict(*_: object) -> Correct:
+        interrupted.wait(60)
+        return correct(2.0)
+
+    words = ["7_Double.py", "work", "--rules", "open"]
+    with served(ScriptedPool(verdict)) as (judges, _), workspace(tmp_path, judges.url, *words):
+        asked = subprocess.Popen(
+            ["./check", "kernel.py"], cwd=tmp_path / "work", stderr=subprocess.PIPE, text=True
+        )
+        assert asked.stderr
+        asked.stderr.readline()  # that it is being judged
+        asked.send_signal(signal.SIGINT)
+        _, told = asked.communicate(timeout=30)
+        interrupted.set()
+        assert asked.returncode == 2
+        assert told.endswith("interrupted; run the same command again to see the verdict\n")
 
 
 @pytest.mark.full

@@ -134,6 +134,14 @@ def test_a_message_explains_why_a_first_call_has_another_limit(first: bool) -> N
     assert hang.message.startswith(f"{doing} took longer than 32 s: slow code, ")
 
 
+def test_one_that_does_nothing_is_told_so() -> None:
+    hang = verdict(TimedOut(20, asleep=True), Place("call", "main/own", first=True), "/f", 4)
+    assert hang.message == (
+        "one call of ModelNew used no processor time for 20 s (stopped at line 4): "
+        "a deadlock, or a wait for something that does not come"
+    )
+
+
 CRASH = Ended(-signal.SIGSEGV)
 
 

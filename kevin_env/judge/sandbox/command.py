@@ -17,7 +17,7 @@ from pathlib import Path
 
 from kevin_env.judge.sandbox import filesystem, levels, seccomp, system
 from kevin_env.judge.sandbox.attempts import Canary, withstood
-from kevin_env.judge.sandbox.readable import SCRATCH, Readable, check_named, find_readable
+from kevin_env.judge.sandbox.readable import NAME, SCRATCH, Readable, check_named, find_readable
 
 NETWORK = (
     *("/etc/resolv.conf", "/etc/hosts", "/etc/host.conf", "/etc/gai.conf", "/etc/services"),
@@ -54,7 +54,7 @@ def main() -> None:
             sys.exit(f"this machine has no sandbox for it: {levels.describe(level)}")
         os.close(int(report))
         os.chdir(folder)
-        os.execvp(command[0], command)
+        _execute(command)
     root, hidden = Path(scratch, "root"), Path(scratch, "hidden")
     root.mkdir()
     hidden.mkdir()
@@ -104,7 +104,20 @@ def _become(order: Order, canary: Canary, outside: int) -> None:
     canary.close()
     if broken := order.required.difference(held):
         sys.exit(f"the sandbox does not hold here: {', '.join(sorted(broken))}")
-    os.execvp(order.command[0], [*order.command])
+    _execute(order.command)
+
+
+def _execute(command: Sequence[str]) -> None:
+    """Becomes the command. Does not return."""
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them
+        signal.signal(number, signal.SIG_DFL)
+    try:
+        os.execvp(command[0], [*command])
+    except OSError as error:
+        why = error.strerror
+        if isinstance(error, FileNotFoundError):  # the program was found outside
+            why = f"its interpreter is not there, or {NAME} has to name where it is"
+        sys.exit(f"{command[0]} cannot be started: {why}")
 
 
 def _code(status: int) -> int:

@@ -61,12 +61,16 @@ class Ended(CandidateError):
 
 
 class TimedOut(CandidateError):
-    """No answer within `seconds`, which were for the order or for `what`."""
+    """No answer within `seconds`, which were for the order or for `what`.
 
-    def __init__(self, seconds: float, what: str = "") -> None:
+    `asleep` says whether it did nothing for so long.
+    """
+
+    def __init__(self, seconds: float, what: str = "", asleep: bool = False) -> None:
         super().__init__(f"no answer within {seconds:g} s")
         self.seconds = seconds
         self.what = what
+        self.asleep = asleep
 
 
 class Broken(CandidateError):

@@ -60,10 +60,6 @@ class Patience:
 class _Waits(Late):
     """The processes have only waited, for longer than a usual call may take."""
 
-    def __init__(self, seconds: float) -> None:
-        super().__init__()
-        self.seconds = seconds
-
 
 class Faults:
     """A pipe on which a candidate's `faulthandler` reports where it crashed or hung: a claim.
@@ -228,7 +224,7 @@ class Worker:
         try:
             self._channel.send_frame(frame, fds, _seconds(timeout))
         except WireError as error:
-            raise self._error_of(error, _seconds(timeout)) from None
+            raise self._error_of(error, timeout) from None
 
     def answer(self, timeout: float | Patience) -> dict[str, Any]:
         """Receives the answer to the last order.
@@ -242,7 +238,7 @@ class Worker:
             else:
                 answer = self._channel.receive(timeout)
         except WireError as error:
-            raise self._error_of(error, _seconds(timeout)) from None
+            raise self._error_of(error, timeout) from None
         if "failure" in answer:
             raise Failed(Failure.read(answer["failure"]))
         return answer
@@ -318,15 +314,17 @@ class Worker:
             self._log.join(1)
             self._folder.remove()
 
-    def _error_of(self, error: WireError, seconds: float) -> CandidateError:
-        """The error of the channel as one of a candidate that had `seconds` to answer."""
+    def _error_of(self, error: WireError, timeout: float | Patience) -> CandidateError:
+        """The error of the channel as one of a candidate that had this time to answer."""
         if isinstance(error, Closed):
             return self._supervisor.why_ended() or Broken("it closed its channel")
         if isinstance(error, Late):
             with suppress(Ended):
                 self._supervisor.report()
                 self._faults.line(REPORT_SECONDS)
-            return TimedOut(error.seconds if isinstance(error, _Waits) else seconds)
+            if isinstance(error, _Waits) and isinstance(timeout, Patience):
+                return TimedOut(timeout.usual, asleep=self.device == "cpu")
+            return TimedOut(_seconds(timeout))
         return Broken(str(error))
 
     def _patiently(self, patience: Patience) -> dict[str, Any]:
@@ -347,7 +345,7 @@ class Worker:
                 if left <= 0:
                     raise
                 if waits > patience.usual:
-                    raise _Waits(patience.usual) from None
+                    raise _Waits from None
                 patience.pause()
 
     def _greeted(self) -> tuple[tuple[Protection, ...], LevelName, int]:
