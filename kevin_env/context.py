@@ -119,8 +119,9 @@ def build_messages(
         )
         shown.sort(key=lambda turn: turn.number)
         content += "\n" + render_history(
-            shown, len(turns) - len(shown), len(turns) + 1, settings.max_turns, settings.templates
-        )
+            shown, len(turns) - len(shown), len(turns) + 1, settings.max_turns, settings.templates,
+            over=settings.ends_with(turns[-1].outcome),
+        )  # fmt: skip
     elif pairs := choose_pairs(
         problem,
         example_language(settings.language, facts.device),

@@ -160,6 +160,7 @@ def render_history(
     turn: int,
     max_turns: int,
     templates: Templates = "default",
+    over: bool = False,
 ) -> str:
     """The part of the prompt below the task, from the second turn on.
 
@@ -169,9 +170,10 @@ def render_history(
         turn: the number of the turn to come, from 1.
         max_turns: the number of turns.
         templates: as in `Settings`.
+        over: whether the last turn has ended the episode.
     """
     name = _template("history.j2", templates)
-    return render(name, turns=turns, dropped=dropped, turn=turn, max_turns=max_turns)
+    return render(name, turns=turns, dropped=dropped, turn=turn, max_turns=max_turns, over=over)
 
 
 def render_feedback(
@@ -233,12 +235,15 @@ def _payment(
     """Which turn had the same code, what is paid, and the best score so far."""
     full = scores[-1] if scores else 0.0
     paid = full if paid is None else paid
-    of = f"{full:.3g}, of which {full - paid:.3g} has been paid" if paid < full else ""
+    of = f"{full:.3g}, less the {full - paid:.3g} of an earlier one" if paid < full else ""
     parts: list[str] = []
     if same_as is not None:
         result = "measured again" if measured_again else "so it has the same result"
-        which = f"of turn {same_as}" if same_as else "that you started from"
-        parts.append(f"This is the code {which}, {result}{of and f': {of}'}.")
+        if same_as == 0 and of:
+            parts.append("This is the code that you started from, which earns nothing.")
+        else:
+            which = f"of turn {same_as}" if same_as else "that you started from"
+            parts.append(f"This is the code {which}, {result}{of and f'; its score is {of}'}.")
     if scores:
         line = f"Score: {paid:.3g}{f' ({of})' if of and same_as is None else ''}."
         best = max(range(len(scores)), key=scores.__getitem__)

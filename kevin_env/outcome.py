@@ -228,7 +228,7 @@ def withheld(outcome: Outcome, hidden: Collection[str]) -> Outcome:
         about = {"case": HELD_OUT}
     elif isinstance(outcome, CompileError):
         about = {}
-    message = "this case is held out, so no details are given"
+    message = "its shapes and values are not shown"
     names = {"category": outcome.category, "kind": outcome.kind, "message": message}
     return OUTCOME.validate_python(names | about)
 

@@ -196,10 +196,13 @@ def _scores(
     code = submission if isinstance(submission, Submission) else None
     scored = as_scored(outcome, code, reply, settings.tokenizer)
     score = score_of(scored, resolve_score(settings.score), settings.bound)
+    same = list(_same_code(question, submission))
+    if question.start in same and not settings.pay_repeats:
+        return score, min(score, 0.0)
     if settings.pay == "improvement":
         before = list(question.scored)
     else:
-        before = [] if settings.pay_repeats else list(_same_code(question, submission))
+        before = [] if settings.pay_repeats else same
     return score, earned(score, max((turn.full_score for turn in before), default=None))
 
 

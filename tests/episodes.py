@@ -60,6 +60,13 @@ def another_file(number: int) -> str:
     return next(iter(Fences(another(number)).blocks())).code
 
 
+def noisy(speedup: float, low: float) -> Correct:
+    """A right verdict whose time varies."""
+    return Correct(
+        message="Correct.", kind="too_noisy", speedup=speedup, speedup_interval=(low, 2 * speedup)
+    )
+
+
 def problem_file(folder: Path, name: str = "7_Double") -> Problem:
     """A problem that lies in a file."""
     path = folder / f"{name}.py"

@@ -3,7 +3,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier, Event
 
 import pytest
-from episodes import REPLY, WRONG, another, correct, problem_file
+from episodes import REPLY, WRONG, another, correct, noisy, problem_file
 
 from kevin_env.episode import Episode, EpisodeError
 from kevin_env.outcome import Correct
@@ -98,14 +98,23 @@ def test_an_improvement_alone_is_paid_when_asked_for(problem) -> None:
     turns = [episode.submit(another(number)) for number in range(5)]
     assert [turn.score for turn in turns] == pytest.approx([0.0, 1.3, 0.0, 0.0, 0.6])
     assert [turn.full_score for turn in turns] == pytest.approx([0.0, 1.3, 0.8, 0.0, 1.9])
-    assert "Score: 0.6 (1.9, of which 1.3 has been paid)." in turns[-1].feedback
+    assert "Score: 0.6 (1.9, less the 1.3 of an earlier one)." in turns[-1].feedback
     assert (
-        "Score: 0 (0.8, of which 0.8 has been paid). Best so far: 1.3 (turn 2)."
+        "Score: 0 (0.8, less the 0.8 of an earlier one). Best so far: 1.3 (turn 2)."
         in turns[2].feedback
     )
-    assert "what its score exceeds your best score so far by" in episode.messages[-1].content
+    assert (
+        "earns the amount by which its score beats your best score so far"
+        in episode.messages[-1].content
+    )
     failed = started(problem, [WRONG, WRONG], max_turns=2, pay="improvement", score="kernrl")
     assert [failed.submit(another(number)).score for number in range(2)] == [-0.25, -0.25]
+
+
+def test_an_episode_that_has_ended_asks_for_nothing(problem) -> None:
+    episode = started(problem, [correct(2.0)], max_turns=3, stop_on="correct")
+    episode.submit(REPLY)
+    assert episode.done and "The episode is over." in episode.messages[-1].content[-30:]
 
 
 def test_a_repeated_submission_is_explained(problem) -> None:
@@ -113,20 +122,16 @@ def test_a_repeated_submission_is_explained(problem) -> None:
     said = [episode.submit(REPLY).feedback for _ in range(3)]
     assert "(95 % interval 0.600x to 2.60x, so 0.750x counts)" in said[0]
     assert (
-        "This is the code of turn 1, measured again: 1.5, of which 1.05 has been paid." in said[1]
+        "This is the code of turn 1, measured again; its score is 1.5, less the 1.05 of an "
+        "earlier one." in said[1]
     )
     assert "Score: 0.45." in said[1]
     again = (
-        "This is the code of turn 1, so it has the same result: 1.5, of which 1.5 has been paid."
+        "This is the code of turn 1, so it has the same result; its score is 1.5, less the 1.5 of an "
+        "earlier one."
     )
     assert again in said[2] and "Score: 0." in said[2]
     assert not any("esubmit" in text or "again to" in text for text in said)
-
-
-def noisy(speedup: float, low: float) -> Correct:
-    return Correct(
-        message="Correct.", kind="too_noisy", speedup=speedup, speedup_interval=(low, 2 * speedup)
-    )
 
 
 @pytest.mark.parametrize(

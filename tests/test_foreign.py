@@ -1,6 +1,7 @@
 """Problems of SOL-ExecBench, flashinfer-bench and kernelbot, from small files of our own."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +130,22 @@ def test_workloads_become_cases(tmp_path: Path) -> None:
     assert "rows = 64\n" in problem.source and "pairs = int(rows * width // 2)" in problem.source
     assert "run(x, scale, y)" in shown_statement(problem)
     assert "ADAPTER" in problem.source and "ADAPTER" not in shown_source(problem)
+
+
+def test_an_output_may_have_an_axis_that_is_computed(tmp_path: Path, pool: LocalPool) -> None:
+    """A function gets memory for it, too."""
+    twice = {"pairs": {"type": "expr", "expression": "2 * width"}}
+    y = {"shape": ["rows", "pairs"], "dtype": DEFINITION["outputs"]["y"]["dtype"]}
+    reference = "import torch\ndef run(x, scale):\n    return torch.cat([x, x * scale], dim=1)\n"
+    axes = DEFINITION["axes"] | twice
+    problem = load_problem(sol(tmp_path, axes=axes, outputs={"y": y}, reference=reference))
+    code = "def run(x, scale, y):\n    y[:, : x.shape[1]] = x\n    y[:, x.shape[1] :] = x * scale\n"
+    assert isinstance(verdict := judged(pool, problem, code), Correct), verdict
+
+
+def test_a_description_keeps_its_case(tmp_path: Path) -> None:
+    task = re.sub(r"description: \|\n(  .*\n)+", "description: Y = 0.3 R (see RFC)\n", TASK)
+    assert "Y = 0.3 R (see RFC)" in shown_statement(load_problem(kernelbot(tmp_path, task)))
 
 
 def test_tests_and_benchmarks_of_kernelbot_become_cases(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from episodes import SOURCE, correct
+from episodes import SOURCE, correct, noisy
 
 from kevin_env.episode import Episode
 from kevin_env.outcome import CompileError, Outcome
@@ -61,11 +61,15 @@ def test_its_own_code_is_paid_nothing_and_an_improvement_what_it_exceeds(problem
     playing.start()
     turn = playing.submit(reply(START))
     assert (turn.score, turn.full_score) == (0.0, pytest.approx(2.3))
-    assert "This is the code that you started from, so it has the same result" in turn.feedback
+    assert "This is the code that you started from, which earns nothing." in turn.feedback
     assert playing.submit(reply(OTHER)).score == pytest.approx(1.0)
     playing = episode(problem, [correct(2.0)])
     playing.start()
     assert playing.submit(reply(START)).score == 0.0
+    for pay in ("turn", "improvement"):  # a lucky measurement of it earns nothing, either
+        playing = episode(problem, [noisy(1.0, 0.5), noisy(3.0, 0.5)], pay=pay)
+        playing.start()
+        assert playing.submit(reply(START)).score == 0.0
 
 
 def test_a_file_or_the_best_turn_of_a_recorded_episode_of_the_problem(

@@ -133,6 +133,13 @@ def show_problem(console: Console, problem: Problem) -> None:
     figures = measured(problem)
     show(console, problem.id, "bold")
     show(console, f"  cases       {', '.join(problem.cases)}")
+    for name, told in (
+        ("held out", ", ".join(problem.hidden)),
+        ("baseline", problem.baseline and problem.baseline.name),
+        ("start", problem.start and problem.start.name),
+    ):
+        if told:
+            show(console, f"  {name:11} {told}")
     show(console, f"  tags        {', '.join(tags_of(problem)) or 'none'}")
     if figures:
         operators = counted(figures.operations, "operator")

@@ -4,6 +4,7 @@ import ast
 import json
 import keyword
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,7 @@ from kevin_env.parsing import UNREADABLE, parse
 MODERATE = 16 << 20, 1 << 30
 """Bytes of inputs and outputs of a workload that can be timed well, and that fits any device."""
 
+_NAME = re.compile(r"[A-Za-z_]\w*")
 _BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "float8_e4m3fn": 1}
 _BYTES |= {"float8_e5m2": 1, "int64": 8, "int32": 4, "int16": 2, "int8": 1, "uint8": 1, "bool": 1}
 
@@ -268,6 +270,9 @@ def _adapter(defined: Definition) -> str:
     for name in tensors:
         for at, axis in enumerate(defined.inputs[name].shape or ()):
             known.setdefault(axis, f"{name}.shape[{at}]")
+    for name, text in defined.expressions.items():
+        if {*_NAME.findall(text)} <= known.keys():
+            known.setdefault(name, f"int({_NAME.sub(lambda word: known[word[0]], text)})")
     shapes = [each.shape for each in defined.outputs.values()]
     clash = defined.outputs.keys() & defined.inputs.keys()
     if not tensors or clash or any(each is None or {*each} - known.keys() for each in shapes):

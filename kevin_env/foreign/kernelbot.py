@@ -41,7 +41,8 @@ class ModelNew(torch.nn.Module):
 def read(folder: Path) -> tuple[str, str]:
     """Name and text of a task as a problem; ForeignError if it cannot be one."""
     task = _task(read_text(folder / "task.yml"))
-    if task.get("lang", "py") != "py" or task.get("multi_gpu", "false") == "true":
+    language, several = (str(task.get(key, "")).lower() for key in ("lang", "multi_gpu"))
+    if language not in ("", "py") or several == "true":
         raise ForeignError("only tasks in Python for one GPU can be judged")
     reference = read_text(folder / "reference.py")
     tree = tree_of_reference(reference)
@@ -154,7 +155,7 @@ def _task(text: str) -> dict[str, Any]:
         if top := re.fullmatch(r"(\w+):\s*(.*?)\s*", line):
             key, value = top[1], re.sub(r"\s+#.*", "", top[2])
             is_text = value[:1] in ("|", ">") and bool(value)
-            task[key] = "" if is_text else value.strip("\"'").lower() if value else []
+            task[key] = "" if is_text else value.strip("\"'") if value else []
         elif is_text:
             task[key] += line[2:].rstrip() + "\n"
         elif key in ("tests", "benchmarks") and line.strip() and line.lstrip()[0] != "#":

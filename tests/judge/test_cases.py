@@ -100,6 +100,29 @@ def test_the_timed_case_comes_last_and_what_is_large_is_left_out_on_a_cpu() -> N
     assert timed_case(problem(), torch.device("cuda")) == "main"
 
 
+@pytest.mark.parametrize(
+    "draw", ["torch.rand(n) + (torch.rand(1).item() > 2)", "torch.rand(int(torch.tensor(n)))"]
+)
+def test_a_case_whose_shapes_need_data_is_judged_on_a_cpu_as_well(draw: str) -> None:
+    assert [case.name for case in open_cases(problem(draw=draw), CPU)] == ["odd", "cpu"]
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+@pytest.mark.parametrize("assigned", ["n, m = 8, 8", "size = 8"])
+def test_a_case_that_overrides_what_is_not_assigned_is_an_error_everywhere(
+    device: str, assigned: str
+) -> None:
+    source = problem(draw="torch.rand(8)").source.replace("n = 8", assigned)
+    given = Problem(id="p", source=source, name="p", cases=("main", "odd"))
+    with pytest.raises(ProblemError, match="overrides n: assign each in a line of its own"):
+        list(open_cases(given, torch.device(device)))
+
+
+def test_inputs_that_are_too_large_for_a_cpu_are_an_error_before_they_are_drawn() -> None:
+    with pytest.raises(ProblemError, match=r"inputs of 4398.0 GB are too large for a CPU with"):
+        next(open_cases(problem(cases=("main",), draw="torch.rand(1 << 40)"), CPU))
+
+
 def test_a_distribution_on_which_the_reference_is_not_finite_is_not_used() -> None:
     case = Case(problem("torch.exp(x)", draw="torch.randn(n)"), "main", CPU)
     case.draw_weights(1)

@@ -3,6 +3,7 @@
 Rows about the values of one tensor are in `test_values`.
 """
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -107,7 +108,7 @@ def test_a_message_says_what_was_expected() -> None:
         assert found is not None
         return found.message
 
-    assert message([X, Y], X) == "expected 2 outputs, got 1 output"
+    assert message([X, Y], X) == "expected a list of (a tensor, a tensor), got a tensor"
     assert message((X,), {"a": 3}) == "expected a tuple of (a tensor), got a dict with 'a'"
     assert message(X, X.to("meta")) == "expected a tensor on cpu, got one on meta"
     assert message(X, X.to_sparse()) == "expected a strided tensor, got layout torch.sparse_coo"
@@ -354,3 +355,23 @@ def test_an_output_that_changes_after_it_was_taken_is_noticed(
     given: torch.Tensor, changed: bool
 ) -> None:
     assert call(X, placed=[output(given)]).changed_since() is changed
+
+
+def test_an_infinity_that_is_missing_is_told_without_a_largest_error() -> None:
+    expected = torch.tensor([1.0, -math.inf, 2.0, math.nan])
+    for got in (torch.tensor([1.0, 3.0, 2.0, math.nan]), torch.tensor([1.0, math.nan, 9.0, 0.0])):
+        found = wrong(expected, got)
+        assert found is not None and found.kind == "values" and found.worst_error is None
+        assert "not the infinity or NaN that is expected there" in found.message
+
+
+def test_a_missing_return_is_told_as_none() -> None:
+    found = wrong((X, Y), None)
+    assert found is not None
+    assert found.message == "expected a tuple of (a tensor, a tensor), got None"
+
+
+def test_indices_of_complex_numbers_are_explained() -> None:
+    expected = torch.randn(4, 4, dtype=torch.complex64)
+    found = wrong(expected, expected.conj().resolve_conj())
+    assert found is not None and "1 for the imaginary part" in found.message

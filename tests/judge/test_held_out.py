@@ -89,7 +89,7 @@ def test_nothing_tells_the_shapes_of_a_held_out_case(
     assert ("(100, 3)" in turn.log) == ("print" in body)
     if turn.category != "correct":
         assert str(SIZE % 256) not in turn.feedback and "17" not in turn.feedback
-        assert "in a held-out case: this case is held out" in turn.feedback
+        assert "in a held-out case: its shapes and values are not shown" in turn.feedback
         outcome = turn.outcome.model_dump()
         assert outcome["input_set"] == HELD_OUT and outcome["line"] is None
         assert {each.partition("/")[0] for each in outcome["passed"]} == {"cpu", "odd"}

@@ -149,7 +149,7 @@ def find_wrong_output(
     ordered = in_order_of(expected, skeleton)
     got, wanted = tree.leaves(ordered), tree.leaves(expected)
     if len(got) != len(wanted):
-        return Mismatch("arity", f"expected {count_of(wanted)}, got {count_of(got)}")
+        return Mismatch("arity", f"expected {described(expected)}, got {described(ordered)}")
     if shape_of(ordered) != shape_of(expected):
         return Mismatch("type", f"expected {described(expected)}, got {described(ordered)}")
     for (path, leaf), (_, value) in zip(wanted, got, strict=True):
@@ -166,6 +166,9 @@ def find_wrong_output(
         if found is not None:
             return replace(found, output=path)
     return None
+
+
+COMPLEX = "0 for the real part of an element, 1 for the imaginary part"
 
 
 def _wrong_tensor(
@@ -197,6 +200,8 @@ def _wrong_tensor(
         found = compare_within(tensor, reference, oracle, tolerance, share)
     if found is None:
         return None, tolerance if reference.is_floating_point() else None
+    if found.wrong and tensor.is_complex():
+        found = replace(found, message=f"{found.message}; the last index is {COMPLEX}")
     if found.wrong:
         mask = mask_of(found, tolerance, tensor.dtype)
         found = replace(found, pattern=pattern_of(mask, *parts(tensor, reference, oracle, share)))
@@ -288,11 +293,6 @@ def described(skeleton: tree.Skeleton) -> str:
     """A skeleton in words, shortened."""
     text = _describe(skeleton)
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
-
-
-def count_of(leaves: list[Any]) -> str:
-    """The number of outputs, in words."""
-    return f"{len(leaves)} output{'' if len(leaves) == 1 else 's'}"
 
 
 def _describe(skeleton: tree.Skeleton) -> str:

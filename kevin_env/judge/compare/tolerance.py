@@ -232,6 +232,9 @@ def finite_part(values: torch.Tensor) -> torch.Tensor:
     return values.double().nan_to_num(0.0, 0.0, 0.0)
 
 
+MISSED = "are not the infinity or NaN that is expected there"
+
+
 def compare_within(
     got: torch.Tensor,
     reference: torch.Tensor,
@@ -269,8 +272,10 @@ def compare_within(
         outside(worst, got.dtype), tensors, part * worst, "exceed the tolerance",
         error=part * error.largest,
     )  # fmt: skip
-    if mismatch is not None or tolerance.rms == math.inf or error.rms <= tolerance.rms:
-        return mismatch
+    if mismatch is not None:
+        return of_elements(_missed, tensors, worst, MISSED) or mismatch
+    if tolerance.rms == math.inf or error.rms <= tolerance.rms:
+        return None
     scaled = "" if share is None else ", each divided by the element's share of the tolerance"
     text = (
         f"the root mean square of the errors is {error.rms:.3g}{scaled}, allowed "
@@ -365,6 +370,10 @@ def _differ(got: torch.Tensor, wanted: torch.Tensor, *_: torch.Tensor) -> torch.
 
 def _lost(got: torch.Tensor, wanted: torch.Tensor, *_: torch.Tensor) -> torch.Tensor:
     return is_finite(wanted) & ~is_finite(got)
+
+
+def _missed(got: torch.Tensor, wanted: torch.Tensor, *_: torch.Tensor) -> torch.Tensor:
+    return ~is_finite(wanted) & ~((got == wanted) | (got.isnan() & wanted.isnan()))
 
 
 def _error(

@@ -9,6 +9,7 @@ import torch
 from kevin_env.candidate import tree
 from kevin_env.candidate.region import Spec
 from kevin_env.judge.api import Pace
+from kevin_env.judge.capacity import host_memory
 from kevin_env.judge.compare.outputs import in_float64
 from kevin_env.judge.compare.values import all_finite, same_infinities
 from kevin_env.judge.inputs.reference import Case, distributions_of, seed_from
@@ -19,6 +20,8 @@ CPU_BYTES = 32 << 20
 
 So is `main` if there is `cpu`: it is made to keep a GPU busy, which its inputs may not show.
 """
+CPU_COPIES = 8
+"""A CPU's free memory must hold the timed inputs so often: outputs and processes follow."""
 NOT_FINITE = (
     "the reference's output is NaN on its own inputs, infinite where float64 arithmetic is not, "
     "or infinite everywhere"
@@ -41,10 +44,14 @@ def open_cases(problem: Problem, device: torch.device) -> Iterator[Case]:
         ProblemError: if the problem's code fails.
     """
     timed = timed_case(problem, device)
+    if device.type == "cpu":
+        _require_memory(problem, timed)
     others = (case for case in (*problem.cases, *problem.hidden) if case != timed)
     for name in (*others, timed):
         if name == timed or (
-            name != "cpu" if device.type != "cpu" else name != "main" and _fits_cpu(problem, name)
+            name != "cpu"
+            if device.type != "cpu"
+            else name != "main" and _input_bytes(problem, name) <= CPU_BYTES
         ):
             yield Case(problem, name, device)
 
@@ -140,11 +147,25 @@ def _is_usable(case: Case, distribution: str, seed: int) -> bool:
         return False  # such as a factorization of an indefinite matrix
 
 
-def _fits_cpu(problem: Problem, name: str) -> bool:
-    """Whether a case is small, from shapes alone; False if its inputs have to be drawn to know."""
+def _input_bytes(problem: Problem, name: str) -> int:
+    """Bytes of a case's inputs, from shapes alone if these do not depend on values.
+
+    Raises:
+        ProblemError: if the problem's code fails.
+    """
     try:
-        case = Case(problem, name, torch.device("meta"))
-        _, tensors = case.own_inputs(0)
+        _, tensors = Case(problem, name, torch.device("meta")).own_inputs(0)
     except (ProblemError, NotImplementedError):
-        return False
-    return sum(t.numel() * t.element_size() for t in tensors) <= CPU_BYTES
+        _, tensors = Case(problem, name, torch.device("cpu")).own_inputs(0)
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+
+
+def _require_memory(problem: Problem, name: str) -> None:
+    """Raises a ProblemError if a CPU's memory is too small for a case."""
+    wanted, free = _input_bytes(problem, name), host_memory()
+    if CPU_COPIES * wanted > free:
+        raise ProblemError(
+            f"{problem.id}: inputs of {wanted / 1e9:.1f} GB are too large for a CPU with "
+            f"{free / 1e9:.1f} GB of free memory: judge it on a GPU, or add a small case "
+            "`cpu` to its CASES"
+        )

@@ -52,7 +52,8 @@ def apply_overrides(source: str, overrides: dict[str, Any]) -> ast.Module:
             left.discard(name)
     if left:
         raise ProblemError(
-            f"a case overrides {', '.join(sorted(left))}, which the problem does not assign"
+            f"a case overrides {', '.join(sorted(left))}: assign each in a line of its own, as in "
+            f"`{min(left)} = ...`"
         )
     return ast.fix_missing_locations(module)
 
