@@ -186,10 +186,8 @@ def test_the_command_says_in_one_line_what_is_wrong() -> None:
         port = str(taken.getsockname()[1])
         done = CliRunner().invoke(app, ["serve", "--port", port])
     assert (done.exit_code, done.stdout) == (2, "")
-    assert done.stderr.startswith(
-        f"kevin-env: cannot listen on 127.0.0.1 port {port}: Address already in use"
-    )
-    assert done.stderr.count("\n") == 1
+    told = f"kevin-env: port {port} of 127.0.0.1 is in use; choose another with --port\n"
+    assert done.stderr == told
     for words in (
         ["--problem", "L1_23"],
         ["--score", "nonsense"],

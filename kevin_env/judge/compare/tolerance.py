@@ -39,6 +39,7 @@ from kevin_env.judge.compare.values import (
     real,
     size_of,
     spread_of,
+    widened,
 )
 
 REFERENCE_MULTIPLE = {torch.float64: 64.0, torch.float32: 64.0}
@@ -373,7 +374,8 @@ def _lost(got: torch.Tensor, wanted: torch.Tensor, *_: torch.Tensor) -> torch.Te
 
 
 def _missed(got: torch.Tensor, wanted: torch.Tensor, *_: torch.Tensor) -> torch.Tensor:
-    return ~is_finite(wanted) & ~((got == wanted) | (got.isnan() & wanted.isnan()))
+    got, wanted = widened(got), widened(wanted)
+    return ~is_finite(wanted) & (got != wanted) & ~(got.isnan() & wanted.isnan())
 
 
 def _error(
