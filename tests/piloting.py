@@ -107,6 +107,13 @@ def until(words: str, seconds: float = 60.0) -> Step:
     return wait
 
 
+async def ended(pilot: Pilot[Any]) -> None:
+    """A step that waits until the app has ended by itself."""
+    async with asyncio.timeout(60.0):
+        while _runs(pilot.app):
+            await asyncio.sleep(0.02)
+
+
 def click(x: int, y: int, times: int = 1) -> Step:
     """A step that clicks there."""
     return lambda pilot: pilot.click(offset=(x, y), times=times)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from episodes import another, recorded
 from hostile_texts import EVIL, harmful
-from piloting import Step, one_size, screens, until
+from piloting import Step, ended, one_size, screens, until
 from pseudo_terminal import run_python
 from scripted_play import judge, session_of
 from textual.pilot import Pilot
@@ -181,7 +181,7 @@ def test_a_judge_that_cannot_start_is_an_error(tmp_path: Path) -> None:
         session = session_of(tmp_path, "w", pool)
         app = PlayApp(session)
         session.poll = _raise  # type: ignore[method-assign]
-        app.run = lambda: screens(app, "")  # type: ignore[method-assign, assignment]
+        app.run = lambda: screens(app, ended)  # type: ignore[method-assign, assignment]
         with pytest.raises(JudgeError, match="no device"):
             app.play()
 
