@@ -18,6 +18,7 @@ from kevin_env.parsing import (
     imports,
     lacks_forward,
     nodes_of,
+    parse,
     parsed,
     texts_of,
     tree_of,
@@ -137,10 +138,30 @@ def as_reply(text: str) -> str:
     if (tree := parsed(code)) is not None:
         is_file = any(isinstance(node, ast.ClassDef) for node in tree.body)
         return fenced(as_submission(code)) if is_file else text
-    if Fences(code) or split_reasoning(code)[1]:
+    if is_chat(code):
         return text
     code = code if _MODEL_LINE.search(code) else _OLD_MODEL_LINE.sub("class ModelNew", code)
     return fenced(code) if _MODEL_LINE.search(code) else text
+
+
+def is_chat(text: str) -> bool:
+    """Whether a text is a chat's reply and not a file of Python, which may have errors.
+
+    A file can have fences in its strings; its first error comes after them, that of a reply before.
+    """
+    code = clean(text)
+    if parsed(code) is not None:
+        return False
+    first = Fences(code).first
+    if first is None:
+        return bool(split_reasoning(code)[1])
+    try:
+        parse(code)
+    except SyntaxError as error:
+        return (error.lineno or 1) <= code.count("\n", 0, first) + 1
+    except UNREADABLE:
+        pass
+    return True
 
 
 def guess_language(code: str) -> Written:

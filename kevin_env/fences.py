@@ -96,8 +96,10 @@ class Fences:
         end = max((block.end for block in self.blocks()), default=0)
         return any(fence.opens for fence in self._fences[bisect_left(self._places, end) :])
 
-    def __bool__(self) -> bool:
-        return any(fence.opens for fence in self._fences)
+    @property
+    def first(self) -> int | None:
+        """Where the first begins that can begin a block; None if there is none."""
+        return next((fence.start for fence in self._fences if fence.opens), None)
 
     def _block(self, at: int) -> tuple[Block | None, int]:
         """The block that a fence opens, if it is closed, and the number of the next fence."""

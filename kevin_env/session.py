@@ -14,7 +14,7 @@ from pydantic import ConfigDict
 
 from kevin_env.context import choose_pairs, count_characters, start_of
 from kevin_env.episode import Episode, EpisodeError
-from kevin_env.extract import as_reply
+from kevin_env.extract import as_reply, is_chat
 from kevin_env.feedback import (
     example_language,
     render_profile,
@@ -203,7 +203,7 @@ class AgentSession:
         episode = self._require_episode()
         asked = self._last
         if asked is None or asked.code != code or asked.failed:
-            reply = Reply(content=code, file=True)
+            reply = Reply(content=code, file=not is_chat(code))
             asked = await asyncio.to_thread(self._begin, episode, code, reply)
         turn = await _result(asked, report)
         return Verdict(

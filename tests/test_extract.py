@@ -11,6 +11,7 @@ from kevin_env.extract import (
     extract,
     extract_file,
     guess_language,
+    is_chat,
 )
 from kevin_env.outcome import CompileError, FormatError
 from kevin_env.rules import check_rules
@@ -409,3 +410,8 @@ def test_a_file_is_taken_whole_and_without_a_fence_round_it() -> None:
         assert extract_file(file).code.strip() == MODEL.strip()  # type: ignore[union-attr]
     broken = f"""r'''Version 1:\n{_fenced()}\n'''\ndef f(:\n    pass\n"""
     assert extract_file(broken).code == broken  # type: ignore[union-attr]
+    assert as_reply(broken) != broken and not is_chat(broken) and not is_chat(MODEL)
+    for reply in (f"Here it is:\n{_fenced()}", _fenced(), f"<think>x</think>\n{_fenced()}"):
+        assert is_chat(reply) and as_reply(reply) == reply
+    for file in ("", "x = 1\0", "def f(:\n    pass\n"):
+        assert not is_chat(file)
