@@ -150,7 +150,7 @@ class Compilations:
         from triton.compiler.compiler import compile as compile_now
 
         kernel = compile_now(source, target=target, options=options, **more)
-        file = self._claims / f"{name}.part"
+        file = self._claims / f"{name}.{os.getpid()}.part"  # two may compile it: `_require`
         file.write_text(json.dumps(_described(kernel)))
         file.rename(self._file(name))
         form = getattr(kernel.metadata, "tensordesc_meta", None)
