@@ -38,7 +38,6 @@ _WRAPPER = re.compile(
 )
 """Tags round an answer, and tokens that end it."""
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|\n")
-FENCE = "```"
 _CANDIDATES = 16
 """Blocks that are considered, from the last."""
 
@@ -105,7 +104,7 @@ def extract_file(code: str, adapter: str = "") -> Submission | FormatError:
     A fence round the file is left out.
     """
     code = clean(code)
-    if code.lstrip().startswith(FENCE) and len(blocks := [*Fences(code).blocks()]) == 1:
+    if code.lstrip().startswith("```") and len(blocks := [*Fences(code).blocks()]) == 1:
         code = blocks[0].code
     code = adapted(code, adapter)
     tree = parsed(code)

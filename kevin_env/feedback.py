@@ -235,7 +235,7 @@ def _payment(
     """Which turn had the same code, what is paid, and the best score so far."""
     full = scores[-1] if scores else 0.0
     paid = full if paid is None else paid
-    of = f"{full:.3g}, less the {full - paid:.3g} of an earlier one" if paid < full else ""
+    of = f"{full:.3g} minus the {full - paid:.3g} already scored" if paid < full else ""
     parts: list[str] = []
     if same_as is not None:
         result = "measured again" if measured_again else "so it has the same result"

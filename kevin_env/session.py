@@ -203,8 +203,7 @@ class AgentSession:
         episode = self._require_episode()
         asked = self._last
         if asked is None or asked.code != code or asked.failed:
-            reply = Reply(content=code, file=not is_chat(code))
-            asked = await asyncio.to_thread(self._begin, episode, code, reply)
+            asked = await asyncio.to_thread(self._begin, episode, code, _file_or_chat)
         turn = await _result(asked, report)
         return Verdict(
             **_short(turn),
@@ -215,8 +214,7 @@ class AgentSession:
 
     async def take_turn(self, text: str) -> Turn:
         """As `submit`, of a file or a chat's reply, but takes a turn in any case."""
-        reply = Reply(content=as_reply(text))
-        asked = await asyncio.to_thread(self._begin, self._require_episode(), text, reply)
+        asked = await asyncio.to_thread(self._begin, self._require_episode(), text, as_reply)
         return await _result(asked)
 
     async def profile(
@@ -314,9 +312,11 @@ class AgentSession:
         self._episode = episode
         return episode
 
-    def _begin(self, episode: Episode, code: str, reply: Reply) -> _Asked[Turn]:
-        """Submits a reply with `code`, in a thread: parsing it takes time."""
-        stages = list[Stage]()
+    def _begin(
+        self, episode: Episode, code: str, read: Callable[[str], str | Reply]
+    ) -> _Asked[Turn]:
+        """Submits what `read` makes of a text, in a thread: parsing it takes time."""
+        stages, reply = list[Stage](), read(code)
         with self._submitting:
             self._require_open(episode)
             future = episode.submit_later(reply, stages.append)
@@ -386,3 +386,8 @@ async def _result(asked: _Asked[T], report: Report | None = None) -> T:
     if waiting.cancelled():
         raise EpisodeError("judging was stopped, and no turn was taken")
     return waiting.result()
+
+
+def _file_or_chat(text: str) -> Reply:
+    """What was submitted as a file, which some agents wrap in words."""
+    return Reply(content=text, file=not is_chat(text))

@@ -98,9 +98,9 @@ def test_an_improvement_alone_is_paid_when_asked_for(problem) -> None:
     turns = [episode.submit(another(number)) for number in range(5)]
     assert [turn.score for turn in turns] == pytest.approx([0.0, 1.3, 0.0, 0.0, 0.6])
     assert [turn.full_score for turn in turns] == pytest.approx([0.0, 1.3, 0.8, 0.0, 1.9])
-    assert "Score: 0.6 (1.9, less the 1.3 of an earlier one)." in turns[-1].feedback
+    assert "Score: 0.6 (1.9 minus the 1.3 already scored)." in turns[-1].feedback
     assert (
-        "Score: 0 (0.8, less the 0.8 of an earlier one). Best so far: 1.3 (turn 2)."
+        "Score: 0 (0.8 minus the 0.8 already scored). Best so far: 1.3 (turn 2)."
         in turns[2].feedback
     )
     assert (
@@ -122,13 +122,13 @@ def test_a_repeated_submission_is_explained(problem) -> None:
     said = [episode.submit(REPLY).feedback for _ in range(3)]
     assert "(95 % interval 0.600x to 2.60x, so 0.750x counts)" in said[0]
     assert (
-        "This is the code of turn 1, measured again; its score is 1.5, less the 1.05 of an "
-        "earlier one." in said[1]
+        "This is the code of turn 1, measured again; its score is 1.5 minus the 1.05 "
+        "already scored." in said[1]
     )
     assert "Score: 0.45." in said[1]
     again = (
-        "This is the code of turn 1, so it has the same result; its score is 1.5, less the 1.5 of an "
-        "earlier one."
+        "This is the code of turn 1, so it has the same result; its score is 1.5 minus the 1.5 "
+        "already scored."
     )
     assert again in said[2] and "Score: 0." in said[2]
     assert not any("esubmit" in text or "again to" in text for text in said)

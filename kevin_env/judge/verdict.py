@@ -76,14 +76,14 @@ def hoarding(input_set: str | None) -> RuntimeFailure:
 
 
 _HANGS = ": slow code, an endless loop, a deadlock, or memory overwritten by an index out of bounds"
-_SLEEPS = ": a deadlock, or a wait for something that does not come"
+_SLEEPS = ": a deadlock, or a wait that never ends"
 _ABORTS = ": a failed assertion, or memory overwritten by an index out of bounds"
 _DOING = {
     "build": "importing the submission",
     "construct": "constructing ModelNew",
     "call": "one call of ModelNew",
 }
-_FIRST_CALL = "the first call of ModelNew, including what it compiles,"
+_FIRST_CALL = "the first call of ModelNew, including compilation,"
 
 
 def _failed(failure: Failure, place: Place, folder: str) -> CompileError | RuntimeFailure:

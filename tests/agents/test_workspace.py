@@ -24,6 +24,7 @@ from kevin_env.cli import app
 from kevin_env.outcome import Correct
 from kevin_env.pools.local import LocalPool
 from kevin_env.pools.scripted import ScriptedPool
+from kevin_env.tools import MOST_CODE
 
 ROOT = Path(__file__).parent.parent.parent
 AGENT = """
@@ -203,6 +204,7 @@ def test_what_goes_wrong_in_a_check_is_one_line_and_no_verdict(tmp_path: Path) -
         served(ScriptedPool([correct(2.0)])) as (judges, _),
         workspace(tmp_path, judges.url, *words) as (process, _),
     ):
+        assert check_file.LONGEST == MOST_CODE
         work = tmp_path / "work"
         (work / "long.py").write_text("#" * (check_file.LONGEST + 1))
         settings = (work / ".mcp.json").read_text()

@@ -362,7 +362,7 @@ def test_an_infinity_that_is_missing_is_told_without_a_largest_error() -> None:
     for got in (torch.tensor([1.0, 3.0, 2.0, math.nan]), torch.tensor([1.0, math.nan, 9.0, 0.0])):
         found = wrong(expected, got)
         assert found is not None and found.kind == "values" and found.worst_error is None
-        assert "not the infinity or NaN that is expected there" in found.message
+        assert "differ from an expected infinity or NaN" in found.message
 
 
 def test_a_missing_return_is_told_as_none() -> None:

@@ -127,9 +127,7 @@ def test_the_text_of_a_message_decides_nothing() -> None:
 def test_a_message_explains_why_a_first_call_has_another_limit(first: bool) -> None:
     hang = verdict(TimedOut(32), Place("call", "main/own", first=first), "/f")
     doing = (
-        "the first call of ModelNew, including what it compiles,"
-        if first
-        else "one call of ModelNew"
+        "the first call of ModelNew, including compilation," if first else "one call of ModelNew"
     )
     assert hang.message.startswith(f"{doing} took longer than 32 s: slow code, ")
 
@@ -138,7 +136,7 @@ def test_one_that_does_nothing_is_told_so() -> None:
     hang = verdict(TimedOut(20, asleep=True), Place("call", "main/own", first=True), "/f", 4)
     assert hang.message == (
         "one call of ModelNew used no processor time for 20 s (stopped at line 4): "
-        "a deadlock, or a wait for something that does not come"
+        "a deadlock, or a wait that never ends"
     )
 
 

@@ -39,7 +39,7 @@ from kevin_env.judge.compare.values import (
     real,
     size_of,
     spread_of,
-    widened,
+    unlike,
 )
 
 REFERENCE_MULTIPLE = {torch.float64: 64.0, torch.float32: 64.0}
@@ -233,7 +233,7 @@ def finite_part(values: torch.Tensor) -> torch.Tensor:
     return values.double().nan_to_num(0.0, 0.0, 0.0)
 
 
-MISSED = "are not the infinity or NaN that is expected there"
+MISSED = "differ from an expected infinity or NaN"
 
 
 def compare_within(
@@ -374,8 +374,7 @@ def _lost(got: torch.Tensor, wanted: torch.Tensor, *_: torch.Tensor) -> torch.Te
 
 
 def _missed(got: torch.Tensor, wanted: torch.Tensor, *_: torch.Tensor) -> torch.Tensor:
-    got, wanted = widened(got), widened(wanted)
-    return ~is_finite(wanted) & (got != wanted) & ~(got.isnan() & wanted.isnan())
+    return ~is_finite(wanted) & unlike(got, wanted)
 
 
 def _error(

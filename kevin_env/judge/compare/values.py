@@ -322,7 +322,7 @@ def differ(these: list[torch.Tensor], those: list[torch.Tensor]) -> bool:
     """Whether any tensor differs from its counterpart; NaN equals NaN."""
     pairs = zip(these, those, strict=True)
     return any(
-        one.shape != other.shape or any(counts_of(_unlike, one, other)) for one, other in pairs
+        one.shape != other.shape or any(counts_of(unlike, one, other)) for one, other in pairs
     )
 
 
@@ -334,6 +334,7 @@ def rounded_otherwise(one: torch.Tensor, other: torch.Tensor) -> bool:
     return off <= ROUNDING * size_of(widened, one).rms  # False for NaN
 
 
-def _unlike(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+def unlike(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    """Where two tensors differ; NaN equals NaN."""
     one, other = widened(one), widened(other)
     return (one != other) & ~(one.isnan() & other.isnan())

@@ -21,7 +21,7 @@ CPU_BYTES = 32 << 20
 So is `main` if there is `cpu`: it is made to keep a GPU busy, which its inputs may not show.
 """
 CPU_COPIES = 8
-"""A CPU's free memory must hold the timed inputs so often: outputs and processes follow."""
+"""The timed inputs must fit this often into a CPU's free memory: outputs take the rest."""
 NOT_FINITE = (
     "the reference's output is NaN on its own inputs, infinite where float64 arithmetic is not, "
     "or infinite everywhere"
