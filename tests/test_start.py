@@ -67,7 +67,7 @@ def test_its_own_code_is_paid_nothing_and_an_improvement_what_it_exceeds(problem
     playing.start()
     assert playing.submit(reply(START)).score == 0.0
     for pay in ("turn", "improvement"):  # a lucky measurement of it earns nothing, either
-        playing = episode(problem, [noisy(1.0, 0.5), noisy(3.0, 0.5)], pay=pay)
+        playing = episode(problem, [noisy(1.0, 0.5), noisy(3.0, 2.0)], pay=pay)
         playing.start()
         assert playing.submit(reply(START)).score == 0.0
 
