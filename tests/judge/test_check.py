@@ -194,6 +194,25 @@ def test_an_output_close_to_the_reference_needs_no_oracle_once_an_allowance_is_k
     assert found(X + 3 * worst) == (False, 1)
 
 
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2, torch.bfloat16])
+def test_a_number_that_is_rounded_to_the_next_one_is_close(dtype: torch.dtype) -> None:
+    exact = 10 * torch.randn(64, 64, generator=torch.Generator().manual_seed(5)).double()
+    reference, allowed = exact.to(dtype), Allowed()
+    beside = (exact * (1 + torch.finfo(dtype).eps / 16)).to(dtype)
+    assert 0 < (beside.float() != reference.float()).sum() < 0.5 * exact.numel()
+
+    def found(got: torch.Tensor) -> tuple[bool, int]:
+        """Whether it is right, and how often the oracle was computed."""
+        oracle = Oracle(exact)
+        return wrong(reference, got, oracle=oracle, allowed=allowed) is None, oracle.count
+
+    assert found(reference) == (True, 1)
+    assert found(beside) == (True, 0)
+    one, largest = beside.float(), int(exact.abs().argmax())
+    one.view(-1)[largest] *= -1
+    assert found(one.to(dtype)) == (False, 1)
+
+
 def test_a_small_error_everywhere_is_not_close() -> None:
     """Also where each element is within half of what one may be off by: all of them are held to a
     tighter budget.

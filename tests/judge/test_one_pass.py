@@ -7,12 +7,13 @@ import math
 import os
 import subprocess
 import sys
+from functools import partial
 
 import pytest
 import torch
 
-from kevin_env.judge.compare import kernels, values
 from kevin_env.judge.compare import share as shares
+from kevin_env.judge.compare import values
 from kevin_env.judge.inputs.distributions import redraw
 from kevin_env.judge.inputs.structure import look
 
@@ -57,27 +58,48 @@ def test_a_spread_is_that_of_a_cpu(tensor: torch.Tensor, monkeypatch: pytest.Mon
     assert (found[2] == 0) == (spread == 0)
 
 
+FP8 = torch.float8_e4m3fn
+
+
 @runs
-def test_a_difference_is_that_of_a_cpu() -> None:
-    got, share = drawn(37, 129), drawn(37, 129, seed=2).abs() + 0.1
-    wanted = got.double() + 1e-3 * drawn(37, 129, seed=1)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, FP8])
+@pytest.mark.parametrize("rounding", [0.0, 2.0**-3])
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_difference_is_that_of_a_cpu(
+    dtype: torch.dtype, rounding: float, shared: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = drawn(37, 129)
+    got, wanted = own.to(dtype), own.double() + 0.3 * drawn(37, 129, seed=1)
+    share = drawn(37, 129, seed=2).abs() + 0.1 if shared else None
     for wide in (torch.float32, torch.float64):
-        for part in (None, share):
-            there = None if part is None else part.to(DEVICE)
-            found = kernels.difference(got.to(DEVICE), wanted.to(DEVICE), there, wide)
-            off = (got.to(wide) - wanted.to(wide)).abs() / (1.0 if part is None else part)
-            assert found.largest == pytest.approx(float(off.max()), rel=1e-6)
-            assert found.rms == pytest.approx(float(off.double().square().mean().sqrt()), rel=1e-6)
+        find = partial(values.difference_of, wide=wide, rounding=rounding)
+        here = find(got, wanted, share)
+        off = (got.to(wide) - wanted.to(wide)).abs()
+        part = 1.0 if share is None else share
+        beyond = (off - rounding * wanted.to(wide).abs()) / part
+        assert here.largest == pytest.approx(float(beyond.max()), rel=1e-6)
+        with monkeypatch.context() as patch:
+            patch.setattr(values, "one_pass", lambda *_: True)
+            there = find(
+                *(each if each is None else each.to(DEVICE) for each in (got, wanted, share))
+            )
+        assert there.largest == pytest.approx(here.largest, rel=1e-6)
+        assert there.rms == pytest.approx(here.rms, rel=1e-6)
 
 
 @runs
+@pytest.mark.parametrize("on_gpu", [False, True])
 @pytest.mark.parametrize("lost", [NAN, INF])
-def test_a_difference_that_is_not_finite_has_no_size(lost: float) -> None:
+def test_a_difference_that_is_not_finite_has_no_size(
+    lost: float, on_gpu: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(values, "one_pass", lambda *_: on_gpu)
     got = drawn(3000).to(DEVICE)
     wanted = got.clone()
     wanted[2999] = lost
-    size = kernels.difference(got, wanted, None, torch.float32)
-    assert math.isnan(size.largest) and math.isnan(size.rms)
+    for one, other in ((got, wanted), (wanted, got), (wanted, wanted)):
+        size = values.difference_of(one, other, wide=torch.float32, rounding=0.25)
+        assert not math.isfinite(size.largest)
 
 
 @runs

@@ -13,17 +13,18 @@ import torch
 import triton
 import triton.language as tl
 
-from kevin_env.judge.compare.values import Size
+from kevin_env.judge.compare.values import Size, widened
 
 BLOCK = 1024
 PROGRAMS = 2048
 """Most programs of a reduction, each of which returns one row."""
 
 
-@triton.jit(do_not_specialize=["n"])
+@triton.jit(do_not_specialize=["n", "rounding"])
 def _difference(
-    got, wanted, share, rows, n, WIDE: tl.constexpr, SHARED: tl.constexpr, BLOCK: tl.constexpr
-):
+    got, wanted, share, rows, n, rounding,
+    WIDE: tl.constexpr, SHARED: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
     largest = tl.zeros((BLOCK,), WIDE)
     squares = tl.zeros((BLOCK,), tl.float64)
     lost = tl.zeros((BLOCK,), tl.int32)
@@ -31,12 +32,15 @@ def _difference(
     while start < n:
         at = start + tl.arange(0, BLOCK)
         inside = at < n
-        off = tl.load(got + at, inside, 0.0).to(WIDE) - tl.load(wanted + at, inside, 0.0).to(WIDE)
+        right = tl.load(wanted + at, inside, 0.0).to(WIDE)
+        off = tl.abs(tl.load(got + at, inside, 0.0).to(WIDE) - right)
+        beyond = off - rounding * tl.abs(right)
         if SHARED:
-            off /= tl.load(share + at, inside, 1.0)
-        off = tl.abs(off)
+            part = tl.load(share + at, inside, 1.0)
+            off /= part
+            beyond /= part
         finite = off < float("inf")  # false for NaN
-        largest = tl.maximum(largest, tl.where(finite, off, 0.0))
+        largest = tl.maximum(largest, tl.where(finite, beyond, 0.0))
         squares += tl.where(finite, off * off.to(tl.float64), 0.0)
         lost += tl.where(finite, 0, 1)
         start += tl.num_programs(0).to(tl.int64) * BLOCK
@@ -47,20 +51,18 @@ def _difference(
 
 
 def difference(
-    got: torch.Tensor, wanted: torch.Tensor, share: torch.Tensor | None, wide: torch.dtype
+    got: torch.Tensor,
+    wanted: torch.Tensor,
+    share: torch.Tensor | None,
+    wide: torch.dtype,
+    rounding: float,
 ) -> Size:
-    """The size of the differences; NaN if any of them is not finite.
-
-    Args:
-        got: One tensor.
-        wanted: The other, which may be `float64`.
-        share: What each difference is divided by, as `float32`; None: by 1.
-        wide: The precision of the differences, `float32` or `float64`.
-    """
+    """As `values.difference_of`."""
+    got, wanted = widened(got), widened(wanted)
     rows = _rows(got, 3)
     kind, shared = _WIDE[wide], share is not None
     share = got if share is None else share
-    _difference[(len(rows),)](got, wanted, share, rows, got.numel(), kind, shared, BLOCK)
+    _difference[(len(rows),)](got, wanted, share, rows, got.numel(), rounding, kind, shared, BLOCK)
     largest, squares, lost = torch.stack(
         (rows[:, 0].amax(), rows[:, 1].sum(), rows[:, 2].sum())
     ).tolist()
@@ -101,6 +103,7 @@ def spread_rows(tensor: torch.Tensor) -> torch.Tensor:
 
     The result is float64 of shape [parts, 3].
     """
+    tensor = widened(tensor)
     rows = _rows(tensor, 3)
     _spread[(len(rows),)](tensor, rows, tensor.numel(), BLOCK)
     return rows
@@ -121,6 +124,7 @@ def eighth_roots(values: torch.Tensor, centre: float, least: float) -> torch.Ten
 
     They are 0 where the distance is at most `least` or not finite.
     """
+    values = widened(values)
     out = torch.empty_like(values, dtype=torch.float32)
     numbers = _on(values.device, centre, least)
     _roots[_grid(values)](values, out, numbers, values.numel(), BLOCK)
@@ -156,6 +160,7 @@ def share(
     ratios: Mapping[int, torch.Tensor],
 ) -> torch.Tensor:  # fmt: skip
     """As `share.share_of`, with at most `share.MOST_SLICED` ratios."""
+    values = widened(values)
     out = torch.empty_like(values, dtype=torch.float32)
     numbers = _on(values.device, centre, spread, typical, least)
     tensors, places = list[torch.Tensor](), list[int]()

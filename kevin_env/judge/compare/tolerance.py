@@ -31,11 +31,11 @@ from kevin_env.judge.compare.values import (
     Size,
     Values,
     counts_of,
+    difference_of,
     first_of,
     is_finite,
     is_rounded,
     of_elements,
-    one_pass,
     real,
     size_of,
     spread_of,
@@ -64,6 +64,8 @@ LOW_RMS_MULTIPLE, LOW_RMS_ULPS = 4.0, 1.0
 Measured for products in bf16: 1.9 times the reference's own error with partial sums in bf16, 6.4
 with operands in int8, which no single element shows.
 """
+OWN_ULPS = 2.0
+"""What each element may be off by beyond the tolerance, in ulps of itself."""
 MANY = 1024
 """Number of elements from which the root mean square is compared."""
 TF32_MULTIPLE = 4.0
@@ -259,8 +261,8 @@ def compare_within(
             _differ, (got, reference), 0.0, "differ from the expected values, which are exact"
         )
     got, reference, exact, *_ = tensors = parts(got, reference, oracle, share)
-    if tolerance.finite and near(got, exact, tolerance, share, in_float64=True):
-        return None  # also without each element's own rounding
+    if tolerance.finite and near(got, exact, tolerance, share, OWN_ULPS, in_float64=True):
+        return None
     worst = tolerance.worst
     lost = of_elements(
         _lost, tensors, worst, "are not finite where the expected values are", "not_finite"
@@ -325,7 +327,7 @@ def outside(allowed: float, dtype: torch.dtype) -> Values:
     ) -> torch.Tensor:
         value, wanted, exact = value.double(), wanted.double(), exact.double()
         # `<=` is false for NaN; an infinity or NaN of the reference requires the same value
-        right = (value - exact).abs() <= allowed * share + 2 * eps * exact.abs()
+        right = (value - exact).abs() <= allowed * share + OWN_ULPS * eps * exact.abs()
         same = (value == wanted) | (value.isnan() & wanted.isnan())
         return ~torch.where(torch.isfinite(wanted), right, same)
 
@@ -334,33 +336,31 @@ def outside(allowed: float, dtype: torch.dtype) -> Values:
 
 def near(
     got: torch.Tensor,
-    reference: torch.Tensor,
+    wanted: torch.Tensor,
     tolerance: Tolerance,
     share: Share = None,
+    ulps: float = 0.0,
     in_float64: bool = False,
 ) -> bool:
-    """Whether `got` is finite and within a tolerance of the reference, without its own rounding.
+    """Whether `got` is finite and within a tolerance of what is wanted.
 
     Args:
         got: The submission's output.
-        reference: The reference's, of the same shape, both floating-point.
+        wanted: What is expected, of the same shape, both floating-point.
         tolerance: The tolerance.
         share: The share of it that each element has.
+        ulps: What each element may be off by beyond that, in ulps of it.
         in_float64: Whether to compute in float64; otherwise in the precision of `got`, but at least
             float32.
     """
     if got.numel() == 0:
         return True
     wide = torch.float64 if in_float64 or got.dtype == torch.float64 else torch.float32
-    tensors = _with(share, got, reference)
-    if one_pass(*tensors):
-        from kevin_env.judge.compare import kernels
-
-        off = kernels.difference(got, reference, share, wide)
-    else:
-        off = size_of(lambda a, b, share=1.0: (a.to(wide) - b.to(wide)) / share, *tensors)
-    largest, rms = off.largest, off.rms
-    return math.isfinite(largest) and largest <= tolerance.worst and rms <= tolerance.rms
+    rounding = ulps * torch.finfo(got.dtype).eps
+    off = difference_of(*_with(share, got, wanted), wide=wide, rounding=rounding)
+    return (
+        math.isfinite(off.largest) and off.largest <= tolerance.worst and off.rms <= tolerance.rms
+    )
 
 
 def _differ(got: torch.Tensor, wanted: torch.Tensor, *_: torch.Tensor) -> torch.Tensor:

@@ -152,13 +152,46 @@ def size_of(values: Values, *tensors: torch.Tensor) -> Size:
     return Size(largest, norm / math.sqrt(tensors[0].numel()))
 
 
-_PASSED = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
+def difference_of(
+    got: torch.Tensor,
+    wanted: torch.Tensor,
+    share: torch.Tensor | None = None,
+    *,
+    wide: torch.dtype,
+    rounding: float = 0.0,
+) -> Size:
+    """The size of the differences; not finite if any of them is not.
+
+    Args:
+        got: One tensor.
+        wanted: The other, which may be `float64`.
+        share: What each difference is divided by, as `float32`; None: by 1.
+        wide: The precision of the differences, `float32` or `float64`.
+        rounding: The largest difference is reduced by this share of the wanted value.
+    """
+    tensors = (got, wanted) if share is None else (got, wanted, share)
+    if one_pass(*tensors):
+        from kevin_env.judge.compare import kernels
+
+        return kernels.difference(got, wanted, share, wide, rounding)
+
+    def row(
+        value: torch.Tensor, right: torch.Tensor, part: torch.Tensor | float = 1.0
+    ) -> torch.Tensor:
+        right = right.to(wide)
+        off = (value.to(wide) - right).abs_()
+        norm = torch.linalg.vector_norm(off / part)
+        return torch.stack(((off.sub_(right.abs(), alpha=rounding) / part).amax(), norm))
+
+    rows = _rows(row, (2,), torch.float64, *tensors)
+    largest, norm = torch.stack((rows[:, 0].amax(), torch.linalg.vector_norm(rows[:, 1]))).tolist()
+    return Size(largest, norm / math.sqrt(got.numel()))
 
 
 def one_pass(*tensors: torch.Tensor) -> bool:
     """Whether `kevin_env.judge.compare.kernels` is used for these tensors."""
     return all(
-        each.is_cuda and each.numel() and each.is_contiguous() and each.dtype in _PASSED
+        each.is_cuda and each.numel() and each.is_contiguous() and each.is_floating_point()
         for each in tensors
     )
 

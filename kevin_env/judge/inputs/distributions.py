@@ -81,7 +81,7 @@ def redraw(tensor: torch.Tensor, distribution: str, structure: Structure, key: i
         return tensor
     sparse = distribution == "signed" and structure.one_sided
     density = min(0.5, math.sqrt(TERMS / max((1, *tensor.shape)))) if sparse else 1.0
-    if one_pass(tensor):
+    if one_pass(tensor) and tensor.element_size() > 1:  # Triton rounds to fp8 otherwise
         new = _redrawn_on_gpu(tensor, distribution, structure, key, density)
     else:
         new = mapped(

@@ -15,7 +15,7 @@ runtime = next(thing for thing in gc.get_objects() if type(thing).__name__ == "R
 receive = runtime.channel.receive
 KNOWN = {"order", "name", "size", "handle", "seed", "inputs", "specs", "seeds", "behind", "init", "tensors", "state"}
 KNOWN |= {"parameters", "compiled", "precision", "cases", "seconds", "record", "queues", "cached", "parts"}
-KNOWN |= {"dtype", "gradients"}
+KNOWN |= {"dtype", "gradients", "properties"}
 
 
 def listen(*args):
