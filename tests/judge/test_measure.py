@@ -226,13 +226,13 @@ def test_what_an_input_takes_longer_to_write_than_usual_is_a_part_of_the_call() 
 
 @pytest.mark.parametrize(
     ("call", "fitting", "count"),
-    [(20e-3, 99, 2), (12e-3, 99, SLOW_LINKS), (2.0, 99, 1), (1e-4, 3, 3), (1e-4, 99, LINKS)],
+    [(8e-3, 99, 2), (5e-3, 99, SLOW_LINKS), (2.0, 99, 1), (1e-4, 3, 3), (1e-4, 99, LINKS)],
 )
 def test_a_chain_is_as_long_as_its_calls_and_the_memory_admit(
     call: float, fitting: int, count: int
 ) -> None:
     handshake = Links(links(call, 1e-4))
-    session = Scripted(PACE, handshake, fitting=fitting, rough=(1.5 * call, 1e-3))
+    session = Scripted(PACE, handshake, fitting=fitting, rough=(1.5 * call, 1e-4))
     Chains(session).outcome()
     assert count == 1 or count * call < CHAIN_SECONDS
     queued = [chain["submission"] for chain in handshake.chains if "submission" in chain]

@@ -24,8 +24,8 @@ SLOW_LINKS = 2
 """The same of a submission that is much slower than the reference: it needs no precise time."""
 NULL_LINKS = 5
 """Least number of links of the null model that are mixed with a chain of the reference."""
-CHAIN_SECONDS = 0.05
-"""Longest total duration of the calls in one chain."""
+CHAIN_SECONDS = 0.02
+"""Longest total duration of the calls in one chain: few calls are enough if they take long."""
 SHORT = 0.7e-3
 """Shorter links are not disturbed by their queue: even those of an empty call take some 0.29 ms."""
 WRITING = 100e-6
@@ -57,7 +57,7 @@ class Side:
 
     Attributes:
         rough: Seconds of the shortest call so far.
-        call: Seconds of a single link; 0 until it is needed.
+        call: Seconds of the shortest link of its first chain, if that was not a long one; else 0.
         single: Whether its links are queued one by one. Its work on several streams then waits for
             the next link, and the device does not switch to the judge before its time slice ends.
     """
@@ -150,13 +150,12 @@ class Chains:
 
     def _links(self, side: Side) -> list[Answer]:
         """The answers of one chain with as many links as fit."""
-        if side.rough * LINKS > CHAIN_SECONDS and not side.call:
-            answers, null = self._timed(side, 1)
-            side.call = answers[0].seconds
-            if self._fitting(side) == 1:
-                self._constants += null if side is self._reference else []
-                return answers
-        answers, null = self._timed(side, self._fitting(side))
+        count = self._fitting(side)
+        answers, null = self._timed(side, count)
+        if count < LINKS and not side.call:  # the call known so far may have loaded its kernels
+            side.call = min(each.seconds for each in answers)
+            if self._fitting(side) > count:
+                answers, null = self._timed(side, self._fitting(side))
         if null and not side.single:
             typical = estimates.lower_quartile([each.seconds for each in answers[1:] or answers])
             longest, usual = max(null), estimates.lower_quartile(null)
