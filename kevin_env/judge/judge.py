@@ -25,6 +25,7 @@ from kevin_env.judge.job import Cancellation, Job, Stopwatch, other_inputs
 from kevin_env.judge.precompile import Recording
 from kevin_env.judge.ready import Interrupted
 from kevin_env.judge.rejected import NoContext, Rejected, Unplayed
+from kevin_env.judge.screening import screen
 from kevin_env.judge.timing.cpu_clock import time_on_cpu
 from kevin_env.judge.timing.gpu_clock import GpuClock
 from kevin_env.judge.timing.session import Crowded
@@ -116,7 +117,7 @@ class HeldOut:
         try:
             for known in hidden:
                 trial.enter(known)
-                _screen(trial, timed=False)
+                screen(trial, timed=False)
                 trial.check_rules()
         except Rejected as rejected:
             told = withheld(rejected.outcome, trial.problem.hidden)
@@ -275,7 +276,7 @@ class Judge:
                         with watch("load"):
                             trial.enter(case)
                         with watch("verify"):
-                            _screen(trial, timed=case is cases[-1])
+                            screen(trial, timed=case is cases[-1])
                             trial.check_rules()
                     with watch("time"):
                         outcome = self._clock(trial)
@@ -356,14 +357,6 @@ class Judge:
     def close(self) -> None:
         """Ends every process."""
         self.bench.close()
-
-
-def _screen(trial: Trial, timed: bool) -> None:
-    """Calls a submission on the input sets of a case; on fewer if it is much slower."""
-    for distribution in trial.planned(timed):
-        trial.screen(distribution)
-        if trial.seen_enough:
-            break
 
 
 def _lacked(outcome: Outcome) -> bool:

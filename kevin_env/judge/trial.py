@@ -10,7 +10,7 @@ from typing import TypeVar
 from kevin_env.candidate.region import Spec
 from kevin_env.judge.api import Limits, Options
 from kevin_env.judge.bench import Bench
-from kevin_env.judge.compare.check import check_answer, unwritten
+from kevin_env.judge.compare.check import check_answer
 from kevin_env.judge.construct import construct
 from kevin_env.judge.device import trim
 from kevin_env.judge.drawing import draw_set
@@ -18,7 +18,6 @@ from kevin_env.judge.handshake.arena import Arena, Sizes
 from kevin_env.judge.handshake.claims import read_paired
 from kevin_env.judge.handshake.handshake import Answer, CpuHandshake, Drawn, Handshake, Player
 from kevin_env.judge.handshake.memory import image_size, with_regions
-from kevin_env.judge.inputs.cases import plan
 from kevin_env.judge.inputs.facts import KnownCase, of_spec
 from kevin_env.judge.inputs.reference import Case, seed_from
 from kevin_env.judge.job import Allowance
@@ -41,19 +40,15 @@ SEVERAL_QUEUES = re.compile("stream|graph|cublas|cudnn|cufft|cusparse", re.IGNOR
 
 The driver creates a context with one queue in half the time.
 """
+TOGETHER = 1 / 16
+"""Share of a GPU's memory for the inputs and outputs of calls that are queued together."""
 KEPT = 1 / 4
 """Share of a GPU that torch may cache in the judge: mapping it again takes milliseconds."""
 
 SLOW = 10
 """A submission is much slower if its calls take this multiple of the reference's time."""
-LEAST_SETS, LEAST_EACH = 5, 2
-"""Input sets over all cases, and of each case, that a much slower submission is called on."""
-SCREENING_SECONDS = 0.25
-"""Seconds of calls in a case after which a much slower submission is called on fewer sets."""
 TIMED = "own"
 """The distribution of timed inputs: the time of some kernels depends on the values."""
-VALUES = ("values", "not_finite")
-"""Kinds of wrong answers that differ in the values of tensors."""
 
 
 class Trial:
@@ -73,6 +68,7 @@ class Trial:
         handshake: The memory that it shares with the judge.
         seconds: Duration of the shortest call of the case on inputs as timed ones; infinite before
             the first.
+        paired: Names of weights that were matched by their shapes.
         recording: What it launches, or why that cannot be played without its process.
         played: Whether it is.
     """
@@ -91,10 +87,12 @@ class Trial:
         self.known: KnownCase
         self.handshake: Handshake
         self.player: Player
+        self.paired: tuple[tuple[str, str], ...] = ()
         self.seconds = math.inf
+        self._longest = 0.0
         self._on_gpu = bench.device.type == "cuda"
         self._handshakes = list[Handshake]()
-        self._draws = self._checked = 0
+        self._draws = 0
         self._paused = 0.0
         self._allowance = Allowance(self._on_gpu)
         self._called = False
@@ -103,7 +101,6 @@ class Trial:
         self.recording: Recording | str = ""
         self.played = False
         self._record: Record | None = None
-        self._paired: tuple[tuple[str, str], ...] = ()
         self._passed: dict[str, None] = {}
         self._allowed = bench.problems.facts.tolerances(problem, options.inputs)
 
@@ -201,7 +198,7 @@ class Trial:
         self.limits = self._limits_of(known)
         self.handshake.begin_case(self.outbox_bytes)
         self.player = self.player.in_next_case()
-        self._record, self._called, self.seconds, self._checked = None, False, math.inf, 0
+        self._record, self._called, self.seconds, self._longest = None, False, math.inf, 0.0
         recorded = recording(self.options.rules) if self.options.rules != "open" else None
         weights = self.handshake.weights if isinstance(self.handshake, Arena) else None
         several = name if len(self.cases) > 1 else None
@@ -212,17 +209,7 @@ class Trial:
                 construct, self.worker, self.case, self.secret, weights=weights, record=recorded
             )
             answer = self._limited(order, True, self._give_way)
-            self._paired = read_paired(answer)
-
-    def planned(self, timed: bool) -> list[str]:
-        """The distributions that the submission is called on in this case, in a secret order."""
-        pace = self.bench.pace
-        planned = plan(
-            self.distributions, timed, self.secret, self.case.name, pace, len(self.cases) == 1
-        )
-        if len(planned) == 1 and self.options.rules != "open":
-            planned *= 2  # it may behave differently while it is recorded
-        return planned
+            self.paired = read_paired(answer)
 
     @property
     def playable(self) -> bool:
@@ -238,27 +225,6 @@ class Trial:
     def much_slower(self) -> bool:
         """Whether even the shortest call was much slower than the reference's."""
         return SLOW * self.known.seconds < self.seconds < math.inf
-
-    @property
-    def seen_enough(self) -> bool:
-        """Whether a much slower submission has been called often enough in this case."""
-        long = self._checked * self.seconds > SCREENING_SECONDS
-        least = max(LEAST_EACH, math.ceil(LEAST_SETS / len(self.cases)))
-        return self._checked >= least and long and self.much_slower
-
-    def screen(self, distribution: str) -> None:
-        """Calls the submission once on fresh inputs, and compares its answer."""
-        drawn = self.draw(distribution)
-        answer = self.call(drawn)
-        if distribution == TIMED:
-            self.seconds = min(self.seconds, answer.seconds - self._paused)
-        self._checked += 1
-        wrong = self.check(answer, drawn)
-        if wrong is not None and wrong.kind in VALUES:
-            wrong = self._classified(answer, wrong, drawn)
-        if wrong is not None:
-            paired = self._paired if wrong.kind in VALUES else ()
-            raise Rejected(wrong.model_copy(update={"paired": paired}))
 
     def check_rules(self) -> None:
         """Rejects what the first call in the case did against the rules."""
@@ -286,7 +252,57 @@ class Trial:
         answer = self.within_limits([drawn], call, first, *([] if timed else [self._give_way]))
         if first:
             self._record = answer.claim.record
+        if not timed:
+            self._note(answer.seconds - self._paused, drawn)
         return answer
+
+    def together(self, seconds: float) -> int:
+        """How many calls may be queued together, of at most so many seconds; at least 1.
+
+        It is one unless its launches are played: calls of a process may wait for their host, and an
+        error must name the inputs on which it appears.
+        """
+        if not self.played or not self._called or self.player.host_driven:
+            return 1
+        memory, each = self.bench.device_memory or 0, self.sizes.inputs + self.sizes.outputs
+        return max(1, int(min(TOGETHER * memory / each, seconds / max(self._longest, 1e-6))))
+
+    def call_in_turn(self, sets: Sequence[Drawn]) -> list[Answer]:
+        """Calls the submission on each of these sets, of which there may be `together`."""
+        handshake, answers = self.handshake, None
+        alike = all(drawn.form == sets[0].form for drawn in sets[1:])
+        if len(sets) > 1 and alike and isinstance(handshake, Arena):
+            chain = partial(handshake.chain, [(self.player, sets)])
+            answers = self.within_limits(sets, chain, False)
+        if answers is None:
+            return [self.call(drawn) for drawn in sets]
+        for answer, drawn in zip(answers[0], sets, strict=True):
+            self._note(answer.seconds, drawn)
+        return answers[0]
+
+    def call_showing_unwritten(self, drawn: Drawn) -> Answer:
+        """Calls the submission once with its free memory filled, which shows what it never writes.
+
+        From then on inputs are complete before a call begins, if it may use streams.
+        """
+        self.player.unordered = self.has_streams
+        with asked(self.worker, Place("call", drawn.input_set)):
+            self._limited(partial(self.worker.ask, "poison"), False)
+        with self.handshake.showing_unwritten():
+            return self.call(drawn)
+
+    def changes(self, answer: Answer, drawn: Drawn) -> bool:
+        """Whether outputs change after the call; not those of launches in one stream."""
+        changed = not self.played and answer.changed_since()
+        with asked(self.worker, Place("call", drawn.input_set, self._passed_but(drawn.input_set))):
+            if (end := self.worker.end_within(0.0)) is not None:
+                raise end
+        return changed
+
+    @property
+    def has_streams(self) -> bool:
+        """Whether it may use streams of its own."""
+        return self._on_gpu and not self.played
 
     def within_limits(
         self, sets: Sequence[Drawn], order: Callable[[Patience], T], first: bool = False,
@@ -360,37 +376,11 @@ class Trial:
             self.bench.slots.take()
         self._paused += time.monotonic() - start
 
-    def _classified(self, answer: Answer, wrong: Incorrect, drawn: Drawn) -> Incorrect | None:
-        """Why values are wrong: written late, nondeterministic or uninitialized; None if they pass.
-
-        On a GPU the inputs of the second call are complete before it begins. If its answer is
-        right, the submission uses streams that do not wait for torch's current one, and is called
-        this way from then on.
-        """
-        changed = answer.changed_since()
-        with asked(self.worker, Place("call", drawn.input_set, self._passed_but(drawn.input_set))):
-            if (end := self.worker.end_within(0.0)) is not None:
-                raise end
-        if changed:
-            text = "the call was reported finished while its output was still being written"
-            return wrong.model_copy(update={"kind": "early_done", "message": text})
-        ordered, self.player.unordered = not self.player.unordered, self._on_gpu
-        try:  # only after a wrong answer, as a submission could recognize this call
-            with asked(self.worker, Place("call", drawn.input_set)):
-                self._limited(partial(self.worker.ask, "poison"), False)
-            with self.handshake.showing_unwritten():
-                second = self.call(drawn)
-        except Rejected as rejected:  # such as a kernel that reads an uninitialized index
-            if rejected.outcome.kind == "protocol":
-                raise
-            return wrong
-        again = self.check(second, drawn)
-        if again is not None:
-            return unwritten(answer, second, again) or wrong
-        if ordered and self.player.unordered:
-            return None
-        text = f"{wrong.message}; a second call on the same inputs was correct"
-        return wrong.model_copy(update={"kind": "nondeterministic", "message": text})
+    def _note(self, seconds: float, drawn: Drawn) -> None:
+        """Notes how long a call took that is not timed."""
+        self._longest = max(self._longest, seconds)
+        if drawn.input_set == f"{self.case.name}/{TIMED}":
+            self.seconds = min(self.seconds, seconds)
 
     def _passed_but(self, input_set: str | None = None) -> tuple[str, ...]:
         return tuple(each for each in self._passed if each != input_set)

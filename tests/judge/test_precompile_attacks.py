@@ -17,6 +17,7 @@ from kevin_env.judge.api import Options
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.device import inform
 from kevin_env.judge.sandbox.levels import LevelName
+from kevin_env.judge.screening import screen
 from kevin_env.judge.trial import Trial
 from kevin_env.judge.workers.errors import Ended
 from kevin_env.judge.workers.launcher import ForkServer
@@ -198,8 +199,7 @@ def test_screening_on_a_gpu_compiles_nothing_more(name: str) -> None:
         with bench.lane.entered():
             for case in trial.cases:
                 trial.enter(case)
-                for distribution in trial.planned(timed=case is trial.cases[-1]):
-                    trial.screen(distribution)
+                screen(trial, timed=case is trial.cases[-1])
         assert before > 0 and cubins(worker) == before
     finally:
         worker.close()
