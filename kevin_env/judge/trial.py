@@ -66,8 +66,8 @@ class Trial:
         case: The case that was entered last.
         known: What is known of it.
         handshake: The memory that it shares with the judge.
-        seconds: Duration of the shortest call of the case on inputs as timed ones; infinite before
-            the first.
+        seconds: Duration of the shortest call in the case that was not timed; infinite before the
+            first, which may compile or load kernels.
         paired: Names of weights that were matched by their shapes.
         recording: What it launches, or why that cannot be played without its process.
         played: Whether it is.
@@ -89,7 +89,6 @@ class Trial:
         self.player: Player
         self.paired: tuple[tuple[str, str], ...] = ()
         self.seconds = math.inf
-        self._longest = 0.0
         self._on_gpu = bench.device.type == "cuda"
         self._handshakes = list[Handshake]()
         self._draws = 0
@@ -198,7 +197,7 @@ class Trial:
         self.limits = self._limits_of(known)
         self.handshake.begin_case(self.outbox_bytes)
         self.player = self.player.in_next_case()
-        self._record, self._called, self.seconds, self._longest = None, False, math.inf, 0.0
+        self._record, self._called, self.seconds = None, False, math.inf
         recorded = recording(self.options.rules) if self.options.rules != "open" else None
         weights = self.handshake.weights if isinstance(self.handshake, Arena) else None
         several = name if len(self.cases) > 1 else None
@@ -253,7 +252,7 @@ class Trial:
         if first:
             self._record = answer.claim.record
         if not timed:
-            self._note(answer.seconds - self._paused, drawn)
+            self.seconds = min(self.seconds, answer.seconds - self._paused)
         return answer
 
     def together(self, seconds: float) -> int:
@@ -265,7 +264,7 @@ class Trial:
         if not self.played or not self._called or self.player.host_driven:
             return 1
         memory, each = self.bench.device_memory or 0, self.sizes.inputs + self.sizes.outputs
-        return max(1, int(min(TOGETHER * memory / each, seconds / max(self._longest, 1e-6))))
+        return max(1, int(min(TOGETHER * memory / each, seconds / max(self.seconds, 1e-6))))
 
     def call_in_turn(self, sets: Sequence[Drawn]) -> list[Answer]:
         """Calls the submission on each of these sets, of which there may be `together`."""
@@ -276,8 +275,7 @@ class Trial:
             answers = self.within_limits(sets, chain, False)
         if answers is None:
             return [self.call(drawn) for drawn in sets]
-        for answer, drawn in zip(answers[0], sets, strict=True):
-            self._note(answer.seconds, drawn)
+        self.seconds = min(self.seconds, *(answer.seconds for answer in answers[0]))
         return answers[0]
 
     def call_showing_unwritten(self, drawn: Drawn) -> Answer:
@@ -375,12 +373,6 @@ class Trial:
             self.bench.slots.give_back()
             self.bench.slots.take()
         self._paused += time.monotonic() - start
-
-    def _note(self, seconds: float, drawn: Drawn) -> None:
-        """Notes how long a call took that is not timed."""
-        self._longest = max(self._longest, seconds)
-        if drawn.input_set == f"{self.case.name}/{TIMED}":
-            self.seconds = min(self.seconds, seconds)
 
     def _passed_but(self, input_set: str | None = None) -> tuple[str, ...]:
         return tuple(each for each in self._passed if each != input_set)
