@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from functools import partial
+from pathlib import Path
 
 import pytest
 import torch
@@ -133,3 +134,33 @@ def test_values_are_redrawn_as_on_a_cpu(
     found = redraw(own.to(DEVICE), distribution, structure, key=1234567)
     assert ((found.cpu() == 0) == (wanted == 0)).all()
     torch.testing.assert_close(found.cpu(), wanted)
+
+
+PREPARED = """
+import itertools, os
+from pathlib import Path
+import torch
+from kevin_env.judge.compare import kernels, tolerance, values
+
+def compiled():
+    return sum(1 for _ in Path(os.environ["TRITON_CACHE_DIR"]).rglob("*.cubin"))
+
+kernels.prepare()
+before = compiled()
+for dtype in (torch.float32, torch.float16, torch.bfloat16):
+    x = torch.randn(500, 70, device="cuda", dtype=dtype)
+    share = torch.ones_like(x, dtype=torch.float32)
+    for wanted, part in itertools.product((x, x.double()), (None, share)):
+        values.difference_of(x, wanted, part, wide=torch.promote_types(wanted.dtype, torch.float32))
+        tolerance.scale_of(wanted)
+print(before, compiled())
+"""
+
+
+@pytest.mark.gpu
+def test_what_most_outputs_need_is_compiled_before(tmp_path: Path) -> None:
+    environment = os.environ | {"TRITON_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", PREPARED]
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    before, after = map(int, ran.stdout.split())
+    assert before == after > 10

@@ -251,6 +251,22 @@ def placed(
     return out
 
 
+def prepare() -> None:
+    """Compiles what most outputs need, for the current GPU; Triton keeps it on disk.
+
+    A kernel that is compiled when it is first needed takes up to a second in the lane.
+    """
+    f32, f64, many = torch.float32, torch.float64, 1 << 20
+    for dtype in (f32, torch.float16, torch.bfloat16):
+        for wanted, wide in ((dtype, tl.float32), (f64, tl.float64)):
+            for share in (None, f32):
+                parts = (dtype, wanted, share or dtype, f64)
+                _difference.warmup(*parts, many, 0.5, wide, share is not None, BLOCK, grid=(1,))
+    for dtype in (f32, f64, torch.float16, torch.bfloat16):
+        _spread.warmup(dtype, f64, many, BLOCK, grid=(1,))
+        _roots.warmup(dtype, f32, f64, many, BLOCK, grid=(1,))
+
+
 def _grid(tensor: torch.Tensor) -> tuple[int]:
     return (-(-tensor.numel() // BLOCK),)
 

@@ -202,14 +202,16 @@ class Chains:
         Among the submission's, one at a random place is on other inputs and does not count.
         """
         session, own = self._session, side is self._own
-        sets, place = session.sets_of(side.player, count), session.draw.randrange(count + 1)
-        if own:
-            sets.insert(place, session.supply.untimed())
+        place, total = session.draw.randrange(count + 1), count + own
         mixed = not (side.single or side.player.host_driven or count == 1)
         chain = self._own_chain if own else self._chain_of_partners
         answers, null = list[Answer](), list[Answer]()
-        for few in [sets] if mixed else [[drawn] for drawn in sets]:
-            links = chain(few, mixed)
+        for numbers in [range(total)] if mixed else [[number] for number in range(total)]:
+            hidden = own and place in numbers
+            sets = session.sets_of(side.player, len(numbers) - hidden)
+            if hidden:
+                sets.insert(place - numbers[0], session.supply.untimed())
+            links = chain(sets, mixed)
             if links is None:
                 player = side.player
                 if player.late:  # from now on one by one, or host-driven if that was late, too
@@ -218,8 +220,8 @@ class Chains:
                 return None
             answers += links[0]
             null += links[1]
-        for answer, drawn in zip(answers, sets, strict=True) if own else ():
-            session.unverified.add(answer, drawn)
+            for answer, drawn in zip(links[0], sets, strict=True) if own else ():
+                session.unverified.add(answer, drawn)
         constants = [answer.seconds - self._known for answer in null]
         return (answers[:place] + answers[place + 1 :] if own else answers), constants
 

@@ -51,8 +51,8 @@ class InputSupply:
         return max(1, self._budget // max(1, each))
 
     def fill(self, count: int) -> None:
-        """Draws up to `count` timed sets, as many as fit, and an untimed one."""
-        if not self._untimed:
+        """Draws up to `count` timed sets, as many as fit, and an untimed one if several do."""
+        if not self._untimed and self.fitting > 1:
             self._untimed.append(self._draw_untimed())
         while len(self._ready) < min(count, self.fitting):
             self._ready.append(self._trial.draw(TIMED))

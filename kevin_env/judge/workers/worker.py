@@ -32,8 +32,9 @@ REPORT_SECONDS = 0.25
 """For a hung process to report its stack: its signal handler takes less than a millisecond."""
 REPORT_LIMIT = 1 << 16
 """Bytes read of such reports: the capacity of a pipe."""
-LOOK = 0.5
-"""Seconds without an answer between checks that the candidate runs. Shorter calls cost nothing."""
+LOOK, LOOKS = 0.5, 5
+"""Seconds without an answer between checks that the candidate runs; on a GPU, where one that hangs
+holds the lane, there are so many checks in a usual call's time. Shorter calls cost nothing."""
 CONTEXT_SECONDS = 10.0
 """For creating a CUDA context: it takes 0.1 s, or 0.4 s while other processes create one."""
 _FRAME = re.compile(r'File "([^"]*)", line (\d{1,7}) in ')
@@ -331,10 +332,11 @@ class Worker:
         """Its answer. Errors as `Channel.receive`."""
         left, waits = patience.seconds, 0.0
         use = CpuUse(self.pid) if self.device == "cpu" else GpuUse(self.pid)
+        look = LOOK if self.device == "cpu" else min(LOOK, patience.usual / LOOKS)
         while True:
             began = time.monotonic()
             try:
-                answer = self._channel.receive(min(LOOK, left))
+                answer = self._channel.receive(min(look, left))
                 self.charged += time.monotonic() - began
                 return answer
             except Late:
