@@ -78,8 +78,8 @@ class Peaks:
     """Rates of a device, in bytes, FLOP and operations per second."""
 
     bandwidth: float
-    half_products: float
-    """Of float16 and bfloat16, on tensor cores, dense; two FLOPs for a multiply-add."""
+    narrow_products: Mapping[int, float]
+    """By bytes of the operands, on tensor cores, dense; two FLOPs for a multiply-add."""
     products: float
     """Of float32 in IEEE arithmetic."""
     integers: float
@@ -90,7 +90,14 @@ class Peaks:
         return self.products / 2
 
 
-PEAKS = {"h200": Peaks(bandwidth=4.8e12, half_products=989e12, products=67e12, integers=16.7e12)}
+PEAKS = {
+    "h200": Peaks(
+        bandwidth=4.8e12,
+        narrow_products={1: 1979e12, 2: 989e12},
+        products=67e12,
+        integers=16.7e12,
+    )
+}
 """H200 SXM: NVIDIA's data sheet; integers: 64 lanes of 128 (NVIDIA H100 whitepaper, table 2)."""
 
 
@@ -102,21 +109,38 @@ class Counted:
     """Dispatched operators in order, without views."""
     inputs: tuple[str, ...]
     """The dtypes of its inputs."""
+    multiplied: int
+    """Bytes of the operands of its matrix products and convolutions, 0 if it has none: as in the
+    reference, or 2 where its largest input has no more, as a kernel need not widen it.
+    """
     dtypes: tuple[str, ...]
     """The dtypes of its inputs, weights and outputs."""
 
 
+PRODUCTS = frozenset(
+    f"aten.{name}"
+    for name in (
+        *("mm", "bmm", "addmm", "baddbmm", "mv", "dot", "convolution", "_int_mm", "_scaled_mm"),
+        *("_scaled_dot_product_flash_attention_for_cpu", "_scaled_dot_product_flash_attention"),
+    )
+)
+
+
 class Operators(TorchDispatchMode):
-    """Records dispatched operators, without views."""
+    """Records dispatched operators, without views, and the bytes of operands of products."""
 
     def __init__(self) -> None:
         super().__init__()
         self.names: list[str] = []
+        self.multiplied = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Notes one."""
         if not func.is_view:
             self.names.append(str(func.overloadpacket))
+        if str(func.overloadpacket) in PRODUCTS:
+            operands = [each for each in args if isinstance(each, torch.Tensor)]
+            self.multiplied = max(self.multiplied, *(each.element_size() for each in operands))
         return func(*args, **(kwargs or {}))
 
 
@@ -130,21 +154,22 @@ def count(problem: Problem) -> Counted:
         output = call()
     weights = case.model.state_dict().values()
     moved = (*inputs, *weights, *tree.flatten(output)[1])
-    return Counted(tuple(operators.names), _dtypes(inputs), _dtypes(moved))
+    floats = [(each.nbytes, each.element_size()) for each in inputs if each.is_floating_point()]
+    narrowest = max(2, max(floats)[1]) if floats else operators.multiplied
+    multiplied = min(operators.multiplied, narrowest)
+    return Counted(tuple(operators.names), _dtypes(inputs), multiplied, _dtypes(moved))
 
 
-def roofline(row: Row, inputs: Iterable[str], peaks: Peaks) -> tuple[float, float]:
+def roofline(row: Row, counted: Counted, peaks: Peaks) -> tuple[float, float]:
     """The least seconds for the bytes, and for the operations.
 
     Args:
         row: of `lint.py`.
-        inputs: the dtypes of the inputs. Products are of their precision: of 16 bits where all
-            floats have that.
+        counted: of the same reference.
         peaks: of the device that the row is from.
     """
-    floats = {dtype for dtype in inputs if dtype.startswith(("float", "bfloat", "complex"))}
-    half = bool(floats) and floats <= {"float16", "bfloat16"}
-    products = peaks.half_products if half else peaks.products
+    floats = [each for each in counted.inputs if each.startswith(("float", "bfloat", "complex"))]
+    products = peaks.narrow_products.get(counted.multiplied, peaks.products)
     computing = row["flops"] / products + row["elements"] / (
         peaks.operations if floats else peaks.integers
     )
@@ -179,7 +204,7 @@ def measure(
     measured: dict[str, Measured] = {}
     for id, each in counted.items():
         row = rows[id]
-        moving, computing = roofline(row, each.inputs, peaks)
+        moving, computing = roofline(row, each, peaks)
         least, slowest = max(moving, computing), row.get("slowest_speedup")
         family, *traits = tags[id]
         routines = [LIBRARY[name] for name in set(each.operators) if name in LIBRARY]
