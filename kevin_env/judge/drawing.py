@@ -1,33 +1,17 @@
 """Draws the input sets of a judgement. Each follows from its secret and its number alone."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
-from kevin_env.candidate import tree
+from kevin_env.judge.handshake.handshake import Drawn
 from kevin_env.judge.handshake.memory import Image
 from kevin_env.judge.inputs.distributions import add_outliers, has_outliers
 from kevin_env.judge.inputs.reference import Case, seed_from
 
 
-@dataclass(frozen=True)
-class DrawnSet:
-    """An input set in private memory.
-
-    Attributes:
-        skeleton: Its structure.
-        image: Its bytes.
-        seed: For a random model that is called with it. The candidate gets to know it.
-    """
-
-    skeleton: tree.Skeleton
-    image: Image
-    seed: int
-
-
 def draw_set(
     case: Case, distribution: str, admitted: Collection[str], secret: str, number: int
-) -> DrawnSet:
-    """An input set of a case.
+) -> Drawn:
+    """An input set of a case, in private memory.
 
     Args:
         case: The case, with its structures.
@@ -42,4 +26,5 @@ def draw_set(
     if has_outliers(distribution, admitted):
         add_outliers(image.tensors, case.structures, seed_from(secret, "plant", number))
     # not the seed of the inputs: from that the candidate could draw them before it is called
-    return DrawnSet(skeleton, image, seed_from(secret, "call", number))
+    called, name = seed_from(secret, "call", number), f"{case.name}/{distribution}"
+    return Drawn(skeleton, image, called, name, case.traits.stochastic)

@@ -156,7 +156,9 @@ class Judge:
         self.info = inform(self.device)
         self.bench = Bench(self.device, self.info, server, pace, memory)
         if self.device.type == "cuda":
-            threading.Thread(target=self._prepare, name="kernels").start()
+            from kevin_env.judge.compare import kernels
+
+            threading.Thread(target=kernels.prepare, args=(self.device,), name="kernels").start()
         self._stalls, self._verifying = StallWatch(), threading.Lock()
         self._clock = clock or (GpuClock(self.bench) if self.device.type == "cuda" else time_on_cpu)
 
@@ -351,12 +353,6 @@ class Judge:
         """Makes the judge's device the current one in the calling thread, before it judges."""
         if self.device.type == "cuda":
             torch.cuda.set_device(self.device)
-
-    def _prepare(self) -> None:
-        from kevin_env.judge.compare import kernels
-
-        self.enter_thread()
-        kernels.prepare()
 
     def trouble(self) -> str | None:
         """Why this process can judge nothing else; None if all is well."""

@@ -98,8 +98,7 @@ class Lane:
     def _enter(self) -> None:
         self.line.take()
         try:
-            with waiting(f"the device lock {self.file}", lambda: holder_of(self.file)):
-                self._held = _locked(self.file)
+            self._held = _locked(self.file)
         except BaseException:
             self.line.give_back()
             raise
@@ -127,14 +126,18 @@ def _described(pid: str) -> str:
         process = Path("/proc", pid)
         command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
         stopped = (process / "stat").read_text().rpartition(")")[2].split()[0] == "T"
-        return f"process {pid}{' (stopped)' * stopped}: {command.strip()[:100]}"
+        return f"process {pid}{' (stopped)' * stopped}: {' '.join(command.split())[:100]}"
     return f"process {pid}"
 
 
 def _locked(file: Path) -> int:
     fd = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            with waiting(f"the device lock {file}", lambda: holder_of(file)):
+                fcntl.flock(fd, fcntl.LOCK_EX)
     except BaseException:
         os.close(fd)
         raise

@@ -11,7 +11,7 @@ from kevin_env.outcome import Incorrect
 
 LEAST_SETS, LEAST_EACH = 5, 2
 """Input sets over all cases, and of each case, that a much slower submission is called on."""
-SECONDS = 0.25
+SECONDS = 0.1
 """Seconds of calls in a case after which a much slower submission is called on fewer sets, and the
 most that are queued together.
 """
@@ -71,7 +71,7 @@ def _classified(trial: Trial, answer: Answer, wrong: Incorrect, drawn: Drawn) ->
     if trial.changes(answer, drawn):
         text = "the call was reported finished while its output was still being written"
         return wrong.model_copy(update={"kind": "early_done", "message": text})
-    ordered = trial.has_streams and not trial.player.unordered
+    ordered = not trial.player.unordered
     try:  # only after a wrong answer, as a submission could recognize this call
         second = trial.call_showing_unwritten(drawn)
     except Rejected as rejected:  # such as a kernel that reads an uninitialized index
@@ -81,7 +81,7 @@ def _classified(trial: Trial, answer: Answer, wrong: Incorrect, drawn: Drawn) ->
     again = trial.check(second, drawn)
     if again is not None:
         return unwritten(answer, second, again) or wrong
-    if ordered:
+    if ordered and trial.player.unordered:
         return None
     text = f"{wrong.message}; a second call on the same inputs was correct"
     return wrong.model_copy(update={"kind": "nondeterministic", "message": text})

@@ -283,7 +283,7 @@ class Trial:
 
         From then on inputs are complete before a call begins, if it may use streams.
         """
-        self.player.unordered = self.has_streams
+        self.player.unordered = self._on_gpu and not self.played
         with asked(self.worker, Place("call", drawn.input_set)):
             self._limited(partial(self.worker.ask, "poison"), False)
         with self.handshake.showing_unwritten():
@@ -296,11 +296,6 @@ class Trial:
             if (end := self.worker.end_within(0.0)) is not None:
                 raise end
         return changed
-
-    @property
-    def has_streams(self) -> bool:
-        """Whether it may use streams of its own."""
-        return self._on_gpu and not self.played
 
     def within_limits(
         self, sets: Sequence[Drawn], order: Callable[[Patience], T], first: bool = False,
@@ -327,9 +322,7 @@ class Trial:
     def draw(self, distribution: str) -> Drawn:
         """A fresh input set of the case, in private memory."""
         self._draws += 1
-        drawn = draw_set(self.case, distribution, self.distributions, self.secret, self._draws)
-        name = f"{self.case.name}/{distribution}"
-        return Drawn(drawn.skeleton, drawn.image, drawn.seed, name, self.case.traits.stochastic)
+        return draw_set(self.case, distribution, self.distributions, self.secret, self._draws)
 
     def open_handshake(self, sizes: Sizes) -> Handshake:
         """A handshake with room for inputs and outputs of these sizes; closed with the trial."""

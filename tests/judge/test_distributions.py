@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from kevin_env.judge.drawing import DrawnSet, draw_set
+from kevin_env.judge.drawing import draw_set
+from kevin_env.judge.handshake.handshake import Drawn
 from kevin_env.judge.handshake.memory import Image
 from kevin_env.judge.inputs.distributions import DISTRIBUTIONS, ENTRIES, add_outliers
 from kevin_env.judge.inputs.reference import Case, seed_from
@@ -78,12 +79,12 @@ CASE = Case(Problem(id="p", source=SOURCE, name="p"), "main", CPU)
 CASE.draw_weights(1)
 
 
-def drawn(distribution: str = "own", number: int = 1, **change: object) -> DrawnSet:
+def drawn(distribution: str = "own", number: int = 1, **change: object) -> Drawn:
     named = {"admitted": list(DISTRIBUTIONS), "secret": "ab", **change}
     return draw_set(CASE, distribution, number=number, **named)  # type: ignore[arg-type]
 
 
-def entries_apart(one: DrawnSet, other: DrawnSet) -> int:
+def entries_apart(one: Drawn, other: Drawn) -> int:
     return int((one.image.tensors[0] != other.image.tensors[0]).sum())
 
 

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from kevin_env.judge import Judgement, Options, Submission
-from kevin_env.judge.api import Limits, Pace
-from kevin_env.judge.inputs.cases import plan
+from kevin_env.judge.api import Limits
 from kevin_env.judge.job import Allowance, Cancellation, Cancelled
 from kevin_env.judge.judge import Judge
 from kevin_env.judge.workers.usage import Ran, starved
@@ -105,17 +104,6 @@ def test_seconds_without_a_processor_do_not_count_on_a_gpu() -> None:
         "threads that take turns keep a processor busy"
     )
     assert starved(0.5, before, Ran(0.0, 0.0)) == 0, "a compiler has ended"
-
-
-@pytest.mark.parametrize("timed", [True, False])
-def test_own_inputs_come_first_or_second_and_the_rest_of_the_order_is_secret(timed: bool) -> None:
-    """Only they show how slow a submission is, whatever the secret."""
-    names = ["own", *"abcdefgh"]
-    pace = Pace(pairs=(1, 1), seconds=1.0, sets=9, sets_of_others=9)
-    plans = [plan(names, timed, str(secret), "main", pace) for secret in range(500)]
-    assert {planned.index("own") for planned in plans} == {0, 1}
-    assert all(sorted(planned) == sorted(names) for planned in plans)
-    assert all({planned[at] for planned in plans} >= set("abcdefgh") for at in range(9))
 
 
 @pytest.mark.parametrize("hang", ["time.sleep(999)", "[None for _ in iter(int, 1)]"])

@@ -8,7 +8,6 @@ import os
 import subprocess
 import sys
 from functools import partial
-from pathlib import Path
 
 import pytest
 import torch
@@ -81,9 +80,8 @@ def test_a_difference_is_that_of_a_cpu(
         assert here.largest == pytest.approx(float(beyond.max()), rel=1e-6)
         with monkeypatch.context() as patch:
             patch.setattr(values, "one_pass", lambda *_: True)
-            there = find(
-                *(each if each is None else each.to(DEVICE) for each in (got, wanted, share))
-            )
+            part = None if share is None else share.to(DEVICE)
+            there = find(got.to(DEVICE), wanted.to(DEVICE), part)
         assert there.largest == pytest.approx(here.largest, rel=1e-6)
         assert there.rms == pytest.approx(here.rms, rel=1e-6)
 
@@ -137,30 +135,21 @@ def test_values_are_redrawn_as_on_a_cpu(
 
 
 PREPARED = """
-import itertools, os
-from pathlib import Path
 import torch
 from kevin_env.judge.compare import kernels, tolerance, values
+from triton import knobs
 
-def compiled():
-    return sum(1 for _ in Path(os.environ["TRITON_CACHE_DIR"]).rglob("*.cubin"))
-
-kernels.prepare()
-before = compiled()
+kernels.prepare(torch.device("cuda", 0))
+knobs.compilation.listener = lambda **compiled: print(compiled["src"].name)
 for dtype in (torch.float32, torch.float16, torch.bfloat16):
     x = torch.randn(500, 70, device="cuda", dtype=dtype)
-    share = torch.ones_like(x, dtype=torch.float32)
-    for wanted, part in itertools.product((x, x.double()), (None, share)):
-        values.difference_of(x, wanted, part, wide=torch.promote_types(wanted.dtype, torch.float32))
-        tolerance.scale_of(wanted)
-print(before, compiled())
+    values.difference_of(x, x.double(), torch.ones_like(x).float(), wide=torch.float64)
+    values.difference_of(x, x, wide=torch.float32)
+    tolerance.scale_of(x)
 """
 
 
 @pytest.mark.gpu
-def test_what_most_outputs_need_is_compiled_before(tmp_path: Path) -> None:
-    environment = os.environ | {"TRITON_CACHE_DIR": str(tmp_path)}
+def test_what_most_outputs_need_is_compiled_before() -> None:
     command = [sys.executable, "-c", PREPARED]
-    ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    before, after = map(int, ran.stdout.split())
-    assert before == after > 10
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == ""

@@ -35,8 +35,6 @@ Told = Callable[[str], list[str]]
 def told(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> Told:
     """Waits until a line with this text is logged, and returns all lines with it."""
     monkeypatch.setattr(waiting, "TELL_SECONDS", 0.2)
-    monkeypatch.setattr(waiting, "_watchers", {})  # none sleeps for longer
-    monkeypatch.setattr(waiting, "_told", {})
 
     def lines(text: str) -> list[str]:
         deadline = time.monotonic() + 30
@@ -70,8 +68,10 @@ def holder(name: str) -> Iterator["subprocess.Popen[str]"]:
 def test_who_holds_the_device_is_said_once(
     told: Told, name: str, holder: "subprocess.Popen[str]"
 ) -> None:
+    lane = Lane(name)
+
     def wait() -> None:
-        with Lane(name).entered():
+        with lane.entered():
             pass
 
     threads = [threading.Thread(target=wait) for _ in range(3)]

@@ -251,11 +251,12 @@ def placed(
     return out
 
 
-def prepare() -> None:
-    """Compiles what most outputs need, for the current GPU; Triton keeps it on disk.
+def prepare(device: torch.device) -> None:
+    """Compiles what most outputs need on a GPU; Triton keeps it on disk.
 
     A kernel that is compiled when it is first needed takes up to a second in the lane.
     """
+    torch.cuda.set_device(device)
     f32, f64, many = torch.float32, torch.float64, 1 << 20
     for dtype in (f32, torch.float16, torch.bfloat16):
         for wanted, wide in ((dtype, tl.float32), (f64, tl.float64)):

@@ -26,8 +26,6 @@ NOT_FINITE = (
     "the reference's output is NaN on its own inputs, infinite where float64 arithmetic is not, "
     "or infinite everywhere"
 )
-FEW_SETS = 2
-"""Input sets of a case that suffice for a submission that is much slower than the reference."""
 
 
 def timed_case(problem: Problem, device: torch.device) -> str:
@@ -76,11 +74,6 @@ def plan(
 ) -> list[str]:
     """The distributions of the input sets that are screened in a case, in a secret order.
 
-    `own`, if it is among them, is the first or the second: only its calls show how slow a
-    submission is, and a much slower one is called on few sets. Which sets there are stays as drawn.
-    To know this helps no submission: it has to answer every set, values are drawn from the secret,
-    and those of `own` are the least known of all.
-
     Args:
         distributions: Those of the case.
         timed: Whether it is the timed case.
@@ -91,20 +84,12 @@ def plan(
     """
     order = random.Random(seed_from(secret, case, "plan"))
     if not timed:
-        others = order.sample(distributions, min(pace.sets_of_others, len(distributions)))
-        return _own_early(others, order)
+        return order.sample(distributions, min(pace.sets_of_others, len(distributions)))
     planned, count = list(distributions), max(pace.sets, len(distributions) if only else 0)
     while len(planned) < count:
         planned.append(order.choice(distributions))
     order.shuffle(planned)
-    return _own_early(planned[:count], order)
-
-
-def _own_early(planned: list[str], order: random.Random) -> list[str]:
-    if "own" in planned:
-        planned.remove("own")
-        planned.insert(order.randrange(FEW_SETS), "own")
-    return planned
+    return planned[:count]
 
 
 def model_tensors(case: Case) -> list[torch.Tensor]:

@@ -8,7 +8,7 @@ from kevin_env.judge.bench import Bench
 from kevin_env.judge.handshake.handshake import Drawn
 from kevin_env.judge.handshake.memory import Image
 from kevin_env.judge.rejected import asked
-from kevin_env.judge.timing.measure import Chains, sets_needed
+from kevin_env.judge.timing.measure import Chains
 from kevin_env.judge.timing.partners import Partners
 from kevin_env.judge.timing.session import InputSupply, TimingSession, UnverifiedAnswers
 from kevin_env.judge.trial import TIMED, Trial
@@ -42,7 +42,10 @@ class GpuClock:
         unverified = UnverifiedAnswers(trial)
         try:
             try:
-                session = self._session(trial, unverified)
+                reference, null = self._partners.reference(trial), self._partners.null()
+                supply = InputSupply(trial)
+                session = TimingSession(trial, reference, null, unverified, supply, self._nothing)
+                session.warm()
                 place = Place("call", f"{trial.case.name}/{TIMED}")
                 with asked(trial.worker, place), session.still():
                     return Chains(session).outcome()
@@ -55,14 +58,6 @@ class GpuClock:
     def close(self) -> None:
         """Ends the processes of the reference and the null model."""
         self._partners.close()
-
-    def _session(self, trial: Trial, unverified: UnverifiedAnswers) -> TimingSession:
-        """All three in the timed case, called before."""
-        reference, null = self._partners.reference(trial), self._partners.null()
-        supply = InputSupply(trial)
-        session = TimingSession(trial, reference, null, unverified, supply, self._nothing)
-        session.warm(sets_needed())
-        return session
 
     def _start(self) -> Worker:
         candidates = self._bench.candidates

@@ -1,5 +1,6 @@
 """Times a session on a GPU: pairs of chains, until the speedup's interval is narrow enough."""
 
+import math
 import statistics
 import time
 from dataclasses import dataclass
@@ -20,8 +21,6 @@ LINKS = 6
 """Links of a chain, of which the first does not count. Twelve take longer and vary as much."""
 SINGLE_LINKS = 5
 """The same where links are queued one by one, which takes some 20 ms each."""
-SLOW_LINKS = 2
-"""The same of a submission that is much slower than the reference: it needs no precise time."""
 NULL_LINKS = 5
 """Least number of links of the null model that are mixed with a chain of the reference."""
 CHAIN_SECONDS = 0.02
@@ -44,11 +43,6 @@ DISTURBED = 1e-3
 """A link's constant is longer than this only where others share the device in time slices, or where
 the queue of its chain disturbs itself. Otherwise it is some 0.29 ms.
 """
-
-
-def sets_needed() -> int:
-    """The least number of input sets that a measurement needs."""
-    return 1 + LINKS
 
 
 @dataclass
@@ -169,35 +163,29 @@ class Chains:
     def _fitting(self, side: Side) -> int:
         """How many links a chain has: as many as time and memory admit, at least 1."""
         links = SINGLE_LINKS if side.single or side.player.host_driven else LINKS
-        if side is self._own and (side.call or side.rough) > estimates.SLOW * self._reference.rough:
-            links = SLOW_LINKS
-        fitting = min(links, self._session.supply.fitting)
-        return max(1, min(fitting, int(CHAIN_SECONDS / (side.call or side.rough))))
+        in_time = int(CHAIN_SECONDS / (side.call or side.rough))
+        return max(1, min(links, self._session.supply.fitting, in_time))
 
     def _timed(self, side: Side, count: int) -> tuple[list[Answer], list[float]]:
-        """As `_chain`, repeated if the null model's links were longer, as beside a new context."""
-        for _ in range(TRIES):
-            answers, null = self._chain(side, count)
-            if not null or not self._is_shaken(estimates.lower_quartile(null)):
-                break
-        return answers, null
-
-    def _is_shaken(self, constant: float) -> bool:
-        least = self._session.trial.bench.links.least_constant(constant)
-        return least + SHAKEN < constant < DISTURBED
-
-    def _chain(self, side: Side, count: int) -> tuple[list[Answer], list[float]]:
         """`count` links, and the constants of the null model's links; none if it is not called.
 
         Where calls were not queued in time, the submission has seen an input: each try has others.
+        It is repeated if the null model's links were longer than usual, as beside a new context.
         """
         for _ in range(TRIES):
-            if (links := self._tried(side, min(count, self._fitting(side)))) is not None:
-                return links
-        raise JudgeError(BUSY)
+            for _ in range(TRIES):
+                if (links := self._tried(side, min(count, self._fitting(side)))) is not None:
+                    break
+            else:
+                raise JudgeError(BUSY)
+            constant = estimates.lower_quartile(links[1]) if links[1] else 0.0
+            least = self._session.trial.bench.links.least_constant(constant or math.inf)
+            if not least + SHAKEN < constant < DISTURBED:
+                break
+        return links
 
     def _tried(self, side: Side, count: int) -> tuple[list[Answer], list[float]] | None:
-        """As `_chain`, once; None if calls were not queued in time.
+        """As `_timed`, once; None if calls were not queued in time.
 
         Among the submission's, one at a random place is on other inputs and does not count.
         """

@@ -6,18 +6,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import SystemRandom
 
-from kevin_env.judge.device import finish, free_memory
+from kevin_env.judge.device import free_memory
 from kevin_env.judge.handshake.handshake import Answer, Drawn, Player
 from kevin_env.judge.rejected import Rejected
 from kevin_env.judge.trial import TIMED, Trial
 from kevin_env.judge.workers.errors import BASELINE_SECONDS, as_judge_error
 from kevin_env.judge.workers.worker import asleep
 
-AHEAD_SHARE = 0.1
-"""Share of the free memory for input sets drawn ahead."""
+AT_ONCE_SHARE = 0.1
+"""Share of the free memory for the input sets of a chain."""
 WAITING_SHARE = 0.2
-"""Share of the free memory for answers that wait to be compared; further ones are compared at once.
-"""
+"""Share of the free memory for answers that wait to be compared."""
 STOCK = 3
 """Input sets of the baselines, used in turn so that none is cached when it is used again."""
 
@@ -25,52 +24,33 @@ STOCK = 3
 class InputSupply:
     """Timed input sets of one session.
 
-    They lie in the judge's memory and are secret until they are written to the inbox. Each is used
-    once, and follows from the secret and its number, whenever it is drawn.
+    They lie in the judge's memory and are secret until they are written to the inbox. The device
+    draws them while the processes queue the calls.
 
     Args:
         trial: Draws them.
-        budget: Bytes that may be drawn ahead; by default a share of the free memory.
+
+    Attributes:
+        fitting: How many sets fit at once, with the outputs of their calls; at least 1.
     """
 
-    def __init__(self, trial: Trial, budget: int | None = None) -> None:
+    def __init__(self, trial: Trial) -> None:
         self._trial = trial
-        device = trial.bench.device
-        self._budget = int(AHEAD_SHARE * free_memory(device)) if budget is None else budget
-        self._ready: deque[Drawn] = deque()
-        self._untimed: deque[Drawn] = deque()
-        self._stock = [trial.draw(TIMED)]
+        each = trial.sizes.inputs + trial.outbox_bytes
+        budget = int(AT_ONCE_SHARE * free_memory(trial.bench.device))
+        self.fitting = max(1, budget // max(1, each))
+        self._stock = [trial.draw(TIMED) for _ in range(STOCK if self.fitting > STOCK else 1)]
         self._used = 0
-        if self.fitting > STOCK:
-            self._stock += [trial.draw(TIMED) for _ in range(1, STOCK)]
-
-    @property
-    def fitting(self) -> int:
-        """How many sets the budget holds, with the outputs of their calls; at least 1."""
-        each = self._stock[0].image.end + self._trial.outbox_bytes
-        return max(1, self._budget // max(1, each))
-
-    def fill(self, count: int) -> None:
-        """Draws up to `count` timed sets, as many as fit, and an untimed one if several do."""
-        if not self._untimed and self.fitting > 1:
-            self._untimed.append(self._draw_untimed())
-        while len(self._ready) < min(count, self.fitting):
-            self._ready.append(self._trial.draw(TIMED))
-        finish(self._trial.bench.device)
 
     def take(self, count: int) -> list[Drawn]:
-        """Fresh sets; those that were not drawn ahead are drawn now."""
-        ahead = [self._ready.popleft() for _ in range(min(count, len(self._ready)))]
-        return ahead + [self._trial.draw(TIMED) for _ in range(count - len(ahead))]
+        """Fresh sets."""
+        return [self._trial.draw(TIMED) for _ in range(count)]
 
     def untimed(self) -> Drawn:
         """A set of another distribution, if there is any, to hide among timed ones.
 
         A submission that is only right for timed inputs therefore has to inspect all of them.
         """
-        return self._untimed.popleft() if self._untimed else self._draw_untimed()
-
-    def _draw_untimed(self) -> Drawn:
         others = [each for each in self._trial.distributions if each != TIMED] or [TIMED]
         return self._trial.draw(SystemRandom().choice(others))
 
@@ -93,32 +73,18 @@ class UnverifiedAnswers:
 
     Args:
         trial: Of the submission; its case stays the same until all are compared.
-        budget: Bytes that may wait; by default a share of the free memory.
     """
 
-    def __init__(self, trial: Trial, budget: int | None = None) -> None:
+    def __init__(self, trial: Trial) -> None:
         self._trial = trial
-        share = int(WAITING_SHARE * free_memory(trial.bench.device))
-        self._budget = share if budget is None else budget
+        self._most = int(WAITING_SHARE * free_memory(trial.bench.device))
         self._waiting: deque[tuple[Answer, Drawn]] = deque()
 
-    def __len__(self) -> int:
-        return len(self._waiting)
-
-    @property
-    def held(self) -> int:
-        """Bytes of the inputs and outputs that wait."""
-        return sum(drawn.image.end + answer.bytes for answer, drawn in self._waiting)
-
     def add(self, answer: Answer, drawn: Drawn) -> None:
-        """Adds an answer; compares the oldest ones if too many bytes wait.
-
-        Raises:
-            Rejected: if one that is compared now is wrong.
-        """
+        """Adds an answer; compares them if too many bytes wait. Raises as `compare`."""
         self._waiting.append((answer, drawn))
-        while self.held > self._budget:
-            self._compare_oldest()
+        if sum(drawn.image.end + answer.bytes for answer, drawn in self._waiting) > self._most:
+            self.compare()
 
     def compare(self) -> None:
         """Compares all that wait.
@@ -127,14 +93,11 @@ class UnverifiedAnswers:
             Rejected: at the first one that is wrong; the others are dropped.
         """
         while self._waiting:
-            self._compare_oldest()
-
-    def _compare_oldest(self) -> None:
-        answer, drawn = self._waiting.popleft()
-        wrong = self._trial.check(answer, drawn)
-        if wrong is not None:
-            self._waiting.clear()
-            raise Rejected(wrong)
+            answer, drawn = self._waiting.popleft()
+            wrong = self._trial.check(answer, drawn)
+            if wrong is not None:
+                self._waiting.clear()
+                raise Rejected(wrong)
 
 
 @dataclass
@@ -159,15 +122,14 @@ class TimingSession:
     nothing: Drawn
     draw: SystemRandom = field(default_factory=SystemRandom)
 
-    def warm(self, ahead: int) -> None:
-        """Calls the baselines and draws `ahead` input sets."""
+    def warm(self) -> None:
+        """Calls the baselines."""
         new = (self.reference, self.null) if self.null.first else (self.reference,)
         for player in new * self.trial.bench.pace.warm_ups:
             sets = self.sets_of(player, 1)
             self.trial.trim()
             with as_judge_error(), asleep(self.trial.worker):
                 player.home.call(player, sets[0], BASELINE_SECONDS)
-        self.supply.fill(ahead)
 
     @contextmanager
     def still(self) -> Iterator[None]:
