@@ -133,8 +133,8 @@ class KevinEnv(gymnasium.Env[str, str]):
         **settings: the fields of `kevin_env.settings.Settings`, such as `max_turns` and `device`.
 
     Raises:
-        ProblemError: if a problem is unknown or cannot be read; from `reset`, if its reference
-            fails.
+        ProblemError: if a problem is unknown or cannot be read; from `reset`, if its reference or
+            baseline fails.
         ValueError: if an argument is unknown or out of range; from `reset`, if the tokenizer
             cannot be loaded.
         JudgeError: from `reset` and `step`, if the judge itself fails. The turn does not count.
@@ -170,7 +170,7 @@ class KevinEnv(gymnasium.Env[str, str]):
         """Begins an episode, of `options={"problem": ...}` if given.
 
         Raises:
-            ProblemError: if the problem is unknown, or its reference fails.
+            ProblemError: if the problem is unknown, or its reference or baseline fails.
             ValueError: for an unknown option.
         """
         self.begin_reset(seed=seed, options=options)
@@ -204,14 +204,14 @@ class KevinEnv(gymnasium.Env[str, str]):
         `begun` counts the episodes of each problem, shared by several environments.
         """
         self._require_open()
-        self.episode = None  # if this fails, the one before is not stepped
-        super().reset(seed=seed)
-        options = options or {}
+        options = dict(options or {})
         unknown = options.keys() - {"problem"}
         if unknown:
             raise ValueError(
                 f"unknown reset option {sorted(unknown)[0]!r}; the only one is 'problem'"
             )
+        self.episode = None  # if this fails, the one before is not stepped
+        super().reset(seed=seed)
         self._source = problem_source(options["problem"]) if "problem" in options else self.problems
         begun = self._begun if begun is None else begun
         problem = draw_problem(self._source, self.np_random)

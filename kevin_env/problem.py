@@ -13,7 +13,6 @@ import functools
 import hashlib
 import os
 import re
-from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 from typing import Literal, Protocol, Self
@@ -283,8 +282,10 @@ def list_problems(level: int | None = None) -> list[Problem]:
 @functools.cache
 def problem_paths() -> dict[str, Path]:
     """IDs and files of the shipped problems, by level and number."""
-    files = sorted(_numbered_files(data_folder("problems")))
-    return {f"L{level}_{path.stem}": path for level, _, path in files}
+    files = data_folder("problems").glob("level*/*.py")
+    numbered = ((*_numbers(path)[:2], path) for path in files)
+    known = sorted(each for each in numbered if None not in each)
+    return {f"L{level}_{path.stem}": path for level, _, path in known}
 
 
 def parse_problem(path: Path, id: str | None = None) -> Problem:
@@ -316,32 +317,27 @@ def _problem(source: str, path: Path, id: str, level: int | None) -> Problem:
             f"problem {path} does not parse: {str(error) or 'it is nested too deeply'}"
         ) from error
     _require_contract(tree, path)
-    _, number, name = _numbers(path)
-    cases, hidden = ("main", *_literal_keys(tree, "CASES")), _literal_keys(tree, "HIDDEN")
-    if both := set(cases) & {*hidden}:
-        raise ProblemError(f"problem {path}: {', '.join(both)} in HIDDEN is also a known case")
+    _, number, title = _numbers(path)
+    cases = ("main", *_names(tree, "CASES", path))
+    hidden = _names(tree, "HIDDEN", path)
+    for name in (*cases, *hidden):
+        if (*cases, *hidden).count(name) > 1:  # `main` is the constants as they are
+            raise ProblemError(f"problem {path}: {name} is also a known case; give it another name")
     return Problem(
         id=id,
         source=source,
         level=level,
         number=number,
-        name=name,
+        name=title,
         path=str(path.resolve()) if path.exists() else "",
         statement=ast.get_docstring(tree) or "",
         cases=cases,
         hidden=hidden,
-        tags=_literal_keys(tree, "TAGS"),
-        adapter=_literal_text(tree, "ADAPTER"),
+        tags=_names(tree, "TAGS", path),
+        adapter=_text(tree, "ADAPTER", path),
         baseline=_named_file(tree, "BASELINE", path),
         start=_named_file(tree, "START", path),
     )
-
-
-def _numbered_files(folder: Path) -> Iterator[tuple[int, int, Path]]:
-    for path in folder.glob("level*/*.py"):
-        level, number, _ = _numbers(path)
-        if level is not None and number is not None:
-            yield level, number, path
 
 
 def _numbers(path: Path) -> tuple[int | None, int | None, str]:
@@ -360,41 +356,45 @@ def _require_contract(tree: ast.Module, path: Path) -> None:
         raise ProblemError(f"problem {path} does not define {', '.join(missing)}")
 
 
-def _literal_keys(tree: ast.Module, name: str) -> tuple[str, ...]:
-    """The strings in a module-level literal dict, tuple or list of that name, in order."""
-    for node in tree.body:
-        target, value = assigned(node)
-        if target == name:
-            items = value.keys if isinstance(value, ast.Dict) else getattr(value, "elts", [])
-            return tuple(
-                i.value for i in items if isinstance(i, ast.Constant) and isinstance(i.value, str)
-            )
-    return ()
+def _value(tree: ast.Module, name: str) -> ast.expr | None:
+    """What a module-level constant is set to. The file is read without running it."""
+    found = (value for node in tree.body for target, value in [assigned(node)] if target == name)
+    return next(found, None)
 
 
-def _literal_text(tree: ast.Module, name: str) -> str:
-    """The string that a module-level constant is; empty if there is none."""
-    values = (assigned(node)[1] for node in tree.body if assigned(node)[0] == name)
-    constants = (each.value for each in values if isinstance(each, ast.Constant))
-    return next((each for each in constants if isinstance(each, str)), "")
+def _names(tree: ast.Module, name: str, path: Path) -> tuple[str, ...]:
+    """The keys of a dict that is written out, or of TAGS the elements of a tuple or list."""
+    if (value := _value(tree, name)) is None:
+        return ()
+    items = value.keys if isinstance(value, ast.Dict) else getattr(value, "elts", [None])
+    names = [each.value for each in items if isinstance(each, ast.Constant)]
+    strings = tuple(each for each in names if isinstance(each, str))
+    if len(strings) < len(items) or isinstance(value, ast.Dict) is (name == "TAGS"):
+        kind = "tuple of strings" if name == "TAGS" else "dict with names as keys"
+        raise ProblemError(f"problem {path}: {name} is not a {kind} that is written out")
+    return strings
+
+
+def _text(tree: ast.Module, name: str, path: Path) -> str:
+    """A string that is written out; empty if there is none."""
+    if (value := _value(tree, name)) is None:
+        return ""
+    if not (isinstance(value, ast.Constant) and isinstance(value.value, str)):
+        raise ProblemError(f"problem {path}: {name} is not a string that is written out")
+    return value.value
 
 
 def _named_file(tree: ast.Module, constant: str, path: Path) -> KernelFile | None:
     """The file that a module-level constant names, relative to the problem's."""
-    for node in tree.body:
-        target, value = assigned(node)
-        if target == constant:
-            name = value.value if isinstance(value, ast.Constant) else None
-            if not isinstance(name, str):
-                raise ProblemError(f"problem {path}: {constant} is not the name of a file")
-            return KernelFile.read(path.parent / name)
-    return None
+    name = _text(tree, constant, path)
+    return KernelFile.read(path.parent / name) if name else None
 
 
 def _unknown(name: str) -> str:
-    if name in {id.partition("_")[0] for id in problem_paths()}:
-        lists = f"`kevin-env problems --level {name[1:]}` lists them"
-        return f"{name} is a level; give one of its problems: {lists}"
+    levels = {id.partition("_")[0] for id in problem_paths()}
+    if name in ("train", "held_out", *levels) or name.startswith("kevin-bench-"):
+        level = f" --level {name[1:]}" * (name in levels)
+        return f"{name} is a set of problems: give one that `kevin-env problems{level}` lists"
     near = difflib.get_close_matches(name, problem_paths(), n=3, cutoff=0.4)
     hint = f"; did you mean {', '.join(near)}?" if near else "; `kevin-env problems` lists them"
     return f"unknown problem {name!r}{hint}"

@@ -67,20 +67,24 @@ class Mark(NamedTuple):
 
 def marks(text: str, start: int = 0) -> Iterator[Mark]:
     """The marks of a text that are not quoted. Those in code are among them."""
-    last = -1
+    last, opened = -1, set[str]()
     for match in _MARK.finditer(text, start):
         name = match.lastgroup or ""
+        kind, closing = name.lstrip("_"), name.startswith("_")
+        word = "" if kind in ("channel", "message", "answer") else match[name].lower()
+        family = f"{kind}{word}"
         before = text[max(0, match.start() - 100) : match.start()]
         blank = before.rstrip(" \t")
-        if before.endswith(_QUOTES):
+        # reasoning may end with a quotation: a mark that closes it has no quote behind it
+        ends = closing and family in opened and not text.startswith(_QUOTES, match.end())
+        if before.endswith(_QUOTES) and not ends:
             continue
         begins = not blank or blank[-1] in _BEFORE_TAG or last == match.start()
         if name in ("tag", "bracket") and not begins:
             continue
         last = match.end()
-        family = name.lstrip("_")
-        word = "" if family in ("channel", "message", "answer") else match[name].lower()
-        yield Mark(match.start(), match.end(), f"{family}{word}", name[0] == "_")
+        (opened.discard if closing else opened.add)(family)
+        yield Mark(match.start(), match.end(), family, closing)
 
 
 def mark_at_end(prompt: str) -> str:

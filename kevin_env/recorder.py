@@ -83,10 +83,11 @@ class Recorder:
         """Checks that the file can be written, before there is anything to record.
 
         Raises:
-            OSError: if it cannot.
+            OSError: if it cannot, or has something else in it.
         """
-        with self._locked():
-            pass
+        with self._locked(), self.path.open("rb") as file:
+            if file.read(1) not in (b"", b"{"):
+                raise OSError(errno.EEXIST, "not a trajectory file; give another name", self.path)
 
     def episode(self, episode_id: str) -> Trajectory:
         """One recorded episode, read while no other process writes.

@@ -12,9 +12,9 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from kevin_env.env import KevinEnv
-from kevin_env.judge.api import JudgePool
+from kevin_env.judge.api import JudgeError, JudgePool
 from kevin_env.pools.http import connect
-from kevin_env.problem import Problem
+from kevin_env.problem import Problem, ProblemError
 from kevin_env.record import Turn
 from kevin_env.selection import ProblemChoice, ProblemSource, problem_source
 
@@ -95,6 +95,8 @@ class KevinVectorEnv(VectorEnv[Texts, Texts, NDArray[Any]]):
         self._same_step = autoreset_mode is AutoresetMode.SAME_STEP
         self._begun: Counter[Problem] = Counter()
         self._observations = [""] * self.num_envs
+        self._failed = dict[int, Exception]()
+        """Errors of episodes that `step` could not begin in place of ended ones."""
 
     def reset(  # pyright: ignore[reportIncompatibleMethodOverride]
         self,
@@ -111,17 +113,22 @@ class KevinVectorEnv(VectorEnv[Texts, Texts, NDArray[Any]]):
                 N.
 
         Raises:
-            ValueError: if one of these does not have length N, or the mask selects nothing.
+            ValueError: if one of these does not have length N, or the mask selects nothing, or for
+                another option; no conversation is begun then.
         """
         options = dict(options or {})
         indices = self._masked(options.pop("reset_mask", None))
         seeds = self._seeds(seed)
         problems = options.pop("problem", None)
+        if options:
+            known = "known are 'problem' and 'reset_mask'"
+            raise ValueError(f"unknown reset option {sorted(options)[0]!r}; {known}")
         if isinstance(problems, list | tuple):
             self._require_length(problems, "problems")
         for i in indices:
             one = problems[i] if isinstance(problems, list | tuple) else problems
-            named = options | ({"problem": one} if one is not None else {})
+            named = {"problem": one} if one is not None else {}
+            self._failed.pop(i, None)
             self.envs[i].begin_reset(seed=seeds[i], options=named, begun=self._begun)
         infos: dict[str, Any] = {}
         for i in indices:
@@ -138,8 +145,12 @@ class KevinVectorEnv(VectorEnv[Texts, Texts, NDArray[Any]]):
             ResetNeeded: if one of them has ended or not begun; none is stepped then.
             InvalidAction: if an action is not text; none is stepped then.
             JudgeError: if the judge failed for one. The others have taken their turn: reset all.
+            ProblemError: if in same-step mode the step before ended an episode, and the next one
+                could not begin. `JudgeError` may also mean that. Reset that conversation.
         """
         self._require_length(actions, "actions")
+        for error in self._failed.values():
+            raise error
         self._require_running()
         for env, action in zip(self.envs, actions, strict=True):
             env.require_step(action)
@@ -183,18 +194,32 @@ class KevinVectorEnv(VectorEnv[Texts, Texts, NDArray[Any]]):
             self._owned_pool.close()
 
     def _observe(self, steps: list[Step]) -> dict[str, Any]:
-        """Stores observations and joins infos; in same-step mode, restarts ended episodes."""
+        """Stores observations and joins infos; in same-step mode, restarts ended episodes.
+
+        An episode that cannot begin has an empty observation: the turns just judged are not lost.
+        """
         renewed = [i for i, (_, _, ended, _, _) in enumerate(steps) if ended and self._same_step]
         for i in renewed:
-            self.envs[i].begin_reset(begun=self._begun)
+            try:
+                self.envs[i].begin_reset(begun=self._begun)
+            except (ProblemError, JudgeError) as error:
+                self._failed[i] = error
         infos: dict[str, Any] = {}
         for i, (observation, _, _, _, info) in enumerate(steps):
             if i in renewed:
                 infos = self._add_info(infos, {"final_obs": observation, "final_info": info}, i)
-                observation, info = self.envs[i].end_reset()
+                observation, info = self._begun_anew(i)
             self._observations[i] = observation
             infos = self._add_info(infos, info, i)
         return infos
+
+    def _begun_anew(self, i: int) -> tuple[str, dict[str, Any]]:
+        if i not in self._failed:
+            try:
+                return self.envs[i].end_reset()
+            except (ProblemError, JudgeError) as error:
+                self._failed[i] = error
+        return "", {}
 
     def _seeds(self, seed: int | Sequence[int | None] | None) -> Sequence[int | None]:
         if seed is None:

@@ -208,8 +208,13 @@ def test_a_problem_is_shown() -> None:
     ("words", "said"),
     [
         (["show", "L1_23_Sofmax"], "did you mean L1_23_Softmax"),
-        (["show", "L1"], "L1 is a level; give one of its problems: `kevin-env problems --level 1`"),
-        (["play", "--problem", "L2", "--model", "human"], "L2 is a level"),
+        (["problems", "--level", "3", "lint"], "give the options of `problems lint` after lint"),
+        (["show", "kevin-bench-1"], "kevin-bench-1 is a set of problems: give one that"),
+        (
+            ["show", "L1"],
+            "L1 is a set of problems: give one that `kevin-env problems --level 1` lists",
+        ),
+        (["play", "--problem", "L2", "--model", "human"], "L2 is a set of problems"),
         (
             ["eval", "--problem", "L1_23_Softmax", "L1_36_RMSNorm_", "--model", "m"],
             "one list: --problem L1_23_Softmax,L1_36_RMSNorm_",

@@ -21,6 +21,7 @@ from kevin_env.outcome import CompileError
 from kevin_env.pools.scripted import SCRIPTED_GPU, ScriptedPool
 from kevin_env.problem import Problem, ProblemError, list_problems
 from kevin_env.selection import find_problems
+from kevin_env.vector import KevinVectorEnv
 
 
 def problem(name: str = "double") -> Problem:
@@ -390,6 +391,34 @@ def test_same_step_autoreset_begins_anew_at_once() -> None:
     ]
     assert "outcome" not in info
     assert list(envs.step(REPLIES[2:])[1]) == pytest.approx([0.0, 3.3])
+
+
+@pytest.mark.parametrize("ends", ["begin_reset", "end_reset"])
+def test_turns_are_kept_if_the_next_episode_cannot_begin(ends: str) -> None:
+    envs = vector(num_envs=2, max_turns=1, autoreset_mode="SameStep")
+    envs.reset()
+
+    def fails(**_: object) -> None:
+        raise ProblemError("the next one fails")
+
+    first = cast(KevinVectorEnv, envs.unwrapped).envs[0]
+    setattr(first, ends, fails)
+    prompts, scores, ended, _, info = envs.step([REPLIES[1], REPLIES[3]])
+    assert ended.all() and scores.all() and prompts[0] == "" != prompts[1]
+    assert list(info["final_info"]["outcome"]) == [ANSWERS[1], ANSWERS[3]]
+    with pytest.raises(ProblemError, match="the next one fails"):
+        envs.step(REPLIES[:2])
+    delattr(first, ends)
+    envs.reset(options={"reset_mask": np.array([True, False])})
+    envs.step(REPLIES[:2])
+
+
+def test_an_unknown_option_of_a_reset_ends_no_episode() -> None:
+    envs = vector(num_envs=2)
+    envs.reset()
+    with pytest.raises(ValueError, match="known are 'problem' and 'reset_mask'"):
+        envs.reset(options={"reset_maks": [True, True]})
+    envs.step(REPLIES[:2])
 
 
 def test_conversations_about_one_problem_are_numbered_together() -> None:

@@ -53,7 +53,7 @@ def test_a_sample_a_turn(tmp_path: Path) -> None:
 
 
 def test_rows_for_a_spreadsheet(tmp_path: Path) -> None:
-    evil_model = trajectory(RIGHT, model="=cmd|' /C calc'!A0")
+    evil_model = trajectory(RIGHT, id="e2", model="=cmd|' /C calc'!A0")
     rows = list(
         csv.DictReader(
             io.StringIO(exported(tmp_path, "csv", STORY, evil_model, evil()), newline="")
@@ -69,10 +69,28 @@ def test_rows_for_a_spreadsheet(tmp_path: Path) -> None:
     assert rows[3]["model"].startswith("'=cmd")
 
 
+@pytest.mark.parametrize(("to", "lines"), [("chat", 2), ("turns", 4), ("csv", 5)])
+def test_an_episode_that_was_continued_or_is_empty_is_left_out(
+    tmp_path: Path, to: str, lines: int
+) -> None:
+    empty = trajectory(id="empty", stop_reason="model_error")
+    failed = trajectory(turn(1), id="failed", stop_reason="model_error", sample=0)
+    again = trajectory(turn(1), RIGHT, BROKEN, id="again", parent="failed", sample=0)
+    other = trajectory(timed(1, 2.0), id="other", stop_reason="model_error", sample=0)
+    text = exported(tmp_path, to, empty, failed, again, other)
+    assert (len(text.splitlines()), '"messages": []' in text) == (lines, False)
+    file = write(tmp_path / "empty.jsonl", empty)
+    code, out, err = run("export", file, "--to", to)
+    assert (code, out, "no trajectory has a turn" in err) == (2, "", True)
+
+
 def test_inspect_reads_its_log(tmp_path: Path) -> None:
     log = pytest.importorskip("inspect_ai.log", reason="inspect-ai is not installed")
     file = write(
-        tmp_path / "t.jsonl", STORY, trajectory(timed(1, 2.0), id="e2"), trajectory(id="none")
+        tmp_path / "t.jsonl",
+        STORY,
+        trajectory(timed(1, 2.0), id="e2"),
+        trajectory(id="none", stop_reason="refused"),
     )
     assert run("export", file, "--to", "inspect", "--out", tmp_path / "log.json")[0] == 0
     read = log.read_eval_log(str(tmp_path / "log.json"))

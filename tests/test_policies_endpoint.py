@@ -229,7 +229,7 @@ def test_a_server_that_hangs_is_given_up_after_one_timeout(listener: Any) -> Non
     slow = Answer([delta(content="x"), delta(finish="stop")], pause=0.6)
     with failing(slow, listener=listener, timeout=0.3) as (error, stub):
         assert "no answer within 0.3 s" in str(error)
-        assert "--timeout" in str(error)
+        assert "--timeout" in str(error) and "-o policy.timeout=" in str(error)
         assert len(stub.requests) == 1
 
 

@@ -64,6 +64,25 @@ def write(path: Path, source: str = SOURCE) -> Path:
     return path
 
 
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        ("CASES = dict(odd={'size': 3})", "CASES is not a dict with names as keys that is written"),
+        ("HIDDEN = [1]", "HIDDEN is not a dict"), ("CASES = {1: {}}", "CASES is not a dict"),
+        ("CASES = {'main': {}}", "main is also a known case"),
+        ("TAGS = 'toy'", "TAGS is not a tuple of strings that is written out"),
+        ("ADAPTER = str()", "ADAPTER is not a string that is written out"),
+    ],
+)  # fmt: skip
+def test_what_is_not_written_out_is_not_left_out_either(
+    tmp_path: Path, line: str, error: str
+) -> None:
+    name = line.partition(" ")[0]
+    source = "\n".join(each for each in SOURCE.split("\n") if not each.startswith(name))
+    with pytest.raises(ProblemError, match=error):
+        parse_problem(write(tmp_path / "p.py", f"{source}\n{line}\n"))
+
+
 def test_loads_by_id() -> None:
     problem = load_problem("L1_23_Softmax")
     assert (problem.id, problem.level, problem.number, problem.name) == (

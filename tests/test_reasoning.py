@@ -72,6 +72,13 @@ def test_reasoning_is_neither_kept_nor_judged(opening: str, closing: str, draft:
         taken(f"{BLOCK}\n{opening}First {draft}\nSlow.{closing}Fast.")
 
 
+@pytest.mark.parametrize("end", ["`draft`", "'draft'", '"draft"', f"\n{DRAFT}"])
+def test_reasoning_may_end_with_a_quotation(end: str) -> None:
+    taken(f"<think>I name it {end}</think>\n\n{BLOCK}")
+    found = extract(f"<think>It says `</think>` and {end}</think>\n\n{BLOCK}")
+    assert isinstance(found, Extracted) and found.submission.code == CODE
+
+
 @MARKED
 def test_reasoning_that_is_never_closed_is_cut_off(opening: str, closing: str) -> None:
     if "assistantcommentary" not in opening and "</" not in opening:

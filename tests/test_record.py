@@ -414,6 +414,14 @@ def test_two_writers_share_a_file(tmp_path) -> None:
     assert not partial_path(file).exists()
 
 
+def test_a_file_with_something_else_in_it_is_left_alone(tmp_path) -> None:
+    file = tmp_path / "server.py"
+    file.write_text("print(1)\n")
+    with pytest.raises(OSError, match="not a trajectory file; give another name"):
+        Recorder(file).require()
+    assert file.read_text() == "print(1)\n"
+
+
 def test_a_full_disk_is_reported_with_the_file() -> None:
     with pytest.raises(OSError, match="No space left on device: '/dev/full'"):
         append_lines(Path("/dev/full"), ["{}"])

@@ -24,6 +24,7 @@ from kevin_env.judge.verdict import flag
 from kevin_env.outcome import Correct, Incorrect, RulesViolation
 from kevin_env.record import ProblemRef, Trajectory, Turn, Usage
 from kevin_env.roofline import Ceilings, Work, roofline_of
+from kevin_env.settings import Settings
 
 needs_browser = pytest.mark.skipif(
     find_browser() is None, reason="there is no chromium; apt install chromium"
@@ -171,6 +172,25 @@ def test_facts_and_notes(tmp_path: Path) -> None:
     assert (facts["max_turns"], facts["played"]) == ("2, 1, 0", "1 Jan 2026")
     assert "trajectories without a turn, left out: 1" in found.notes
     assert (found.k, found.baseline, found.title) == (2, "eager", "t.jsonl")
+
+
+def test_settings_other_than_their_defaults_are_facts(tmp_path: Path) -> None:
+    kernel = {"name": "Flash", "code": "class ModelNew: ..."}
+    defaults = Settings().model_dump(mode="json")
+    del defaults["timing_precision"]  # as in older records, which have the name `precision`
+    config = defaults | {"baseline": kernel, "backward": True, "pay": "improvement"}
+    episodes = [
+        played("L1_1", "a", timed(1, 1.0), config=config | {"precision": 0.05}),
+        played("L1_1", "b", timed(1, 1.0), config=config | {"dtype": "float16"}),
+    ]
+    facts = dict(told(tmp_path, *episodes).facts)
+    assert facts["baseline"] == "Flash"
+    assert list(facts.items())[9:-1] == [  # after those that are always there
+        ("dtype", "default, float16"),
+        ("backward", "True"),
+        ("pay", "improvement"),
+        ("timing_precision", "0.05"),
+    ]
 
 
 def test_of_several_with_one_id_the_last_counts(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from trajectories import BROKEN, timed, trajectory, write
@@ -9,6 +10,8 @@ from typer.testing import CliRunner
 
 from kevin_env.app.report.comparison import compare
 from kevin_env.cli import app
+from kevin_env.judge.api import DeviceInfo
+from kevin_env.pools.scripted import SCRIPTED_CPU
 from kevin_env.record import ProblemRef, Trajectory, Turn
 
 
@@ -55,6 +58,31 @@ def test_differences_per_problem_and_level_with_their_intervals(tmp_path: Path) 
     assert other.changes["speedup"].low is None
     assert found.overall.changes["correct"].difference == pytest.approx(1 / 3)
     assert (found.left_out, found.other_versions) == (("L9_9",), ("L1_2",))
+
+
+def test_settings_that_differ_and_speedups_over_different_baselines(tmp_path: Path) -> None:
+    def run(name: str, hardware: DeviceInfo | None, *configs: dict[str, Any]) -> Path:
+        episodes = [played(f"L{n}_1", "0", timed(1, 2.0)) for n in (1, 2, 3)]
+        for at, config in enumerate(configs):
+            update = {"config": config, "hardware": hardware}
+            episodes[at] = episodes[at].model_copy(update=update)
+        return write(tmp_path / name, *episodes)
+
+    kernels = [{"baseline": {"name": "Flash", "code": code}} for code in ("1", "2")]
+    before = run("a.jsonl", SCRIPTED_CPU, {"baseline": "eager", "rules": "kernel"}, kernels[0], {})
+    after = run("b.jsonl", None, {"baseline": "compile", "rules": "open"}, kernels[1], {})
+    found = compare((before, after), never)
+    assert found.settings == {
+        "device": (SCRIPTED_CPU.name, "not recorded"),
+        "rules": ("kernel", "open"),
+        "baseline": ("eager, Flash", "compile, Flash"),
+    }
+    for measure, alike in (("speedup", None), ("fast_1", None), ("correct", 0)):
+        changes = [each.changes[measure].difference for each in (*found.problems, found.overall)]
+        assert changes == [alike, alike, 0, alike]
+    printed = CliRunner().invoke(app, ["report", str(before), str(after)]).stdout
+    assert "rules: kernel / open; baseline: eager, Flash / compile, Flash" in printed
+    assert "speedups over different baselines have no difference" in printed
 
 
 def test_it_is_printed_written_and_told_as_json(tmp_path: Path) -> None:

@@ -31,7 +31,8 @@ def open_pool(device: str, pool: str | None = None) -> Iterator[RequestPool]:
     try:
         opened = named_pool(pool)
     except ValueError as error:
-        raise BadInput(f"{'--pool' if pool else POOL}: {error}") from error
+        named = "--pool: " if pool else f"{POOL}: " if os.environ.get(POOL) else ""
+        raise BadInput(f"{named}{error}") from error
     with opened as judges:
         if device.startswith("cuda"):
             try:

@@ -168,7 +168,7 @@ COMMANDS: dict[str, dict[str, tuple[Callable[..., None], str]]] = {
         "judge-server": (judge_server.judge_server, "judge-server --device cuda:0,1"),
     },
     "Look at the results": {
-        "replay": (trajectories.replay, "replay run.jsonl --filter 'correct speedup>1'"),
+        "replay": (trajectories.replay, "replay run.jsonl --filter 'category:correct speedup>1'"),
         "report": (trajectories.report, "report run --out report.html"),
         "export": (trajectories.export, "export run.jsonl --to turns --out samples.jsonl"),
         "import": (trajectories.import_file, "import runs/my_run --out run.jsonl"),

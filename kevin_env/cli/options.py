@@ -101,7 +101,7 @@ def settings_options(names: Iterable[str]) -> Callable[[Callable[..., None]], Ca
         @functools.wraps(command)
         def run(ctx: typer.Context, **arguments: Any) -> None:
             values = {name: arguments.pop(name) for name in options}
-            settings = {name: value for name, value in values.items() if _is_given(ctx, name)}
+            settings = {name: value for name, value in values.items() if is_given(ctx, name)}
             command(**arguments, settings=settings)
 
         vars(run)["__signature__"] = signature.replace(parameters=parameters)
@@ -225,6 +225,7 @@ def _values(field: FieldInfo) -> Sequence[str]:
     return [str(value) for value in literals or field.examples or ()]
 
 
-def _is_given(ctx: typer.Context, name: str) -> bool:
+def is_given(ctx: typer.Context, name: str) -> bool:
+    """Whether an argument was given, on the command line or by the environment."""
     source = ctx.get_parameter_source(name)
     return source is not None and source.name != "DEFAULT"

@@ -14,6 +14,7 @@ from kevin_env.cli.options import (
     complete_problems,
     example,
     extra,
+    is_given,
     of_problems,
     print_json,
     settings_options,
@@ -55,10 +56,14 @@ def list_problems(
     Without a terminal, the fields are separated by tabs: ID, split, difficulty, task, tags.
     """
     from kevin_env.app.catalogue import choose_problems, print_problems, problem_row
+    from kevin_env.app.errors import BadInput
     from kevin_env.app.screen import make_console
     from kevin_env.selection import our_sides
 
-    if context.invoked_subcommand:
+    if command := context.invoked_subcommand:
+        given = [each for each in context.params if is_given(context, each)]
+        if given:
+            raise BadInput(f"give the options of `problems {command}` after {command}")
         return
     chosen = choose_problems(level, tag, split, split_seed, order, search, problem or ())
     sides = our_sides(split_seed)

@@ -173,9 +173,7 @@ class Judge:
             JudgeError: if the judge fails, or is cancelled.
         """
         problem = problem.judged_as(options)
-        baseline = baseline_of(options, problem, self.device.type == "cuda")
-        if isinstance(baseline, KernelFile):
-            self._verify(baseline, problem, options)
+        self.verify_baseline(problem, options)
         watch, secret = Stopwatch(on_stage), options.secret or secrets.token_hex(16)
         job = Job(problem, submission, options, watch, cancellation or Cancellation())
         with ExitStack() as slot:
@@ -197,13 +195,18 @@ class Judge:
                 judgement = with_profile(judgement, profile, options.rules)
             return judgement.model_copy(update={"seconds": watch.seconds()})
 
-    def _verify(self, baseline: KernelFile, problem: Problem, options: Options) -> None:
-        """Verifies a baseline as a submission, once per device. It may take as long as tuning does.
+    def verify_baseline(self, problem: Problem, options: Options) -> None:
+        """Verifies a kernel that is the baseline, as a submission and once per device.
+
+        It may take as long as tuning does.
 
         Raises:
             ProblemError: if it is not right, or runs in Triton's interpreter.
             JudgeError: if the judge fails.
         """
+        baseline = baseline_of(options, problem, self.device.type == "cuda")
+        if not isinstance(baseline, KernelFile):
+            return
 
         def find() -> VerifiedBaseline:
             as_submission = Options(

@@ -177,7 +177,9 @@ class Server:
         problem = Problem.model_validate(request["problem"])
         options = Options.model_validate(request["options"])
         if request["do"] == "describe":
-            facts = judge.bench.facts_of(problem.judged_as(options))
+            problem = problem.judged_as(options)
+            facts = judge.bench.facts_of(problem)
+            judge.verify_baseline(problem, options)  # before a reply is asked for
             return facts.told(judge.info, options)
         return judge.judge(
             problem,

@@ -12,8 +12,8 @@ import torch
 
 from kevin_env.judge.api import PACES
 from kevin_env.judge.compare.values import is_rounded, mapped, pieces, size_of
-from kevin_env.judge.inputs.cases import plan, usable_distributions
-from kevin_env.judge.inputs.reference import Case, distributions_of, seed_from
+from kevin_env.judge.inputs.cases import distributions_of, plan, usable_distributions
+from kevin_env.judge.inputs.reference import Case, seed_from
 from kevin_env.lint.target import SECRET, InputSet, outputs_of, spread_of_all, wide
 
 Answer = Callable[[], torch.Tensor | None]

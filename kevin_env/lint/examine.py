@@ -10,7 +10,7 @@ from kevin_env.judge.api import OnStage, Options, Submission
 from kevin_env.judge.compare.accumulator import OneAccumulator
 from kevin_env.judge.compare.tolerance import FEW
 from kevin_env.judge.device import event_seconds
-from kevin_env.judge.inputs.cases import NOT_FINITE, open_cases, timed_case
+from kevin_env.judge.inputs.cases import NOT_FINITE, open_cases, require_memory, timed_case
 from kevin_env.judge.inputs.process_state import RANDOM
 from kevin_env.judge.inputs.reference import Case, seed_from
 from kevin_env.judge.workers.usage import charged
@@ -179,7 +179,10 @@ class Examination:
         """What its outputs are like, what it costs and which trivial answers it accepts."""
         self._doing = "running the reference and its float64 oracle"
         self._on_stage("load")
-        case = self._open(timed_case(self._problem, self._judge.device))
+        name = timed_case(self._problem, self._judge.device)
+        if self._judge.device.type == "cpu":
+            require_memory(self._problem, name)
+        case = self._open(name)
         first, peak = draw_watched(case)
         self._on_stage("verify")
         if not first.finite:

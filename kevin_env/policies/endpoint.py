@@ -158,7 +158,8 @@ class Endpoint:
         why = self._redacted(str(cause)) or type(cause).__name__
         if not cannot_connect(cause):
             if "Timeout" in type(cause).__name__:
-                return f"{self.host} gave no answer within {self.timeout:g} s; raise --timeout"
+                late = f"{self.host} gave no answer within {self.timeout:g} s"
+                return f"{late}; raise --timeout (eval: -o policy.timeout=...)"
             return f"the connection to {self.host} broke: {why}"
         if "certificate" in why.lower():
             return f"{self.host} has no trusted certificate; SSL_CERT_FILE adds some ({why})"

@@ -10,7 +10,7 @@ import itertools
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Self
 from urllib.parse import SplitResult, urlsplit
 
@@ -84,6 +84,8 @@ class OpenAIPolicy:
         waits = openai.Timeout(timeout, connect=min(timeout, _CONNECT_SECONDS))
         self._client = openai.OpenAI(base_url=base_url, api_key=key, timeout=waits, max_retries=0)
         self._reached, self._retries = False, retries
+        self.wait: Callable[[str, float], object] = lambda why, seconds: time.sleep(seconds)
+        """Called with an error and the seconds to wait before a retry; may raise to end it."""
         self._dialect = Dialect()
         parameters = {
             "temperature": temperature, "top_p": top_p, "max_tokens": max_tokens, "seed": seed,
@@ -151,7 +153,7 @@ class OpenAIPolicy:
             if isinstance(on_text, Listener):
                 status = getattr(error, "status_code", None)
                 on_text.retrying(f"HTTP {status}" if status else "the connection broke", seconds)
-            time.sleep(seconds)
+            self.wait(str(failure), seconds)
         raise AssertionError("unreachable")
 
     def _texts(

@@ -44,7 +44,7 @@ class RequestPool(ABC):
 
     def _after_fork(self) -> None:
         """In a forked child: forgets what the parent's threads are working on, and their locks."""
-        self._facts: dict[tuple[str, str, str, str], Future[Facts]] = {}
+        self._facts: dict[tuple[object, ...], Future[Facts]] = {}
         self._facts_lock = threading.Lock()
         self._settling = threading.RLock()
 
@@ -60,9 +60,9 @@ class RequestPool(ABC):
         return self._request("judge", problem, options, on_stage, **more)
 
     def describe(self, problem: Problem, options: Options) -> Future[Facts]:
-        """See `Describer.describe`. Cached by problem and choice of devices."""
+        """See `Describer.describe`. Cached by problem, choice of devices and baseline."""
         judged = problem.judged_as(options)
-        key = (problem.id, judged.sha256, options.device, options.inputs)
+        key = (problem.id, judged.sha256, options.device, options.inputs, options.baseline)
         with self._facts_lock:
             known = self._facts.get(key)
             if known is None or (known.done() and known.exception() is not None):

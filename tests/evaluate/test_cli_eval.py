@@ -130,6 +130,17 @@ def test_an_endpoint_that_is_not_there_is_one_clear_line(tmp_path: Path) -> None
     assert (code, json.loads(said)["overall"]["counts"]["trajectories"]) == (0, 3)
 
 
+def test_a_model_that_refuses_everything_has_figures(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    words = f"--problem L1_23_Softmax --samples 2 --model m --json --out {out}".split()
+    with serve(Answer([delta(refusal="No."), delta("stop")])) as stub:
+        code, said, _ = call(*words, "-o", f"policy.base_url={stub.url}")
+    figures = json.loads(said)
+    assert (code, figures["overall"]["correct"]["avg"]["value"]) == (0, 0.0)
+    assert figures == json.loads((out / "metrics.json").read_text())
+    assert call("--from", out)[0] == 0
+
+
 @pytest.mark.parametrize("as_json", [False, True])
 def test_a_dry_run_plays_nothing(tmp_path: Path, as_json: bool) -> None:
     out = tmp_path / "run"

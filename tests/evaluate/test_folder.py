@@ -14,8 +14,9 @@ from trajectories import RIGHT, timed, trajectory, turn
 import kevin_env.recorder
 from kevin_env.app.errors import BadInput
 from kevin_env.app.evaluate.config import parse_config
-from kevin_env.app.evaluate.folder import Compared, RunFolder, read_episodes, without_texts
+from kevin_env.app.evaluate.folder import Compared, RunFolder, read_episodes
 from kevin_env.app.evaluate.metrics import measure
+from kevin_env.app.evaluate.samples import without_texts
 from kevin_env.pools.scripted import SCRIPTED_CPU
 from kevin_env.record import ProblemRef
 from kevin_env.recorder import BadLine, partial_path

@@ -337,6 +337,15 @@ def test_what_the_model_refused_counts_and_what_we_broke_does_not() -> None:
     assert about(overall.rates.format) == 1  # of the turns that there are
 
 
+def test_a_model_that_refuses_everything_has_figures_of_zero() -> None:
+    refused = [played("L1_1", at, stop_reason="refused", model="no") for at in range(2)]
+    overall = measure(refused).overall
+    assert overall.counts.stops == {"refused": 2}
+    assert (about(overall.correct.avg), about(overall.speed["eager"].speedup.avg)) == (0, 0)
+    assert overall.by_turn == ()
+    assert measure([*A, *refused]).models.keys() == {"m", "no"}
+
+
 def test_unfinished_trajectories_count_by_what_they_have() -> None:
     overall = measure([played("L1_1", 0, fast(2.0), stop_reason=None)]).overall
     assert overall.counts.stops == {"running": 1}
@@ -347,7 +356,7 @@ def test_unfinished_trajectories_count_by_what_they_have() -> None:
     ("trajectories", "more", "said"),
     [
         ([], {}, "nothing to measure"),
-        ([played("L1_1", 0, stop_reason="refused")], {}, "nothing to measure"),
+        ([played("L1_1", 0, stop_reason="model_error")], {}, "nothing to measure"),
         (A, {"ratios": {"L1_1": 0.0}}, "ratio of L1_1 is 0.0"),
         (A, {"ratios": {"L1_1": math.nan}}, "ratio of L1_1 is nan"),
         (A, {"ratios": {"L1_1": math.inf}}, "ratio of L1_1 is inf"),

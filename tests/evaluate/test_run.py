@@ -21,6 +21,7 @@ from evaluations import (
     values_of,
     wait_for_turns,
 )
+from stub_server import Answer, serve
 
 from kevin_env.app.errors import BadInput
 from kevin_env.app.evaluate import workers
@@ -32,6 +33,7 @@ from kevin_env.judge import JudgeError
 from kevin_env.outcome import Correct
 from kevin_env.parsing import as_submission
 from kevin_env.policies import ContextOverflow, PolicyError, Quit, ScriptedPolicy
+from kevin_env.policies.openai import OpenAIPolicy
 from kevin_env.problem import ProblemError, data_folder, load_problem
 from kevin_env.settings import Settings
 
@@ -157,6 +159,21 @@ def test_a_second_ctrl_c_waits_for_nothing_and_blames_nobody(tmp_path: Path, mon
     over.set()
     time.sleep(0.3)
     assert done.stops == ["None", "None"]
+
+
+def test_ctrl_c_ends_the_pause_before_a_request_is_sent_again(tmp_path: Path) -> None:
+    busy = Answer(status=503, body={"error": {"message": "busy"}}, headers={"retry-after": "30"})
+    with serve(busy) as stub:
+        policy = OpenAIPolicy("m", stub.url, "key", retries=1)
+        interrupt = threading.Timer(1.0, _thread.interrupt_main)
+        interrupt.start()
+        began = time.monotonic()
+        values = values_of(tmp_path, problems=1, samples=1)
+        done = run(values, player=lambda problem, sample, played: policy)
+        interrupt.join()
+    assert time.monotonic() - began < 20
+    assert "trying again in 30 s: " in done.said and "HTTP 503: busy" in done.said
+    assert (done.ended.code, done.stops) == (130, ["None"])  # to be continued
 
 
 def test_a_model_that_fails_ends_that_episode_only(tmp_path: Path) -> None:

@@ -69,6 +69,7 @@ def test_intervals_of_turns_come_where_there_is_room(run: RunMetrics) -> None:
     narrow, wide = (text[text.index(start) : text.index(end)] for text in (narrow, wide))
     assert "83.3%" in narrow and "83.3% [" not in narrow
     assert "83.3% [" in wide
+    assert not any("…" in screen(run, width) for width in (40, 60, 70)), "no figure is cut off"
 
 
 def test_what_is_missing_is_said(run: RunMetrics) -> None:

@@ -114,6 +114,16 @@ def test_a_wrong_baseline_is_refused_and_a_right_one_verified_once(
         judged(3)
 
 
+def test_a_wrong_baseline_is_refused_before_there_is_a_reply(
+    pool: LocalPool, problem: Problem
+) -> None:
+    baseline = KernelFile(name="Tripling", code=SLOW.replace("FACTOR", "3"))
+    asked = pool.describe(problem, Options(device="cpu", baseline=baseline))
+    with pytest.raises(ProblemError, match="baseline 'Tripling' is not accepted"):
+        asked.result(100)
+    pool.describe(problem, Options(device="cpu")).result(100)
+
+
 @pytest.mark.parametrize(
     ("code", "said"),
     [

@@ -10,8 +10,9 @@ from rounding import ROUNDINGS
 
 from kevin_env.judge.compare.outputs import wrong as fault_of
 from kevin_env.judge.inputs import variation
+from kevin_env.judge.inputs.cases import distributions_of
 from kevin_env.judge.inputs.process_state import reference_code
-from kevin_env.judge.inputs.reference import Case, distributions_of, seed_from
+from kevin_env.judge.inputs.reference import Case, seed_from
 from kevin_env.judge.inputs.source import apply_overrides
 from kevin_env.problem import Problem, ProblemError
 
@@ -204,11 +205,28 @@ def test_inputs_that_are_not_floating_stay_and_then_there_is_one_distribution() 
     assert distributions_of(whole) == ["own"]
 
 
-def test_an_unknown_distribution_is_a_problem_error() -> None:
-    with pytest.raises(ProblemError, match="DISTRIBUTIONS names odd; known are own, signed"):
-        distributions_of(
-            Case(problem(rows="DISTRIBUTIONS = ('own', 'odd')\nrows = 4"), "main", CPU)
-        )
+@pytest.mark.parametrize("named", ["('own', 'odd')", "[]", "3"])
+def test_a_wrong_choice_of_distributions_is_a_problem_error(named: str) -> None:
+    with pytest.raises(ProblemError, match=r"p: DISTRIBUTIONS is .*, not some of own, signed"):
+        distributions_of(Case(problem(rows=f"DISTRIBUTIONS = {named}\nrows = 4"), "main", CPU))
+
+
+@pytest.mark.parametrize("value", ["-1", "float('nan')", "float('inf')", "0"])
+def test_a_tolerance_is_a_positive_number(value: str) -> None:
+    with pytest.raises(ProblemError, match="p: TOLERANCE is not a positive number"):
+        Case(problem(rows=f"TOLERANCE = {value}\nrows = 4"), "main", CPU)
+
+
+@pytest.mark.parametrize(("body", "error"), [("None", "no tensor"), ("{1, 2}", "of type set")])
+def test_a_reference_returns_tensors(body: str, error: str) -> None:
+    with pytest.raises(ProblemError, match=f"p: its reference .*{error}"):
+        case(body).expect(*case(body).draw_inputs("own", 1), 1)
+
+
+def test_an_output_that_needs_a_gradient_is_compared_without() -> None:
+    opened = case("torch.nn.Parameter(x)")
+    outputs = opened.expect(*opened.draw_inputs("own", 1), 1).output
+    assert not outputs.requires_grad
 
 
 @pytest.mark.parametrize("value", ["torch.tensor(1.0)", "torch.eye(4)"])

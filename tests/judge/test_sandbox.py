@@ -8,6 +8,7 @@ import os
 import socket
 import subprocess
 import uuid
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -221,12 +222,12 @@ os.read(reader, 1)
 
 
 def _named(name: str) -> list[str]:
+    """Processes of this name that run; one that is dead may not have been reaped yet."""
     found: list[str] = []
-    for place in Path("/proc").glob("[0-9]*/comm"):
-        try:
-            found += [place.parent.name] if place.read_text().strip() == name else []
-        except OSError:  # it ended while we looked
-            continue
+    for place in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it ended while we looked
+            before, _, after = place.read_text().rpartition(") ")
+            found += [place.parent.name] if before.endswith(f"({name}") and after[0] != "Z" else []
     return found
 
 

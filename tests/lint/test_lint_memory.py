@@ -88,8 +88,8 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     gc.enable()
 
 
-def lint(judge: Judge, held: Held, body: str) -> LintReport:
-    it = Problem(id="p", name="p", source=SOURCE.format(body=body, side=SIDE), cases=("main",))
+def lint(judge: Judge, held: Held, body: str, side: int = SIDE) -> LintReport:
+    it = Problem(id="p", name="p", source=SOURCE.format(body=body, side=side), cases=("main",))
     judge.bench.problems.facts = FactStore(judge.device, judge.info)
     with held:
         return examine(judge, it, Options(device="cpu"), Limits(cpu_seconds=20, first_seconds=200))
@@ -152,3 +152,8 @@ def test_a_reference_that_fails_is_not_judged(untimed_judge: Judge) -> None:
     assert report.reference == "failed" and [finding.check for finding in report.findings] == [
         "reference"
     ]
+
+
+def test_inputs_that_are_too_large_for_a_cpu_are_not_drawn(untimed_judge: Judge) -> None:
+    (finding,) = lint(untimed_judge, Held(), "x", side=1 << 20).findings
+    assert finding.check == "reference" and "are too large for a CPU with" in finding.message

@@ -165,6 +165,10 @@ class Board:
         """Anything else that the user should know."""
         self._add_news(text(message, "bold red"), keep=True)
 
+    def retries(self, why: str, seconds: float) -> None:
+        """A request has failed and will be sent again."""
+        self._add_news(text(f"trying again in {seconds:.0f} s: {why}", "yellow"))
+
     def _know(self, episode: Trajectory) -> None:
         lane = self.lanes.get(episode.problem.id)
         if lane is None or episode.sample is None or episode.sample >= self.shape.samples:

@@ -12,7 +12,6 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -20,11 +19,12 @@ from kevin_env.app.errors import BadInput
 from kevin_env.app.evaluate.config import EvalConfig, read_config
 from kevin_env.app.evaluate.figures import Prices, RunMetrics
 from kevin_env.app.evaluate.metrics import measure
+from kevin_env.app.evaluate.samples import answered, without_texts
 from kevin_env.app.evaluate.tables import summary_row
 from kevin_env.app.writing import whole, write_text
 from kevin_env.judge.api import DeviceInfo
 from kevin_env.outcome import Frozen, Printable
-from kevin_env.record import Trajectory, Turn
+from kevin_env.record import Trajectory
 from kevin_env.recorder import BadLine, Recorder, read_trajectories
 
 OnBadLine = Callable[[BadLine], None]
@@ -60,8 +60,8 @@ class Recorded:
     prices: Prices | None
 
     def measured(self) -> RunMetrics | None:
-        """The figures; None while there is no turn."""
-        if not any(each.turns for each in self.episodes):
+        """The figures; None while nothing was answered."""
+        if not any(map(answered, self.episodes)):
             return None
         return measure(self.episodes, ratios=self.ratios, prices=self.prices)
 
@@ -208,18 +208,6 @@ def read_episodes(file: Path, on_bad_line: OnBadLine) -> list[Trajectory]:
         elif not each.reason.startswith("half-written"):
             on_bad_line(each)
     return list(found.values())
-
-
-def without_texts(trajectory: Trajectory) -> Trajectory:
-    """The episode without its texts: the chats of a whole run would not fit in memory."""
-    turns = tuple(map(_without_texts, trajectory.turns))
-    problem = trajectory.problem.model_copy(update={"source": ""})
-    return trajectory.model_copy(update={"turns": turns, "problem": problem})
-
-
-def _without_texts(turn: Turn) -> Turn:
-    texts: dict[str, Any] = dict.fromkeys(("reply", "summary", "feedback", "log"), "")
-    return turn.model_copy(update=texts | {"messages": (), "reasoning": None})
 
 
 def _loose_episodes(path: Path, on_bad_line: OnBadLine) -> list[Trajectory]:

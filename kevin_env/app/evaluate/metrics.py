@@ -25,7 +25,7 @@ from kevin_env.app.evaluate.figures import (
     RunMetrics,
     Totals,
 )
-from kevin_env.app.evaluate.samples import RATES, Attempts, Played, gather, mean, share
+from kevin_env.app.evaluate.samples import RATES, Attempts, Played, answered, gather, mean, share
 from kevin_env.feedback import example_language
 from kevin_env.record import Trajectory, Usage
 
@@ -55,14 +55,14 @@ def measure(
         prices: of tokens; by default the cost is as reported by the endpoint.
 
     Raises:
-        ValueError: if no trajectory has a turn, or a ratio is not positive.
+        ValueError: if no trajectory was answered, or a ratio is not positive.
     """
     for problem, ratio in (ratios or {}).items():
         if not (math.isfinite(ratio) and ratio > 0):
             said = "T_compile / T_eager must be positive and finite"
             raise ValueError(f"the ratio of {problem} is {ratio}; {said}")
     problems = gather(trajectories, ratios or {})
-    if not any(each.turns for each in problems):
+    if not problems:
         raise ValueError("there is nothing to measure: no trajectory has a turn")
     pairs = [(each, _numbers(each)) for each in problems]
     levels = sorted({each.level for each in problems if each.level is not None})
@@ -90,7 +90,7 @@ def _apart(
     parts: dict[str, list[Trajectory]] = {}
     for each in trajectories:
         parts.setdefault(name(each), []).append(each)
-    known = {each: part for each, part in sorted(parts.items()) if any(one.turns for one in part)}
+    known = {each: part for each, part in sorted(parts.items()) if any(map(answered, part))}
     if len(known) < 2:
         return {}
     return {

@@ -23,6 +23,7 @@ from kevin_env.judge.api import JudgeError, JudgePool, Submission
 from kevin_env.outcome import interval_of, speedup_of
 from kevin_env.parsing import as_submission
 from kevin_env.policies.base import PolicyError
+from kevin_env.policies.openai import OpenAIPolicy
 from kevin_env.problem import Problem, ProblemError
 from kevin_env.record import StopReason, Trajectory
 from kevin_env.settings import Settings
@@ -31,6 +32,8 @@ LEAST_STRIKES = 3
 """Failures in a row that end a run, or its concurrency if that is larger."""
 ATTEMPTS = 2
 """Attempts at a sample whose model or judge fails, per process; a later one may continue it."""
+_LONG_PAUSE = 5.0
+"""Seconds before a retry of a request from which on the pause is reported."""
 
 
 class Log(Protocol):
@@ -195,6 +198,8 @@ class Run:
         """Plays the planned turns. Returns why it ended early, empty if nothing failed."""
         try:
             policy = player(problem, play.sample, len(episode.turns))
+            if isinstance(policy, OpenAIPolicy):
+                policy.wait = self._wait_to_retry
             while not episode.done and len(episode.turns) < play.until:
                 self._wait_for("model", problem, play)
                 self._pacer.wait()
@@ -208,6 +213,12 @@ class Run:
             episode.finish(error.stop_reason if isinstance(error, PolicyError) else "judge_error")
             return str(error) or type(error).__name__
         return ""
+
+    def _wait_to_retry(self, why: str, seconds: float) -> None:
+        """Pauses before a request is sent again. Raises Stopped if the run stops meanwhile."""
+        if seconds >= _LONG_PAUSE:
+            self.setup.board.retries(why, seconds)
+        self._workers.pause(seconds)
 
     def _wait_for(self, target: Waiting, problem: Problem, play: Play) -> None:
         stop = self._workers.stopping if target == "model" else self._workers.abandoned

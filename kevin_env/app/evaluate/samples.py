@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import Any
 
 from kevin_env.advantage import returns_of
 from kevin_env.app.evaluate.figures import Baseline
@@ -121,6 +122,23 @@ def mean(values: Iterable[float]) -> float:
     return fmean(found) if found else 0.0
 
 
+def answered(trajectory: Trajectory) -> bool:
+    """Whether it has a turn, or has none because of the model."""
+    return bool(trajectory.turns) or trajectory.stop_reason in _ANSWERED
+
+
+def without_texts(trajectory: Trajectory) -> Trajectory:
+    """The episode without its texts: the chats of a whole run would not fit in memory."""
+    turns = tuple(map(_without_texts, trajectory.turns))
+    problem = trajectory.problem.model_copy(update={"source": ""})
+    return trajectory.model_copy(update={"turns": turns, "problem": problem})
+
+
+def _without_texts(turn: Turn) -> Turn:
+    texts: dict[str, Any] = dict.fromkeys(("reply", "summary", "feedback", "log"), "")
+    return turn.model_copy(update=texts | {"messages": (), "reasoning": None})
+
+
 def gather(trajectories: Iterable[Trajectory], ratios: Mapping[str, float]) -> list[Attempts]:
     """Trajectories by problem, sorted by level and id.
 
@@ -133,7 +151,7 @@ def gather(trajectories: Iterable[Trajectory], ratios: Mapping[str, float]) -> l
     """
     problems: dict[str, dict[str, Trajectory]] = {}
     for each in trajectories:
-        if each.turns or each.stop_reason in _ANSWERED:
+        if answered(each):
             problems.setdefault(each.problem.id, {})[each.episode_id] = each
     found = [_attempts(each, ratios.get(name)) for name, each in problems.items()]
     return sorted(

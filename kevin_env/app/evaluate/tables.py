@@ -41,17 +41,23 @@ _AGAINST: dict[Baseline, str] = {"eager": "eager", "compile": "torch.compile"}
 
 
 def show_metrics(console: Console, metrics: RunMetrics) -> None:
-    """Prints the figures of a run. Tables that would be too wide with intervals omit them."""
+    """Prints the figures of a run.
+
+    A table that is too wide is shown without intervals, and without its last columns if it still
+    is: no figure is cut off.
+    """
     overall = metrics.overall
     counts = overall.counts
     trajectories = (counts.trajectories, "trajectory")
     sizes = ((counts.problems, "problem"), trajectories, (counts.turns, "turn"))
     console.print(", ".join(counted(number, name) for number, name in sizes), style="bold")
     console.print()
-    wide = console.options.update(max_width=10_000)
     for table in metric_tables(metrics):
-        fits = Measurement.get(console, wide, table).maximum <= console.width
-        console.print(table if fits else _without_intervals(table))
+        if _width(console, table) > console.width:
+            table = _narrower(table, len(table.columns))
+        while _width(console, table) > console.width and len(table.columns) > 2:
+            table = _narrower(table, len(table.columns) - 1)
+        console.print(table)
         console.print()
     for note in notes(overall):
         console.print(note, style="bright_black")
@@ -239,9 +245,15 @@ def largest_k(curve: Curve) -> int:
     return max(whole, default=1)
 
 
-def _without_intervals(table: Table) -> Table:
-    narrow = plain_table(str(table.title), *(str(column.header) for column in table.columns))
-    cells = zip(*(column.cells for column in table.columns), strict=True)
+def _width(console: Console, table: Table) -> int:
+    return Measurement.get(console, console.options.update(max_width=10_000), table).maximum
+
+
+def _narrower(table: Table, columns: int) -> Table:
+    """The first columns without intervals."""
+    kept = table.columns[:columns]
+    narrow = plain_table(str(table.title), *(str(column.header) for column in kept))
+    cells = zip(*(column.cells for column in kept), strict=True)
     for row, each in zip(table.rows, cells, strict=True):
         narrow.add_row(
             *(_INTERVAL.sub("", str(cell)) for cell in each), end_section=row.end_section

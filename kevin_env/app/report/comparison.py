@@ -14,7 +14,7 @@ from kevin_env.app.evaluate.folder import OnBadLine, Recorded, read_figures
 from kevin_env.app.evaluate.samples import Attempts, Sample, gather
 from kevin_env.app.evaluate.tables import plain_table
 from kevin_env.app.replay.code import clean
-from kevin_env.app.report.summary import grid_of
+from kevin_env.app.report.summary import SETTINGS, grid_of, setting_text, settings_of, several
 from kevin_env.app.report.write import markdown_page
 from kevin_env.app.screen import counted, show
 from kevin_env.app.writing import write_text
@@ -27,16 +27,22 @@ _MEASURES: dict[str, Callable[[Sample], float]] = {
 }
 """Of a sample. The speedup is over the recorded baseline, 0 without a correct kernel."""
 
+_Values = dict[str, dict[str, str]]
+"""By setting, its recorded values and what is shown of each."""
+
 
 class Change(Frozen):
     """The means of two runs, their difference and its 95 % bootstrap interval."""
 
     before: float
     after: float
-    difference: float
+    difference: float | None = None
+    """None for speedups over different baselines."""
     low: float | None = None
     high: float | None = None
-    """None if there is too little to resample: a problem has one sample, or a level one problem."""
+    """None also if there is too little to resample: a problem has one sample, or a level one
+    problem.
+    """
 
     @classmethod
     def of(cls, before: float, after: float, ends: tuple[float, float] | None) -> "Change":
@@ -65,6 +71,8 @@ class Comparison(Frozen):
     """Problems of only one run."""
     other_versions: tuple[str, ...]
     """Problems whose source differs between the runs."""
+    settings: dict[str, tuple[str, str]]
+    """What differs between the runs on a problem: the values in each, by setting or `device`."""
 
 
 def compare(paths: tuple[Path, Path], on_bad_line: OnBadLine) -> Comparison:
@@ -94,6 +102,7 @@ def compare(paths: tuple[Path, Path], on_bad_line: OnBadLine) -> Comparison:
         problems=tuple(problems),
         left_out=tuple(sorted(before.keys() ^ after.keys())),
         other_versions=tuple(name for name in shared if versions[0][name] != versions[1][name]),
+        settings=_settings([(_values(before[name]), _values(after[name])) for name in shared]),
     )
 
 
@@ -101,11 +110,40 @@ def _by_problem(run: Recorded) -> dict[str, Attempts]:
     return {each.problem: each for each in gather(run.episodes, run.ratios)}
 
 
+def _values(attempts: Attempts) -> _Values:
+    configs = [settings_of(sample.trajectory) for sample in attempts.samples]
+    found: _Values = {}
+    for name in SETTINGS:
+        # A speedup without a recorded baseline is over eager, as in `gather`.
+        missing = "eager" if name == "baseline" else "not recorded"
+        values = [config.get(name, missing) for config in configs]
+        found[name] = {str(value): setting_text(value) for value in values}
+    return found
+
+
+def _settings(problems: Sequence[tuple[_Values, _Values]]) -> dict[str, tuple[str, str]]:
+    found: dict[str, tuple[str, str]] = {}
+    for name in SETTINGS:
+        pairs = [(a[name], b[name]) for a, b in problems if a[name].keys() != b[name].keys()]
+        if pairs:
+            before, after = zip(*pairs, strict=True)
+            found[name] = (_shown(before), _shown(after))
+    return found
+
+
+def _shown(values: Sequence[Mapping[str, str]]) -> str:
+    return several(text for each in values for text in each.values())
+
+
 def _problem(before: Attempts, after: Attempts) -> Changed:
+    baselines = _values(before)["baseline"] | _values(after)["baseline"]
     changes: dict[str, Change] = {}
     for name, measure in _MEASURES.items():
         sides = [[measure(sample) for sample in each.samples] for each in (before, after)]
-        changes[name] = Change.of(fmean(sides[0]), fmean(sides[1]), _of_samples(*sides))
+        if len(baselines) > 1 and name != "correct":
+            changes[name] = Change(before=fmean(sides[0]), after=fmean(sides[1]))
+        else:
+            changes[name] = Change.of(fmean(sides[0]), fmean(sides[1]), _of_samples(*sides))
     return Changed(name=before.problem, problems=1, changes=changes)
 
 
@@ -124,7 +162,11 @@ def _group(name: str, problems: Sequence[Changed]) -> Changed:
     for measure in _MEASURES:
         each = [problem.changes[measure] for problem in problems]
         before, after = fmean(one.before for one in each), fmean(one.after for one in each)
-        changes[measure] = Change.of(before, after, interval([one.difference for one in each]))
+        differences = [one.difference for one in each if one.difference is not None]
+        if len(differences) < len(each):
+            changes[measure] = Change(before=before, after=after)
+        else:
+            changes[measure] = Change.of(before, after, interval(differences))
     return Changed(name=name, problems=len(problems), changes=changes)
 
 
@@ -166,7 +208,7 @@ def _cells(changes: Mapping[str, Change], measure: str) -> Iterator[str]:
     change = changes[measure]
     unit, scale, digits = ("x", 1, 2) if measure == "speedup" else ("%", 100, 1)
     yield from (f"{scale * each:.{digits}f}{unit}" for each in (change.before, change.after))
-    said = f"{scale * change.difference:+.{digits}f}"
+    said = "" if change.difference is None else f"{scale * change.difference:+.{digits}f}"
     if change.low is not None and change.high is not None:
         said += f" [{scale * change.low:+.{digits}f}, {scale * change.high:+.{digits}f}]"
     yield said
@@ -182,3 +224,13 @@ def _notes(found: Comparison) -> Iterator[str]:
         yield f"only in one of the two: {counted(len(found.left_out), 'problem')}"
     if found.other_versions:
         yield f"of another version in each: {', '.join(map(clean, found.other_versions))}"
+    if found.settings:
+        pairs = ((name, *each) for name, each in found.settings.items())
+        said = (
+            # A kernel of the same name with other code, such as a baseline.
+            f"{name}: two versions of {a}" if a == b else f"{name}: {a} / {b}"
+            for name, a, b in pairs
+        )
+        yield f"the runs differ in {'; '.join(said)}"
+    if any(change.difference is None for change in found.overall.changes.values()):
+        yield "speedups over different baselines have no difference"

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 from rich.table import Table
 
@@ -25,6 +25,7 @@ from kevin_env.judge.verdict import FLAGS, flag_name
 from kevin_env.outcome import held_roofline, is_hack
 from kevin_env.record import Trajectory, Turn, best_turn
 from kevin_env.render import ending_text, speedup_text
+from kevin_env.settings import RENAMED, Settings
 
 EDGES = (0.0, 0.1, 0.2, 0.5, 0.8, 1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 """Lower ends of the bins of speedups. They include the p of fast_p."""
@@ -35,7 +36,13 @@ MOST_HACKS = 500
 MOST_MARKS = 2000
 """Turns in the roofline plot."""
 
-_SETTINGS = ("max_turns", "gamma", "returns", "rules", "language", "baseline", "context")
+_ALWAYS = ("device", "max_turns", "gamma", "returns", "rules", "language", "baseline", "context")
+_UNLESS_DEFAULT = (
+    "glue", "inputs", "dtype", "backward", "score", "bound", "noisy", "pay", "pay_repeats",
+    "timing_precision", "stop_on",
+)  # fmt: skip
+SETTINGS = (*_ALWAYS, *_UNLESS_DEFAULT)
+"""Settings that decide what the figures of a run mean."""
 
 Pages = Mapping[tuple[str, str], str]
 """Pages of trajectories, by problem and episode id. Others are in the report itself."""
@@ -122,14 +129,30 @@ def _agents(episodes: Sequence[Trajectory]) -> Iterator[Table]:
 
 
 def _facts(episodes: Sequence[Trajectory]) -> Iterator[tuple[str, str]]:
-    yield "model", _several(each.player for each in episodes)
-    devices = (each.hardware.name if each.hardware else "not recorded" for each in episodes)
-    yield "device", _several(devices)
-    for name in _SETTINGS:
-        if values := _several(str(each.config[name]) for each in episodes if name in each.config):
+    yield "model", several(each.player for each in episodes)
+    defaults = Settings().model_dump(mode="json")
+    configs = [settings_of(each) for each in episodes]
+    for name in SETTINGS:
+        found = [config[name] for config in configs if name in config]
+        if name not in _ALWAYS and all(value == defaults[name] for value in found):
+            continue
+        if values := several(map(setting_text, found)):
             yield name, values
     dates = sorted(each.created for each in episodes)
     yield "played", _short(" to ".join(dict.fromkeys(map(_day, (dates[0], dates[-1])))))
+
+
+def settings_of(episode: Trajectory) -> dict[str, Any]:
+    """The recorded settings by their current names; `device` is the name of the device."""
+    config = {RENAMED.get(name, name): value for name, value in episode.config.items()}
+    return config | {"device": episode.hardware.name if episode.hardware else "not recorded"}
+
+
+def setting_text(value: Any) -> str:
+    """A recorded value of a setting; a kernel by its name."""
+    if isinstance(value, Mapping):
+        value = cast("Mapping[str, Any]", value).get("name")
+    return "default" if value is None else str(value)
 
 
 def _day(created: str) -> str:
@@ -140,7 +163,7 @@ def _day(created: str) -> str:
         return created
 
 
-def _several(values: Iterable[str], most: int = 4) -> str:
+def several(values: Iterable[str], most: int = 4) -> str:
     """The distinct values, shortened."""
     found = list(dict.fromkeys(values))
     more = f" and {len(found) - most} more" if len(found) > most else ""

@@ -12,7 +12,8 @@ from kevin_env.judge.api import Pace
 from kevin_env.judge.capacity import host_memory
 from kevin_env.judge.compare.outputs import in_float64
 from kevin_env.judge.compare.values import all_finite, same_infinities
-from kevin_env.judge.inputs.reference import Case, distributions_of, seed_from
+from kevin_env.judge.inputs.distributions import DISTRIBUTIONS, admits_negative
+from kevin_env.judge.inputs.reference import Case, seed_from
 from kevin_env.problem import Problem, ProblemError
 
 CPU_BYTES = 32 << 20
@@ -43,7 +44,7 @@ def open_cases(problem: Problem, device: torch.device) -> Iterator[Case]:
     """
     timed = timed_case(problem, device)
     if device.type == "cpu":
-        _require_memory(problem, timed)
+        require_memory(problem, timed)
     others = (case for case in (*problem.cases, *problem.hidden) if case != timed)
     for name in (*others, timed):
         if name == timed or (
@@ -52,6 +53,19 @@ def open_cases(problem: Problem, device: torch.device) -> Iterator[Case]:
             else name != "main" and _input_bytes(problem, name) <= CPU_BYTES
         ):
             yield Case(problem, name, device)
+
+
+def distributions_of(case: Case) -> list[str]:
+    """The distributions that the problem names, or all; only its own if no input can be redrawn."""
+    named = getattr(case.module, "DISTRIBUTIONS", tuple(DISTRIBUTIONS))
+    if not (isinstance(named, tuple | list) and named and set(named) <= set(DISTRIBUTIONS)):
+        known = ", ".join(DISTRIBUTIONS)
+        raise ProblemError(f"{case.problem}: DISTRIBUTIONS is {named!r}, not some of {known}")
+    drawn = [each for each in case.structures if not each.kept]
+    return [
+        d for d in named
+        if d == "own" or (any(map(admits_negative, drawn)) if d == "negative" else drawn)
+    ]  # fmt: skip
 
 
 def usable_distributions(case: Case, seed: int) -> list[str]:
@@ -145,8 +159,8 @@ def _input_bytes(problem: Problem, name: str) -> int:
     return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
 
 
-def _require_memory(problem: Problem, name: str) -> None:
-    """Raises a ProblemError if a CPU's memory is too small for a case."""
+def require_memory(problem: Problem, name: str) -> None:
+    """Raises a ProblemError if a CPU's memory is too small for the timed case."""
     wanted, free = _input_bytes(problem, name), host_memory()
     if CPU_COPIES * wanted > free:
         raise ProblemError(

@@ -7,6 +7,7 @@ the same inputs.
 import copy
 import hashlib
 import inspect
+import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from kevin_env.candidate.seeding import reseed, seed_torch
 from kevin_env.judge.compare.accumulator import OneAccumulator
 from kevin_env.judge.compare.outputs import INTEGERS
 from kevin_env.judge.compare.values import differ, is_rounded, rounded_otherwise
-from kevin_env.judge.inputs.distributions import DISTRIBUTIONS, admits_negative, redraw
+from kevin_env.judge.inputs.distributions import redraw
 from kevin_env.judge.inputs.gradients import Gradients, find_gradients, passes
 from kevin_env.judge.inputs.process_state import (
     RANDOM,
@@ -46,6 +47,7 @@ DRAWS = 3
 MANY_DRAWS = 32
 SMALL = 1 << 14
 """Most elements of a small input set."""
+OTHER_NUMBER = "get_inputs returns another number of tensors than before"
 
 _TRIED = set[tuple[str, str, str, str]]()
 """Code that leaves the process's settings alone: hash, case, kind of device, place."""
@@ -130,6 +132,8 @@ class Case:
         self.integers = self._choice("INTEGERS", INTEGERS)
         with reference_code(problem.id, "TOLERANCE"):
             self.tolerance = float(getattr(self.module, "TOLERANCE", 1.0))
+            if not 0 < self.tolerance < math.inf:
+                raise ProblemError(f"{problem.id}: TOLERANCE is not a positive number")
         with reference_code(problem.id, "get_init_inputs"), RANDOM:
             made = self._run("get_init_inputs", self.module.get_init_inputs)
             self.init_inputs = _arguments(self.module.Model, list(made))
@@ -161,7 +165,8 @@ class Case:
             with weights.Creation() as creation:
                 given, named = self.init_inputs
                 model = self._run("Model", lambda: self.module.Model(*given, **named))
-        with no_grad():  # without `RANDOM`, for which others wait: it waits for the device
+        # without `RANDOM`, for which others wait: it waits for the device
+        with reference_code(self.problem, "Model"), no_grad():
             self._names = creation.names(model)
             self.model = weights.converted(model.to(self.device), self.dtype)
             drawn = [
@@ -211,11 +216,10 @@ class Case:
             skeleton, tensors = self.gradients.drawn(skeleton, tensors, seed, self.device)
         if distribution == "own":
             return skeleton, tensors
-        with reference_code(self.problem, "get_inputs"):  # may draw another number of tensors
-            return skeleton, [
-                redraw(t, distribution, s, seed)
-                for t, s in zip(tensors, self.structures, strict=True)
-            ]
+        if len(tensors) != len(self.structures):
+            raise ProblemError(f"{self.problem}: {OTHER_NUMBER}")
+        pairs = zip(tensors, self.structures, strict=True)
+        return skeleton, [redraw(t, distribution, s, seed) for t, s in pairs]
 
     @property
     def traits(self) -> Traits:
@@ -249,17 +253,18 @@ class Case:
             return self._known.structures
         structures = self._look(0)
         small = sum(each.count for each in structures) <= SMALL
-        with reference_code(self.problem, "get_inputs"):
-            for i in range(1, MANY_DRAWS if small else DRAWS):
-                drawn = self._look(i)
-                structures = tuple(a.merged(b) for a, b in zip(structures, drawn, strict=True))
+        for i in range(1, MANY_DRAWS if small else DRAWS):
+            drawn = self._look(i)
+            if len(drawn) != len(structures):
+                raise ProblemError(f"{self.problem}: {OTHER_NUMBER}")
+            structures = tuple(a.merged(b) for a, b in zip(structures, drawn, strict=True))
         return structures
 
     def _look(self, number: int) -> tuple[Structure, ...]:
-        _, tensors = self.draw_inputs(
-            "own", seed_from(self._sha256, self.name, "structure", number)
-        )
-        return tuple(map(look, tensors))
+        seed = seed_from(self._sha256, self.name, "structure", number)
+        _, tensors = self.draw_inputs("own", seed)
+        with reference_code(self.problem, "get_inputs"):  # such as a sparse tensor
+            return tuple(map(look, tensors))
 
     def expect(self, skeleton: tree.Skeleton, tensors: list[torch.Tensor], seed: int) -> Expected:
         """The reference's output for these inputs, which it does not modify, and its oracle.
@@ -341,7 +346,12 @@ class Case:
 
     def _call(self, model: nn.Module, arguments: Any, seed: int | None = None) -> Any:
         with no_grad():
-            return self._forward(passes(model, self.gradients), arguments, seed)
+            output = self._forward(passes(model, self.gradients), arguments, seed)
+        with reference_code(self.problem, "forward"):
+            skeleton, tensors = tree.flatten(output)
+        if not tensors:
+            raise ProblemError(f"{self.problem}: its reference returns no tensor")
+        return tree.unflatten(skeleton, [tensor.detach() for tensor in tensors])
 
     def _forward(self, model: nn.Module, arguments: Any, seed: int | None = None) -> Any:
         with reference_code(self.problem, "forward"), RANDOM:
@@ -376,20 +386,6 @@ def seed_from(secret: str, *parts: object) -> int:
     """A 63-bit seed from the secret and its purpose."""
     text = "/".join((secret, *map(str, parts)))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
-
-
-def distributions_of(case: Case) -> list[str]:
-    """The distributions that the problem names, or all; only its own if no input can be redrawn."""
-    named = getattr(case.module, "DISTRIBUTIONS", tuple(DISTRIBUTIONS))
-    unknown = set(named) - set(DISTRIBUTIONS)
-    if unknown:
-        names, known = ", ".join(sorted(unknown)), ", ".join(DISTRIBUTIONS)
-        raise ProblemError(f"DISTRIBUTIONS names {names}; known are {known}")
-    drawn = [each for each in case.structures if not each.kept]
-    return [
-        d for d in named
-        if d == "own" or (any(map(admits_negative, drawn)) if d == "negative" else drawn)
-    ]  # fmt: skip
 
 
 def _doubled(tensor: torch.Tensor) -> torch.Tensor:

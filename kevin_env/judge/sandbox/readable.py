@@ -75,14 +75,14 @@ def check_named(named: str | Sequence[str] | None) -> tuple[str, ...]:
     Raises:
         ValueError: if one is no absolute path of a file or folder that exists.
     """
+    what = NAME if named is None else "readable"
     if named is None:
         named = [each for each in os.environ.get(NAME, "").split(":") if each]
     named = [named] if isinstance(named, str) else named
     for each in named:
         if not Path(each).is_absolute() or not Path(each).exists():
-            raise ValueError(
-                f"readable is {each!r}; name absolute paths of files and folders that exist"
-            )
+            text = f"{what} has {each!r}; name absolute paths of files and folders that exist"
+            raise ValueError(text)
     return tuple(map(str, named))
 
 
