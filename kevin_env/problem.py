@@ -363,31 +363,31 @@ def _value(tree: ast.Module, name: str) -> ast.expr | None:
 
 
 def _names(tree: ast.Module, name: str, path: Path) -> tuple[str, ...]:
-    """The keys of a dict that is written out, or of TAGS the elements of a tuple or list."""
+    """The keys of a literal dict, or for TAGS the elements of a literal tuple or list."""
     if (value := _value(tree, name)) is None:
         return ()
     items = value.keys if isinstance(value, ast.Dict) else getattr(value, "elts", [None])
     names = [each.value for each in items if isinstance(each, ast.Constant)]
     strings = tuple(each for each in names if isinstance(each, str))
     if len(strings) < len(items) or isinstance(value, ast.Dict) is (name == "TAGS"):
-        kind = "tuple of strings" if name == "TAGS" else "dict with names as keys"
-        raise ProblemError(f"problem {path}: {name} is not a {kind} that is written out")
+        kind = "tuple of strings" if name == "TAGS" else "dict with string keys"
+        raise ProblemError(f"problem {path}: {name} must be a literal {kind}")
     return strings
 
 
 def _text(tree: ast.Module, name: str, path: Path) -> str:
-    """A string that is written out; empty if there is none."""
+    """The value of a string literal; empty if there is none."""
     if (value := _value(tree, name)) is None:
         return ""
     if not (isinstance(value, ast.Constant) and isinstance(value.value, str)):
-        raise ProblemError(f"problem {path}: {name} is not a string that is written out")
+        raise ProblemError(f"problem {path}: {name} must be a string literal")
     return value.value
 
 
 def _named_file(tree: ast.Module, constant: str, path: Path) -> KernelFile | None:
     """The file that a module-level constant names, relative to the problem's."""
     name = _text(tree, constant, path)
-    return KernelFile.read(path.parent / name) if name else None
+    return None if _value(tree, constant) is None else KernelFile.read(path.parent / name)
 
 
 def _unknown(name: str) -> str:

@@ -87,7 +87,7 @@ class Recorder:
         """
         with self._locked(), self.path.open("rb") as file:
             if file.read(1) not in (b"", b"{"):
-                raise OSError(errno.EEXIST, "not a trajectory file; give another name", self.path)
+                raise OSError(errno.EEXIST, "not a trajectory file; choose another name", self.path)
 
     def episode(self, episode_id: str) -> Trajectory:
         """One recorded episode, read while no other process writes.

@@ -208,7 +208,7 @@ def test_a_problem_is_shown() -> None:
     ("words", "said"),
     [
         (["show", "L1_23_Sofmax"], "did you mean L1_23_Softmax"),
-        (["problems", "--level", "3", "lint"], "give the options of `problems lint` after lint"),
+        (["problems", "--level", "3", "lint"], "options for `problems lint` go after `lint`"),
         (["show", "kevin-bench-1"], "kevin-bench-1 is a set of problems: give one that"),
         (
             ["show", "L1"],

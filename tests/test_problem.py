@@ -67,11 +67,12 @@ def write(path: Path, source: str = SOURCE) -> Path:
 @pytest.mark.parametrize(
     ("line", "error"),
     [
-        ("CASES = dict(odd={'size': 3})", "CASES is not a dict with names as keys that is written"),
-        ("HIDDEN = [1]", "HIDDEN is not a dict"), ("CASES = {1: {}}", "CASES is not a dict"),
+        ("CASES = dict(odd={'size': 3})", "CASES must be a literal dict with string keys"),
+        ("HIDDEN = [1]", "HIDDEN must be a literal dict"), ("CASES = {1: {}}", "CASES must be a literal dict"),
         ("CASES = {'main': {}}", "main is also a known case"),
-        ("TAGS = 'toy'", "TAGS is not a tuple of strings that is written out"),
-        ("ADAPTER = str()", "ADAPTER is not a string that is written out"),
+        ("TAGS = 'toy'", "TAGS must be a literal tuple of strings"),
+        ("START = ''", "cannot read kernel"),
+        ("ADAPTER = str()", "ADAPTER must be a string literal"),
     ],
 )  # fmt: skip
 def test_what_is_not_written_out_is_not_left_out_either(

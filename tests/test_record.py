@@ -417,7 +417,7 @@ def test_two_writers_share_a_file(tmp_path) -> None:
 def test_a_file_with_something_else_in_it_is_left_alone(tmp_path) -> None:
     file = tmp_path / "server.py"
     file.write_text("print(1)\n")
-    with pytest.raises(OSError, match="not a trajectory file; give another name"):
+    with pytest.raises(OSError, match="not a trajectory file; choose another name"):
         Recorder(file).require()
     assert file.read_text() == "print(1)\n"
 

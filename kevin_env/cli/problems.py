@@ -63,7 +63,7 @@ def list_problems(
     if command := context.invoked_subcommand:
         given = [each for each in context.params if is_given(context, each)]
         if given:
-            raise BadInput(f"give the options of `problems {command}` after {command}")
+            raise BadInput(f"options for `problems {command}` go after `{command}`")
         return
     chosen = choose_problems(level, tag, split, split_seed, order, search, problem or ())
     sides = our_sides(split_seed)

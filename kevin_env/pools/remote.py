@@ -7,7 +7,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import Any
 
 from kevin_env.candidate.wire import Channel, Late, TooLong, WireError
@@ -167,8 +167,11 @@ class Remote:
                 raise NoJudge(answer["fatal"])
             self._ready.set_result(DeviceInfo.model_validate(answer["device"]))
             while True:
-                with waiting(f"an answer of the judge of {self._device}"):
-                    answer = self._channel.receive(MISSED * self._beat)
+                late = not self._channel.pending(self._beat)  # a timer is a thread
+                with (
+                    waiting(f"an answer of the judge of {self._device}") if late else nullcontext()
+                ):
+                    answer = self._channel.receive((MISSED - late) * self._beat)
                 if "beat" not in answer:
                     self._deliver(answer)
         except JudgeGone as error:

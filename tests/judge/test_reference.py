@@ -207,13 +207,13 @@ def test_inputs_that_are_not_floating_stay_and_then_there_is_one_distribution() 
 
 @pytest.mark.parametrize("named", ["('own', 'odd')", "[]", "3"])
 def test_a_wrong_choice_of_distributions_is_a_problem_error(named: str) -> None:
-    with pytest.raises(ProblemError, match=r"p: DISTRIBUTIONS is .*, not some of own, signed"):
+    with pytest.raises(ProblemError, match=r"p: DISTRIBUTIONS is .*; list some of own, signed"):
         distributions_of(Case(problem(rows=f"DISTRIBUTIONS = {named}\nrows = 4"), "main", CPU))
 
 
 @pytest.mark.parametrize("value", ["-1", "float('nan')", "float('inf')", "0"])
 def test_a_tolerance_is_a_positive_number(value: str) -> None:
-    with pytest.raises(ProblemError, match="p: TOLERANCE is not a positive number"):
+    with pytest.raises(ProblemError, match="p: TOLERANCE must be a positive, finite number"):
         Case(problem(rows=f"TOLERANCE = {value}\nrows = 4"), "main", CPU)
 
 

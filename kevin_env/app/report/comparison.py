@@ -233,4 +233,4 @@ def _notes(found: Comparison) -> Iterator[str]:
         )
         yield f"the runs differ in {'; '.join(said)}"
     if any(change.difference is None for change in found.overall.changes.values()):
-        yield "speedups over different baselines have no difference"
+        yield "no difference is shown for speedups over different baselines"

@@ -60,7 +60,7 @@ def distributions_of(case: Case) -> list[str]:
     named = getattr(case.module, "DISTRIBUTIONS", tuple(DISTRIBUTIONS))
     if not (isinstance(named, tuple | list) and named and set(named) <= set(DISTRIBUTIONS)):
         known = ", ".join(DISTRIBUTIONS)
-        raise ProblemError(f"{case.problem}: DISTRIBUTIONS is {named!r}, not some of {known}")
+        raise ProblemError(f"{case.problem}: DISTRIBUTIONS is {named!r}; list some of {known}")
     drawn = [each for each in case.structures if not each.kept]
     return [
         d for d in named

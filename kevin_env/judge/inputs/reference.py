@@ -47,7 +47,7 @@ DRAWS = 3
 MANY_DRAWS = 32
 SMALL = 1 << 14
 """Most elements of a small input set."""
-OTHER_NUMBER = "get_inputs returns another number of tensors than before"
+OTHER_NUMBER = "get_inputs returns a different number of tensors each time"
 
 _TRIED = set[tuple[str, str, str, str]]()
 """Code that leaves the process's settings alone: hash, case, kind of device, place."""
@@ -133,7 +133,7 @@ class Case:
         with reference_code(problem.id, "TOLERANCE"):
             self.tolerance = float(getattr(self.module, "TOLERANCE", 1.0))
             if not 0 < self.tolerance < math.inf:
-                raise ProblemError(f"{problem.id}: TOLERANCE is not a positive number")
+                raise ProblemError(f"{problem.id}: TOLERANCE must be a positive, finite number")
         with reference_code(problem.id, "get_init_inputs"), RANDOM:
             made = self._run("get_init_inputs", self.module.get_init_inputs)
             self.init_inputs = _arguments(self.module.Model, list(made))
