@@ -1,12 +1,14 @@
 """What the comparison of a verdict detects: automatically broken kernels, and honest ones.
 
 Mutants of references, rewrites, outputs and arithmetic go straight to the comparison, on the input
-sets of a verdict; one wrong set rejects. An accepted mutant is equivalent if, on 20 further input
-sets, it is bitwise the reference or errs by at most four times the reference's own error against
-float64; otherwise it survived. Mutants that raised do not count. With --candidates, mutants of C++
-and Triton kernels go through the real judge. Rows of other problems in the file are kept.
+sets of a verdict; one wrong set rejects. On a GPU the cases are a CPU's, and the comparison is that
+of a GPU. An accepted mutant is equivalent if, on 20 further input sets, it is bitwise the reference
+or errs by at most four times the reference's own error against float64; otherwise it survived.
+Mutants that raised do not count. With --candidates, mutants of C++ and Triton kernels go through
+the real judge. Rows of other problems in the file are kept.
 
     python benchmarks/mutants.py --json benchmarks/results/mutants.cpu.json [PROBLEM]...
+    python benchmarks/mutants.py --device cuda --json benchmarks/results/mutants.h200.json
     python benchmarks/mutants.py --json benchmarks/results/mutants.cpu.json --candidates
 """
 
@@ -17,11 +19,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from resultfile import Row, known_rows, write_result
+from resultfile import Row, device_name, known_rows, write_result
 from rich.progress import Progress, track
 
 from kevin_env.judge import Options, Submission
-from kevin_env.judge.device import inform
+from kevin_env.judge.device import inform, resolve
 from kevin_env.outcome import Outcome
 from kevin_env.pools.local import LocalPool
 from kevin_env.problem import Problem, load_problem
@@ -65,12 +67,12 @@ STATUS = {
 }
 
 
-def problem_row(problem: Problem, progress: Progress) -> dict[str, Any]:
+def problem_row(problem: Problem, device: torch.device, progress: Progress) -> dict[str, Any]:
     """All mutants of a problem: the share of rejected wrong ones, and results of each class."""
     task = progress.add_task(problem.id, total=None)
-    judged = examine(problem, MOST, lambda mutant, verdict: progress.advance(task))
+    judged = examine(problem, MOST, lambda mutant, verdict: progress.advance(task), device)
     progress.update(task, description=f"{problem.id}: honest ones")
-    honest = examine_honest(problem)
+    honest = examine_honest(problem, device)
     progress.update(task, total=len(judged), completed=len(judged), description=problem.id)
     return row_of(problem.id, judged) | {
         "honest": {each.mutant.name: each.row()["share_of_tolerance"] for each in honest},
@@ -158,42 +160,40 @@ def judged_once(pool: LocalPool, problem: Problem, mutant: TokenMutant, number: 
     return pool.submit(problem, Submission(code=mutant.code), options).result().outcome
 
 
-def write(file: Path, rows: dict[str, Row]) -> None:
-    versions = inform(torch.device("cpu")).versions
-    write_result(file, "cpu", versions, [*total_rows(rows.values()), *rows.values()])
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("problems", nargs="*", help="ids or paths; by default a selection")
+    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument(
-        "--candidates", action="store_true", help="mutants of C++ and Triton kernels instead"
+        "--candidates",
+        action="store_true",
+        help="mutants of C++ and Triton kernels instead, on a CPU",
     )
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    versions = inform(torch.device("cpu")).versions
-    rows = {
-        name: row for name, row in known_rows(options.json, versions).items() if "classes" in row
-    }
+    device = resolve(options.device)
+    info = inform(device)
+    known = known_rows(options.json, info.versions)
+    rows = {name: row for name, row in known.items() if "classes" in row}
+
+    def keep(row: Row) -> None:
+        rows[row["name"]] = row
+        if options.json:
+            every = [*total_rows(rows.values()), *rows.values()]
+            write_result(options.json, device_name(info), info.versions, every)
+
     if options.candidates:
         with LocalPool() as pool:
             for name in KERNELS:
-                keep(candidate_row(name, pool), rows, options.json)
+                keep(candidate_row(name, pool))
     else:
         with Progress() as progress:
             for name in options.problems or PROBLEMS:
-                keep(problem_row(load_problem(name), progress), rows, options.json)
+                keep(problem_row(load_problem(name), device, progress))
     for row in total_rows(rows.values()):
         print(f"{row['name']:60} {row['value']} of {row['n']}")
-
-
-def keep(row: dict[str, Any], rows: dict[str, dict[str, Any]], file: Path | None) -> None:
-    """Adds a row, also to the file."""
-    rows[row["name"]] = row
-    if file:
-        write(file, rows)
 
 
 if __name__ == "__main__":

@@ -4,12 +4,16 @@ A peer rewards an attack if it calls a wrong answer correct, or measures a submi
 nothing as more than `GAIN` times as fast as the reference. No answer, because it or its process
 failed, is counted apart. Rows of a peer record the commit of its checkout.
 
+Peers that start processes of their own do so inside that of ours. What a peer cannot be asked, such
+as several outputs where it compares one, is no answer.
+
 Each device has its own processes, which see no other device: with `--at-once 4` four evaluations at
 a time of files that are not timed, then the others one by one. Answers are written at once; with
 `--seconds`, repeat the same command until none is left. Rows that are not part of the selection are
 dropped.
 
     python benchmarks/peers.py [--ours] [--kernrl PATH/envs/kernrl] [--kernelbench PATH] \\
+        [--kernelgym PATH] [--sol PATH] [--kernelbench-com PATH] \\
         [--device cpu|cuda:0,1] [--at-once N] [--seconds S] [--json FILE]
 """
 
@@ -27,7 +31,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 import torch
-from evaluators import Answer, Evaluation, Peer, evaluate, read_peers
+from evaluators import Answer, Evaluation, Peer, add_peer_options, evaluate, read_peers
 from gpu_processes import start_processes
 from honest import sample
 from resultfile import Row, common_device, device_name, known_rows, plain_row, write_result
@@ -222,7 +226,7 @@ def read_options() -> argparse.Namespace:
     )
     parser.add_argument("--ours", action="store_true", help="also evaluate with our judge")
     parser.add_argument("--kernrl", type=Path)
-    parser.add_argument("--kernelbench", type=Path)
+    add_peer_options(parser)
     parser.add_argument("--device", default="cpu", help="one, or several as cuda:0,1")
     parser.add_argument(
         "--at-once", type=int, default=1, help="concurrent evaluations on a device of untimed files"

@@ -72,3 +72,35 @@ def test_rows_of_an_earlier_run_are_kept_if_they_are_of_the_same_versions(
     assert set(resultfile.known_rows(file)) == {"old", "beside it"}
     resultfile.Results(file, "cpu", {"torch": "2"}).put(resultfile.plain_row("new", 2.0))
     assert set(resultfile.known_rows(file)) == {"new"}
+
+
+def test_scripts_of_peers_parse(script: Script) -> None:
+    evaluators = script("evaluators")
+    own = [evaluators.OWN_PROCESSES + shim for *_, shim in evaluators.OWN.values()]
+    for shim in (evaluators.KERNRL, evaluators.KERNELBENCH, *own):
+        peer = evaluators.Peer({"a/b.py": "c"}, shim, None)
+        ast.parse(evaluators.script_of(peer, [("reference", "submission")], "cuda:0"))
+
+
+ANSWERS_TWO_AND_HANGS = """
+import time
+time.sleep(0.5)
+print("READY", flush=True)
+for reference, submission in JOBS[:2]:
+    say(reference == submission, 1)
+time.sleep(100)
+"""
+
+
+def test_a_rate_is_of_what_a_peer_answers_in_time(script: Script) -> None:
+    peer = script("evaluators").Peer({}, ANSWERS_TWO_AND_HANGS, "0abc", serves=True)
+    row = script("peer_rates").peer_row("peer", peer, [("a", "a"), ("a", "b"), ("a", "c")], 2.0)
+    assert (row["n"], row["accepted"], row["asked"], row["commit"]) == (2, 1, 3, "0abc")
+    assert row["seconds"] < 0.5
+
+
+def test_a_peer_without_a_service_has_a_new_process_for_each(script: Script) -> None:
+    shim = "say(SUBMISSION == 'b', 1) if SUBMISSION != 'c' else sys.exit(1)"
+    peer = script("evaluators").Peer({}, shim, None)
+    row = script("peer_rates").peer_row("peer", peer, [("a", "b"), ("a", "c")], 60.0)
+    assert (row["n"], row["accepted"], "commit" in row) == (2, 1, False)

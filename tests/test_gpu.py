@@ -333,10 +333,8 @@ def test_a_neighbour_that_fills_the_memory_is_nobodys_verdict() -> None:
                 assert outcome.category == "correct", outcome
         finally:
             neighbour.communicate("\n")
-        assert (
-            judged(pool, "honest/softmax_triton", problem="L1_23_Softmax").outcome.category
-            == "correct"
-        )
+        outcome = judged(pool, "honest/softmax_triton", problem="L1_23_Softmax").outcome
+        assert outcome.category == "correct", outcome
 
 
 def test_several_devices_share_the_work(pool: LocalPool) -> None:

@@ -5,12 +5,14 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
+import torch
+
 from kevin_env.problem import Problem
 
 from .code import CodeAnswer, code_mutants, rewrite_mutants, rewrite_of
 from .jury import Evidence, Mutant, Verdict, gather_evidence, judge
 from .precision import honest_variants, precision_mutants
-from .samples import Sample, Sampler
+from .samples import CPU, Sample, Sampler
 from .values import value_mutants
 
 OnMutant = Callable[[Mutant, Verdict], None]
@@ -71,14 +73,17 @@ class Tally:
 
 
 def examine(
-    problem: Problem, most: int, on_mutant: OnMutant = lambda mutant, verdict: None
+    problem: Problem,
+    most: int,
+    on_mutant: OnMutant = lambda mutant, verdict: None,
+    device: torch.device = CPU,
 ) -> list[Judged]:
     """Every mutant of a problem with its verdict, at most so many of each source of code.
 
     Raises:
         ProblemError: when the reference fails.
     """
-    sampler = Sampler(problem)
+    sampler = Sampler(problem, device)
     samples = sampler.screened()
     found: list[Judged] = []
     for mutants, limit in _families(problem, samples[-1], most):
@@ -93,9 +98,9 @@ def examine(
     return _with_evidence(found, sampler)
 
 
-def examine_honest(problem: Problem) -> list[Judged]:
+def examine_honest(problem: Problem, device: torch.device = CPU) -> list[Judged]:
     """Honest arithmetic and the rewrite, judged; all of them should be accepted."""
-    sampler = Sampler(problem)
+    sampler = Sampler(problem, device)
     samples = sampler.screened()
     variants = honest_variants(samples[-1])
     rewrite = rewrite_of(problem)

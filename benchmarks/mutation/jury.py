@@ -116,12 +116,10 @@ def gather_evidence(mutants: list[Mutant], samples: Iterable[Sample]) -> list[Ev
             evidence.sets += 1
             key = id(mutant.original)
             if key not in originals:
-                given = (
-                    sample.outputs
-                    if mutant.original is None
-                    else tree.flatten(mutant.original(sample))[1]
-                )
-                originals[key] = given
+                originals[key] = sample.outputs
+                if mutant.original is not None:
+                    with sample.case.device:
+                        originals[key] = tree.flatten(mutant.original(sample))[1]
             _weigh(evidence, sample, originals[key], mutant)
     for evidence in found:
         _conclude(evidence)
@@ -142,7 +140,7 @@ _FAILURES = (
 def _run(
     mutant: Mutant, sample: Sample, seconds: float = SECONDS
 ) -> tuple[tree.Skeleton, list[torch.Tensor]]:
-    with _limited(seconds):
+    with _limited(seconds), sample.case.device:
         return tree.flatten(mutant.answer(sample))
 
 

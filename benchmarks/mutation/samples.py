@@ -15,6 +15,7 @@ from kevin_env.judge.inputs.cases import open_cases, plan, usable_distributions
 from kevin_env.judge.inputs.reference import Case, Expected, seed_from
 from kevin_env.problem import Problem
 
+CPU = torch.device("cpu")
 SECRET = "mutants"
 """What everything is drawn from: a run is to say the same tomorrow."""
 EVIDENCE = 20
@@ -69,15 +70,17 @@ class Sample:
 
 
 class Sampler:
-    """The input sets of one problem on the CPU.
+    """The input sets of one problem, in the cases of a CPU.
 
     Raises:
         ProblemError: when the reference fails.
     """
 
-    def __init__(self, problem: Problem, secret: str = SECRET) -> None:
+    def __init__(self, problem: Problem, device: torch.device, secret: str = SECRET) -> None:
         self.secret = secret
-        self.cases = list(open_cases(problem, torch.device("cpu")))
+        self.cases = list(open_cases(problem, CPU))
+        if device != CPU:
+            self.cases = [Case(problem, case.name, device) for case in self.cases]
         self.usable: dict[str, list[str]] = {}
         self._count = 0
         for case in self.cases:

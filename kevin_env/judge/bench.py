@@ -3,6 +3,7 @@
 import math
 import threading
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import torch
@@ -10,7 +11,7 @@ import torch
 from kevin_env.judge.api import PACES, DeviceInfo, Pace
 from kevin_env.judge.candidates import WarmPool
 from kevin_env.judge.capacity import SUBMISSION, capacity_of, host_memory, machine_of
-from kevin_env.judge.device import free_memory, gpu_of, gpus_of_host, identity
+from kevin_env.judge.device import free_memory, gpu_of, gpus_of_host, identity, unused_memory
 from kevin_env.judge.inputs.facts import FactStore, ProblemFacts
 from kevin_env.judge.lane import Lane, Line
 from kevin_env.judge.precompile import ShapeStore, properties_of
@@ -20,7 +21,7 @@ from kevin_env.judge.timing.baselines import Baselines
 from kevin_env.judge.timing.calibration import Links
 from kevin_env.judge.workers.errors import CandidateError
 from kevin_env.judge.workers.launcher import ForkServer
-from kevin_env.judge.workers.memory_watch import DeviceMemory, limit_of, nvml_usage
+from kevin_env.judge.workers.memory_watch import DeviceMemory, nvml_usage
 from kevin_env.judge.workers.worker import Worker
 from kevin_env.languages import preloaded_for
 from kevin_env.parsing import imports, parsed
@@ -32,7 +33,7 @@ from kevin_env.profile.tools import ProfilerState
 MEMORY_SHARE = 0.6
 """Share of the host memory that is free when the judge starts, for one candidate."""
 LEAST_FREE = 1 / 3
-"""Share of the device memory that was free at the start, which a submission leaves to the judge."""
+"""Share of the device memory that others leave, which a submission leaves to the judge."""
 READY_SHARE = 1 / 4
 """Share of the device memory for what submissions that are ready share with the judge or cache."""
 KEPT_BASELINES = 3
@@ -103,7 +104,8 @@ class Bench:
         self.profiler = ProfilerState()
         self._limit = None
         if self.device_memory is not None and (usage := nvml_usage(device)):
-            self._limit = DeviceMemory(usage, limit_of(self.device_memory))
+            free = partial(unused_memory, device)
+            self._limit = DeviceMemory(usage, free, self.device_memory)
         self._gpu = gpu_of(device) if on_gpu else None
         self.candidates = self._new_candidates(self.capacity.spares, server=server)
         self._with_language = dict[str, WarmPool]()
@@ -139,8 +141,8 @@ class Bench:
         """
         with suppress(CandidateError):
             worker.freeze(True)
-        held = self.candidates.held(worker)
-        return self.device_memory is not None and held > LEAST_FREE * self.device_memory
+        limit = self._limit
+        return limit is not None and limit.held(worker) > LEAST_FREE * limit.available()
 
     def lacks_memory(self) -> bool:
         """Whether other programs hold most of a GPU's memory. No candidate holds any."""

@@ -111,10 +111,6 @@ class WarmPool:
             self._limit.watch(worker)
         return worker
 
-    def held(self, worker: Worker) -> int:
-        """Bytes of device memory that a candidate holds; 0 where that cannot be measured."""
-        return 0 if self._limit is None else self._limit.held(worker)
-
     def retire(self, worker: Worker) -> None:
         """Ends a candidate and prepares another, which would disturb what is timed meanwhile."""
         if self._limit is not None:

@@ -87,7 +87,12 @@ def free_memory(device: torch.device) -> int:
     """Bytes that are free for this process; on a GPU including what torch caches."""
     if device.type == "cpu":
         return host_memory()
-    return torch.cuda.mem_get_info(device)[0] + kept_memory(device)
+    return unused_memory(device) + kept_memory(device)
+
+
+def unused_memory(device: torch.device) -> int:
+    """Bytes of a GPU that no process holds."""
+    return torch.cuda.mem_get_info(device)[0]
 
 
 def kept_memory(device: torch.device) -> int:

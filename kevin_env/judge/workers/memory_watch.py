@@ -7,6 +7,7 @@ the device makes others fail with `JudgeError`, and gains nothing.
 
 import contextlib
 import ctypes
+import os
 import threading
 from collections.abc import Callable
 
@@ -23,6 +24,7 @@ SHARE = 0.6
 
 It is the same for all, so that a verdict does not depend on what else runs on the device. Where
 others hold that memory, allocations fail, which the judge does not take for the submission's fault.
+It grows if others held memory at the start that they have released since.
 """
 LEAST = 2 * CONTEXT
 """What a candidate may hold at least: its context and some kernels."""
@@ -43,12 +45,14 @@ class DeviceMemory:
 
     Args:
         usage: Reports what each process holds.
-        limit: Bytes that a candidate may hold.
+        free: Reports how many bytes are free.
+        at_start: Bytes that were free when the judge started.
     """
 
-    def __init__(self, usage: Usage, limit: int) -> None:
+    def __init__(self, usage: Usage, free: Callable[[], int], at_start: int) -> None:
         self._usage = usage
-        self._limit = limit
+        self._free = free
+        self._at_start = at_start
         self._watched = set[Worker]()
         self._lock = threading.Lock()
         self._closed = threading.Event()
@@ -62,6 +66,15 @@ class DeviceMemory:
     def held(self, worker: Worker) -> int:
         """Bytes that a candidate and all that it started hold now."""
         return sum(used for pid, used in self._usage().items() if worker.pid in ancestors(pid))
+
+    def available(self) -> int:
+        """Bytes that other programs leave to this process and those below it.
+
+        At least what they left at the start.
+        """
+        mine = os.getpid()
+        held = sum(n for pid, n in self._usage().items() if pid == mine or mine in ancestors(pid))
+        return max(self._at_start, self._free() + held)
 
     def forget(self, worker: Worker) -> None:
         """Stops watching a candidate that is about to end."""
@@ -85,10 +98,12 @@ class DeviceMemory:
             owner = next((above for above in ancestors(pid) if above in held), None)
             if owner is not None:
                 held[owner] += used
-        for worker in watched:
-            if held[worker.pid] > self._limit:
+        large = [worker for worker in watched if held[worker.pid] > limit_of(self._at_start)]
+        limit = limit_of(self.available()) if large else 0
+        for worker in large:
+            if held[worker.pid] > limit:
                 self.forget(worker)
-                worker.end(f"more than {self._limit >> 20} MiB of device memory")
+                worker.end(f"more than {limit >> 20} MiB of device memory")
 
 
 class _Process(ctypes.Structure):
