@@ -20,8 +20,6 @@ from resultfile import Row
 FOLDER = Path(__file__).resolve().parent
 ROOT = FOLDER.parent
 EARLIER = {
-    "eval_solutions.h200": "2026-11-22",
-    "feedback_cost.h200": "2026-11-22",
     "trl_tiny.h200": "2026-11-22",
     "turn_latency.h200": "2026-11-26",
 }

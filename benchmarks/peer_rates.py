@@ -52,8 +52,8 @@ ERROR_LIMIT = 2000
 
 
 def is_plain(entry: Entry) -> bool:
-    """Whether every evaluator can be asked about a file: its problem passes tensors and returns
-    one, and it does not use torch's extensions.
+    """Whether every evaluator can be asked about a file: its problem passes tensors of floats, to
+    which KernelBench converts all, and returns one, and it does not use torch's extensions.
     """
     device, space = torch.device(DEVICE), {"__name__": "reference"}
     exec(reference_of(entry, device), space)  # of our own problems
@@ -61,8 +61,8 @@ def is_plain(entry: Entry) -> bool:
     with torch.no_grad(), device:
         inputs = reference["get_inputs"]()
         output = reference["Model"](*reference["get_init_inputs"]())(*inputs)
-    tensors = all(isinstance(each, torch.Tensor) for each in (output, *inputs))
-    return tensors and "cpp_extension" not in entry.code
+    floats = all(isinstance(each, torch.Tensor) and each.is_floating_point() for each in inputs)
+    return floats and isinstance(output, torch.Tensor) and "cpp_extension" not in entry.code
 
 
 def chosen(kind: str, count: int) -> list[Entry]:
@@ -190,11 +190,7 @@ def main() -> None:
     if not torch.cuda.is_available():
         raise SystemExit("peer_rates.py: compares rates on a GPU, and there is no CUDA device here")
     counts = {"triton": options.count, "cuda": options.cuda_count}
-    entries = {
-        kind: mixed(filled_up(kind, count, "cuda"), count)
-        for kind, count in counts.items()
-        if count
-    }
+    entries = {kind: chosen(kind, count) for kind, count in counts.items() if count}
     with LocalPool() as pool:
         info = pool.device(DEVICE)
         results = Results(options.json, device_name(info), info.versions)

@@ -204,7 +204,7 @@ def overhead(count: int, results: Results) -> None:
 
 def scale(count: int, results: Results) -> None:
     """Judgements per second of a number of devices, and where the time goes."""
-    file = FOLDER / "results" / "throughput.h100.json"
+    file = FOLDER / "results" / "throughput.h200x2.json"
     rows = {row["name"]: row["value"] for row in json.loads(file.read_text())["rows"]}
     seconds = 1 / rows["all_right"]
     with cluster(1, 1000):

@@ -82,7 +82,10 @@ LANGUAGES: dict[str, Language] = {
             "tilelang",
             "tilelang",
             preloaded=True,
-            compilers=("/tilelang/jit/__init__.py:compile",),
+            compilers=(
+                "/tilelang/jit/__init__.py:compile",
+                "/tilelang/language/eager/builder.py:impl",  # `T.prim_func` outside of a jit
+            ),
         ),
         Language(
             "cutile",

@@ -162,7 +162,7 @@ def _own_frames(error: BaseException, path: str) -> list[Frame]:
     return [
         _frame(f.lineno or 0, f.name, path)
         for f in traceback.extract_tb(error.__traceback__)
-        if f.filename == path
+        if f.filename == path and (f.lineno != 1 or f.name == "<module>")  # generated code
     ]
 
 

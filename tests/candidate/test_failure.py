@@ -5,12 +5,14 @@ it has.
 import ast
 import importlib.util
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 from kevin_env.candidate import cuda
 from kevin_env.candidate.failure import clear_errno, describe
+from kevin_env.languages import LANGUAGES
 
 
 def of_cuda(code: int) -> torch.AcceleratorError:
@@ -138,14 +140,19 @@ def test_cuda_on_a_cpu_is_answered_by_what_to_write_instead(
     ) and lines(told) == [2]
 
 
+@pytest.mark.parametrize(
+    "place", sorted({place for each in LANGUAGES.values() for place in each.compilers})
+)
 def test_what_a_compiler_raises_is_an_error_of_the_jit_at_the_line_that_it_names(
-    tmp_path: Path,
+    tmp_path: Path, place: str
 ) -> None:
     """Whatever its class. The same error at the launch of a kernel is an exception."""
-    compiler = tmp_path / "tilelang" / "jit" / "__init__.py"
+    file, _, begins = place.partition(":")
+    compiler = tmp_path / file.lstrip("/")
     compiler.parent.mkdir(parents=True)
     compiler.write_text(
-        "def compile(path):\n    raise ValueError(f'\\x1b[91mno such tile\\n --> {path}:2:5')\n"
+        f"def {begins}(path):\n"
+        "    raise ValueError(f'\\x1b[91mno such tile\\n --> {path}:2:5')\n"
         "def launch(path):\n    raise ValueError(f'no such tile\\n --> {path}:2:5')\n"
     )
     spec = importlib.util.spec_from_file_location("compiler", compiler)
@@ -155,10 +162,22 @@ def test_what_a_compiler_raises_is_an_error_of_the_jit_at_the_line_that_it_names
     path = tmp_path / "submission.py"
     path.write_text("import tilelang\nT.tile()\n")
     found = {}
-    for function in (module.compile, module.launch):
+    for function in (getattr(module, begins), module.launch):
         with pytest.raises(ValueError) as raised:
             function(path)
         found[function.__name__] = describe(raised.value, str(path), None)
-    assert found["compile"]["kind"] == "jit" and found["launch"]["kind"] == "exception"
-    assert found["compile"]["message"].startswith("no such tile")
-    assert found["compile"]["frames"] == [(2, "", "T.tile()")] and not found["launch"]["frames"]
+    assert found[begins]["kind"] == "jit" and found["launch"]["kind"] == "exception"
+    assert found[begins]["message"].startswith("no such tile")
+    assert found[begins]["frames"] == [(2, "", "T.tile()")] and not found["launch"]["frames"]
+
+
+def test_code_that_a_language_generates_without_lines_is_not_quoted(tmp_path: Path) -> None:
+    code, path = "import torch\n\ndef forward(made): made()\n", str(tmp_path / "submission.py")
+    Path(path).write_text(code)
+    generated = compile("def kernel(): raise TypeError('no end')", path, "exec")
+    space: dict[str, Any] = {}
+    exec(generated, space)
+    exec(compile(code, path, "exec"), space)
+    with pytest.raises(TypeError) as caught:
+        space["forward"](space["kernel"])
+    assert lines(describe(caught.value, path, None)) == [3]

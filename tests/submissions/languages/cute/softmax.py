@@ -20,8 +20,9 @@ THREADS = 256
 @cute.jit
 def block_sum(value: cutlass.Float32, scratch: cute.Tensor):
     value = cute.arch.warp_reduction_sum(value)
+    warp = cute.arch.warp_idx()  # a shuffle: all lanes take part
     if cute.arch.lane_idx() == 0:
-        scratch[cute.arch.warp_idx()] = value
+        scratch[warp] = value
     cute.arch.sync_threads()
     total = scratch[0]
     for i in cutlass.range_constexpr(1, THREADS // 32):
@@ -33,8 +34,9 @@ def block_sum(value: cutlass.Float32, scratch: cute.Tensor):
 @cute.jit
 def block_max(value: cutlass.Float32, scratch: cute.Tensor):
     value = cute.arch.warp_reduction_max(value)
+    warp = cute.arch.warp_idx()  # a shuffle: all lanes take part
     if cute.arch.lane_idx() == 0:
-        scratch[cute.arch.warp_idx()] = value
+        scratch[warp] = value
     cute.arch.sync_threads()
     largest = scratch[0]
     for i in cutlass.range_constexpr(1, THREADS // 32):
