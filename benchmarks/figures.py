@@ -120,13 +120,13 @@ def of_language(result: Result, name: str) -> dict[str, Any]:
 
 
 def gains(result: Result) -> list[float]:
-    """The speedups of attacks that were measured as faster by more than a half without being so."""
+    """The speedups of attacks that were paid as faster by more than a half without being so."""
     return [
-        row["speedup"]
+        row["paid"]
         for name, row in result.rows.items()
         if name.startswith("hostile/")
         and row["expect"] == "no gain"
-        and (row["speedup"] or 0) > 1.5
+        and (row["paid"] or 0) > 1.5
     ]
 
 

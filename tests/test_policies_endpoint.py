@@ -312,6 +312,24 @@ def test_retries_outlast_a_limit_per_minute_and_wait_as_long_as_asked() -> None:
     assert pause_before_retry(status_error(**{"retry-after": "86400"}), 0, begun=False) is None
 
 
+def test_an_endpoint_that_one_sample_has_reached_is_tried_again_for_another() -> None:
+    class Stopped(Exception):
+        pass
+
+    def stop(why: str, seconds: float) -> None:
+        raise Stopped(why)
+
+    once = Answer([delta("x"), delta(finish="stop")], headers={"Connection": "close"})
+    with serve(once) as stub:
+        policy = OpenAIPolicy("m", stub.url, seed=1)
+        before = policy.for_sample(2).pausing(stop)
+        policy.for_sample(0).reply(CHAT)
+    with pytest.raises(Stopped):
+        before.reply(CHAT)
+    with pytest.raises(PolicyError):
+        OpenAIPolicy("m", stub.url).pausing(stop).reply(CHAT)
+
+
 def test_a_lack_of_credit_is_not_retried() -> None:
     with failing(told(429, message="You have no credit", code="insufficient_quota")) as (_, stub):
         assert len(stub.requests) == 1

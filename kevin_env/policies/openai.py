@@ -9,6 +9,7 @@ import copy
 import itertools
 import json
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Self
@@ -83,9 +84,8 @@ class OpenAIPolicy:
         self._endpoint = Endpoint(url.netloc.rpartition("@")[2], model, timeout, secrets)
         waits = openai.Timeout(timeout, connect=min(timeout, _CONNECT_SECONDS))
         self._client = openai.OpenAI(base_url=base_url, api_key=key, timeout=waits, max_retries=0)
-        self._reached, self._retries = False, retries
-        self.wait: Callable[[str, float], object] = lambda why, seconds: time.sleep(seconds)
-        """Called with an error and the seconds to wait before a retry; may raise to end it."""
+        self._reached, self._retries = threading.Event(), retries
+        self._pause: Callable[[str, float], object] = lambda why, seconds: time.sleep(seconds)
         self._dialect = Dialect()
         parameters = {
             "temperature": temperature, "top_p": top_p, "max_tokens": max_tokens, "seed": seed,
@@ -103,6 +103,16 @@ class OpenAIPolicy:
         other = copy.copy(self)
         if "seed" in self._parameters:
             other._parameters = self._parameters | {"seed": self._parameters["seed"] + sample}
+        return other
+
+    def pausing(self, pause: Callable[[str, float], object]) -> Self:
+        """The model with another pause before a retry.
+
+        Args:
+            pause: Called with an error and the seconds to wait; may raise to end it.
+        """
+        other = copy.copy(self)
+        other._pause = pause
         return other
 
     def require_endpoint(self) -> None:
@@ -148,12 +158,12 @@ class OpenAIPolicy:
                 return answer.reply()
             failure = error if isinstance(error, PolicyError) else self._endpoint.failure(error)
             seconds = pause_before_retry(error, attempt, answer.begun, self._retries)
-            if type(failure) is not PolicyError or seconds is None or not self._reached:
+            if type(failure) is not PolicyError or seconds is None or not self._reached.is_set():
                 raise failure  # its context cannot hold the request and the key
             if isinstance(on_text, Listener):
                 status = getattr(error, "status_code", None)
                 on_text.retrying(f"HTTP {status}" if status else "the connection broke", seconds)
-            self.wait(str(failure), seconds)
+            self._pause(str(failure), seconds)
         raise AssertionError("unreachable")
 
     def _texts(
@@ -165,7 +175,7 @@ class OpenAIPolicy:
         """
         try:
             response = self._create(messages, stream)
-            self._reached = True
+            self._reached.set()
             with contextlib.closing(response.http_response):
                 for piece in _pieces(response):
                     if isinstance(piece, str):
@@ -175,7 +185,8 @@ class OpenAIPolicy:
                         break
             self._require(answer)
         except Exception as error:  # a broken stream raises errors of the HTTP library
-            self._reached = self._reached or not cannot_connect(error.__cause__)
+            if not cannot_connect(error.__cause__):
+                self._reached.set()
             yield error
 
     def _create(self, messages: Sequence[Message], stream: bool) -> Any:

@@ -199,7 +199,7 @@ class Run:
         try:
             policy = player(problem, play.sample, len(episode.turns))
             if isinstance(policy, OpenAIPolicy):
-                policy.wait = self._wait_to_retry
+                policy = policy.pausing(self._wait_to_retry)
             while not episode.done and len(episode.turns) < play.until:
                 self._wait_for("model", problem, play)
                 self._pacer.wait()
