@@ -85,6 +85,17 @@ def test_settings_that_differ_and_speedups_over_different_baselines(tmp_path: Pa
     assert "no difference is shown for speedups over different baselines" in printed
 
 
+def test_software_of_which_both_have_another_version_is_named(tmp_path: Path) -> None:
+    def run(name: str, **versions: str) -> Path:
+        device = SCRIPTED_CPU.model_copy(update={"versions": versions})
+        episode = played("L1_1", "0", timed(1, 2.0)).model_copy(update={"hardware": device})
+        return write(tmp_path / name, episode)
+
+    before = run("a.jsonl", torch="2.11", triton="3.6", cuda="13.0")
+    after = run("b.jsonl", torch="2.13", triton="3.6", compiler="gcc")
+    assert compare((before, after), never).settings == {"torch": ("2.11", "2.13")}
+
+
 def test_it_is_printed_written_and_told_as_json(tmp_path: Path) -> None:
     words = ["report", *map(str, two_runs(tmp_path))]
     printed = CliRunner().invoke(app, words)

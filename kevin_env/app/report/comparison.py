@@ -72,7 +72,9 @@ class Comparison(Frozen):
     other_versions: tuple[str, ...]
     """Problems whose source differs between the runs."""
     settings: dict[str, tuple[str, str]]
-    """What differs between the runs on a problem: the values in each, by setting or `device`."""
+    """What differs between the runs on a problem: the values in each, by setting, `device` or
+    package.
+    """
 
 
 def compare(paths: tuple[Path, Path], on_bad_line: OnBadLine) -> Comparison:
@@ -118,13 +120,19 @@ def _values(attempts: Attempts) -> _Values:
         missing = "eager" if name == "baseline" else "not recorded"
         values = [config.get(name, missing) for config in configs]
         found[name] = {str(value): setting_text(value) for value in values}
+    devices = [each.trajectory.hardware for each in attempts.samples]
+    of_software = [each.versions for each in devices if each]
+    for name in {name for versions in of_software for name in versions}:
+        found[name] = {each: each for versions in of_software if (each := versions.get(name))}
     return found
 
 
 def _settings(problems: Sequence[tuple[_Values, _Values]]) -> dict[str, tuple[str, str]]:
     found: dict[str, tuple[str, str]] = {}
-    for name in SETTINGS:
-        pairs = [(a[name], b[name]) for a, b in problems if a[name].keys() != b[name].keys()]
+    software = {name for before, _ in problems for name in before}.difference(SETTINGS)
+    for name in (*SETTINGS, *sorted(software)):
+        sides = [(a[name], b[name]) for a, b in problems if name in a and name in b]
+        pairs = [(a, b) for a, b in sides if a.keys() != b.keys()]
         if pairs:
             before, after = zip(*pairs, strict=True)
             found[name] = (_shown(before), _shown(after))
