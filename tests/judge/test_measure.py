@@ -20,6 +20,7 @@ from kevin_env.judge.timing.measure import (
     CHAIN_SECONDS,
     DISTURBED,
     LINKS,
+    SHAKEN,
     SINGLE_LINKS,
     TRIES,
     WRITING,
@@ -216,6 +217,19 @@ def test_a_submission_cannot_raise_what_is_taken_from_its_links() -> None:
     assert Chains(
         Scripted(PACE, Links(seconds), least=CONSTANT)
     ).outcome().speedup == pytest.approx(2.0, rel=0.01)
+
+
+def test_a_chain_that_runs_beside_what_is_left_of_a_call_is_less_its_own_constant() -> None:
+    """By less than a chain is taken again for."""
+    usual = links(10 * US, 10 * US, noise=1 * US)
+
+    def seconds(name: str, count: int) -> float:
+        chains = [each for each in handshake.chains if "reference" in each]
+        beside = "reference" in handshake.chains[-1] and len(chains) > 1
+        return usual(name, count) + (0.9 * SHAKEN if beside else 0.0)
+
+    outcome = Chains(Scripted(PACE, handshake := Links(seconds), least=CONSTANT)).outcome()
+    assert outcome.speedup == pytest.approx(1.0, abs=0.12)
 
 
 def test_what_an_input_takes_longer_to_write_than_usual_is_a_part_of_the_call() -> None:

@@ -34,8 +34,8 @@ What a submission may try, and what prevents it:
   next call, and each input is compared with what was written.
 - Running on after the call, to slow down the reference. Links of a known kernel are mixed at random
   with those of both sides, and are slowed down as well. Those among the reference's links determine
-  the constant that is subtracted; from the submission's links no more is subtracted than the
-  smallest constant that this judge has seen.
+  the constant that is subtracted, for a chain that is slower than the others its own; from the
+  submission's links no more is subtracted than the smallest constant that this judge has seen.
 - Choosing the moment of its time slices or page faults. Outputs are mapped before the first link,
   and a disturbance only lengthens a link. A chain reports the lower quartile of its links.
 - Being late, and preparing the answer. Calls that are not queued in time begin on an input of their

@@ -162,6 +162,15 @@ def lower_quartile(values: Sequence[float]) -> float:
     return sorted(values)[(len(values) - 1) // 4]
 
 
+def constant_of_chain(null: Sequence[float], usual: float) -> float:
+    """The constant of a link in one chain, by the null model's links in it.
+
+    It is the usual one, unless kernels that run on after a call have lengthened all of its links.
+    """
+    own = lower_quartile(null)
+    return own if own > usual + CONSTANT_ERROR else usual
+
+
 def counted(calls: Sequence[float]) -> Sequence[float]:
     """The calls of a chain without the first, if there are more than two."""
     return calls[1:] if len(calls) > 2 else calls

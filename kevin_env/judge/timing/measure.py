@@ -74,8 +74,8 @@ class Chains:
         trial = session.trial
         self._reference = Side(session.reference, trial.known.seconds)
         self._own = Side(trial.player, trial.seconds)
-        self._constants: list[float] = []
-        """The constant of a link, by the null model's that are mixed with the reference's."""
+        self._constants: list[list[float]] = []
+        """The constant of a link, by the null model's that are mixed with each of its chains."""
 
     def outcome(self) -> Correct:
         """Times both sides. The outcome is valid once `session.unverified` has been compared.
@@ -107,8 +107,12 @@ class Chains:
         least = self._session.trial.bench.links.least_constant(constant)
         writing = [answer.writing for answers in reference for answer in answers]
         usual = statistics.median(writing) + WRITING
+        by_chain = [estimates.constant_of_chain(null, constant) for null in self._constants]
         return estimates.speedup_of_chains(
-            [[answer.seconds - constant for answer in answers] for answers in reference],
+            [
+                [answer.seconds - own for answer in answers]
+                for answers, own in zip(reference, by_chain, strict=True)
+            ],
             [
                 [
                     answer.seconds + max(0.0, answer.writing - usual) - min(constant, least)
@@ -126,7 +130,7 @@ class Chains:
             Rejected: if kernels of the submission run on after its calls.
             JudgeError: if those of others do.
         """
-        constant = estimates.lower_quartile(self._constants)
+        constant = self._usual_constant()
         if constant < DISTURBED:
             return constant
         if not self._session.trial.alone:
@@ -135,7 +139,7 @@ class Chains:
         for _ in range(TRIES):  # kernels that were launched may take a while to end
             self._constants = []
             self._links(self._reference)
-            if estimates.lower_quartile(self._constants) < DISTURBED:
+            if self._usual_constant() < DISTURBED:
                 text = "kernels of a call ran on after it was reported finished"
                 name = f"{self._session.trial.case.name}/own"
                 raise Rejected(Incorrect(kind="early_done", message=text, input_set=name))
@@ -157,8 +161,11 @@ class Chains:
                 side.single = True
                 answers, null = self._timed(side, self._fitting(side))
         if side is self._reference:
-            self._constants += null
+            self._constants.append(null)
         return answers
+
+    def _usual_constant(self) -> float:
+        return estimates.lower_quartile([each for null in self._constants for each in null])
 
     def _fitting(self, side: Side) -> int:
         """How many links a chain has: as many as time and memory admit, at least 1."""
