@@ -124,9 +124,7 @@ def gains(result: Result) -> list[float]:
     return [
         row["paid"]
         for name, row in result.rows.items()
-        if name.startswith("hostile/")
-        and row["expect"] == "no gain"
-        and (row["paid"] or 0) > 1.5
+        if name.startswith("hostile/") and row["expect"] == "no gain" and (row["paid"] or 0) > 1.5
     ]
 
 

@@ -6,7 +6,7 @@ Each turn takes the path of a .py file, `edit` for $EDITOR, or a typed reply. Ct
 episode.
 """
 
-import sys
+import argparse
 
 from kevin_env.episode import Episode
 from kevin_env.policies import HumanPolicy, Quit
@@ -16,7 +16,9 @@ from kevin_env.settings import Settings
 
 
 def main() -> None:
-    problem = load_problem(sys.argv[1] if len(sys.argv) > 1 else "L1_26_GELU_")
+    parser = argparse.ArgumentParser(description="You are the policy.")
+    parser.add_argument("problem", nargs="?", default="L1_26_GELU_")
+    problem = load_problem(parser.parse_args().problem)
     person = HumanPolicy()
     with LocalPool() as pool:
         episode = Episode(problem, pool, Settings(max_turns=4), model=person.name)

@@ -6,7 +6,7 @@ Without an argument it makes a tiny model with random weights first. It writes g
 kernel, but is used like a real one. Needs transformers: pip install '.[local]'
 """
 
-import sys
+import argparse
 import tempfile
 from pathlib import Path
 
@@ -65,8 +65,11 @@ def make_tiny_model(folder: Path) -> None:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("model", nargs="?", help="a folder, or a name at the Hub")
+    given = parser.parse_args().model
     with tempfile.TemporaryDirectory() as folder, LocalPool() as pool:
-        model = sys.argv[1] if len(sys.argv) > 1 else folder
+        model = given or folder
         if model == folder:
             make_tiny_model(Path(folder))
         policy = TransformersPolicy(model, seed=0, max_new_tokens=64 if model == folder else 8192)

@@ -102,7 +102,7 @@ def config(arguments: argparse.Namespace, played: EvalConfig) -> dict[str, Any]:
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("model")
     parser.add_argument(
         "--config", type=Path, default=KEVIN, help="one of examples/configs, or your own"

@@ -82,7 +82,7 @@ def make_model(tokenizer: Any, seed: int = 0) -> Any:
 def main() -> None:
     from trl import GRPOConfig, GRPOTrainer
 
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--device", default="auto", help="where kernels are judged")
     parser.add_argument("--steps", type=int, default=8)
     parser.add_argument("--episodes", type=int, default=8, help="in a group")

@@ -7,7 +7,7 @@ TRL runs the tools of its rollouts one after the other, so kernels are judged on
 train_trl.py judges all of a batch concurrently. Needs pip install '.[trl]' 'trl[vllm]'
 """
 
-import sys
+import argparse
 
 from datasets import Dataset
 from trl import GRPOConfig, GRPOTrainer
@@ -40,8 +40,10 @@ def rows(problems: str = "train") -> Dataset:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("model")
     GRPOTrainer(
-        sys.argv[1],
+        parser.parse_args().model,
         args=GRPOConfig(**CONFIG),
         train_dataset=rows(),
         environment_factory=KernelEnvironment,

@@ -59,7 +59,8 @@ def load_counter(tokenizer: str) -> TokenCounter:
             f"tokenizer={tokenizer!r} needs another package: pip install tokenizers"
         ) from error
     path = Path(tokenizer)
-    if path.suffix == ".json" and not path.is_file():
+    is_path = path.suffix == ".json" or tokenizer.startswith((".", "/", "~"))
+    if is_path and not path.exists():
         raise ValueError(f"there is no tokenizer file {tokenizer}")
     try:
         file = path / "tokenizer.json" if path.is_dir() else path

@@ -12,7 +12,7 @@ import random
 import threading
 from collections import deque
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -45,7 +45,25 @@ class CurriculumState(Frozen):
     solved: dict[str, int]
 
 
-class Curriculum:
+class _Shared:
+    """State that several threads share, and copies of an environment's arguments."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Returns itself: Gymnasium copies arguments, but the state must be shared."""
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._lock:
+            return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=threading.Lock())
+
+
+class Curriculum(_Shared):
     """Samples problems of the current stage and of earlier ones, and advances with success.
 
     Within a stage, each problem comes once before any is repeated, in an order that the seed
@@ -93,11 +111,11 @@ class Curriculum:
             least_speedup,
             seed,
         )
+        super().__init__()
         self._recent: deque[bool] = deque(maxlen=window)
         self._stage = self._drawn = self._dealt = 0
         self._tried: dict[str, int] = {}
         self._solved: dict[str, int] = {}
-        self._lock = threading.Lock()
 
     @property
     def stage(self) -> int:
@@ -168,10 +186,6 @@ class Curriculum:
             self._tried, self._solved = dict(state.tried), dict(state.solved)
             self._recent = deque(state.recent, maxlen=self._recent.maxlen)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> "Curriculum":
-        """Returns itself: Gymnasium copies arguments, but the state must be shared."""
-        return self
-
     def _draw(self) -> Problem:
         """A problem of this stage or an earlier one, determined by the seed and the counts."""
         draw = random.Random(f"{self.seed}/{self._drawn}")
@@ -218,7 +232,7 @@ class Curriculum:
         return tuple(tuple(each.id for each in stage) for stage in self.stages)
 
 
-class MixedDifficulty:
+class MixedDifficulty(_Shared):
     """Samples problems of all difficulties together, so that no batch is all easy or all hard.
 
     Kevin (arXiv 2507.11948, 6.3) balances the difficulty of each batch: a policy that was trained
@@ -241,9 +255,9 @@ class MixedDifficulty:
     def __init__(
         self, problems: ProblemChoice = "train", *, bands: int = 4, seed: int = 0, drawn: int = 0
     ) -> None:
+        super().__init__()
         self.bands = _stages(find_problems(problems, held_out=False), "difficulty", bands)
         self.seed, self.drawn = seed, drawn
-        self._lock = threading.Lock()
 
     def sample(self, n: int = 1) -> list[Problem]:
         """The next `n` problems; the same for the same seed."""
@@ -253,10 +267,6 @@ class MixedDifficulty:
 
     def record(self, problem: Problem, result: Result) -> None:
         """Does nothing: draws do not depend on results."""
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "MixedDifficulty":
-        """Returns itself, as `Curriculum` does."""
-        return self
 
     def _at(self, number: int) -> Problem:
         round, at = divmod(number, len(self.bands))

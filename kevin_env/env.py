@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, ClassVar, Literal, NoReturn
 
@@ -185,11 +186,11 @@ class KevinEnv(gymnasium.Env[str, str]):
             InvalidAction: if the action is not text.
             JudgeError: if the judge fails; the step can be repeated.
         """
-        future = self.begin_step(action)
+        begun = self.begin_step(action)
         try:
-            return self.end_step(future)
+            return self.end_step(begun)
         except BaseException:
-            future.cancel()
+            begun.turn.cancel()
             raise
 
     def begin_reset(
@@ -210,6 +211,8 @@ class KevinEnv(gymnasium.Env[str, str]):
             raise ValueError(
                 f"unknown reset option {sorted(unknown)[0]!r}; the only one is 'problem'"
             )
+        if self.episode is not None and self.episode.turns and not self.episode.done:
+            self._record(self.episode)  # a wrapper has ended it
         self.episode = None  # if this fails, the one before is not stepped
         super().reset(seed=seed)
         self._source = problem_source(options["problem"]) if "problem" in options else self.problems
@@ -225,9 +228,10 @@ class KevinEnv(gymnasium.Env[str, str]):
         self._show()
         return _observation(episode), _info(episode)
 
-    def begin_step(self, action: str) -> Future[Turn]:
+    def begin_step(self, action: str) -> "BegunStep":
         """The first half of `step`, which does not wait for the judge."""
-        return self.require_step(action).submit_later(action)
+        episode = self.require_step(action)
+        return BegunStep(episode, episode.submit_later(action))
 
     def require_step(self, action: str) -> Episode:
         """The episode, if it can take this action now. Raises as `step`."""
@@ -241,12 +245,11 @@ class KevinEnv(gymnasium.Env[str, str]):
             raise InvalidAction(f"an action is the reply as str, not {type(action).__name__}")
         return episode
 
-    def end_step(self, future: Future[Turn]) -> tuple[str, float, bool, bool, dict[str, Any]]:
+    def end_step(self, begun: "BegunStep") -> tuple[str, float, bool, bool, dict[str, Any]]:
         """The second half of `step`: waits for the turn."""
-        turn = future.result()
-        episode = self._require_episode()
-        if episode.done and isinstance(self._source, ProblemSource):
-            self._source.record(episode.problem, [each.outcome for each in episode.turns])
+        turn, episode = begun.turn.result(), begun.episode
+        if episode.done:
+            self._record(episode)
         self._show()
         return _observation(episode), turn.score, episode.done, False, _info(episode, turn)
 
@@ -271,6 +274,10 @@ class KevinEnv(gymnasium.Env[str, str]):
         if self._owns_pool:
             self._pool.close()
 
+    def _record(self, episode: Episode) -> None:
+        if isinstance(self._source, ProblemSource):
+            self._source.record(episode.problem, [each.outcome for each in episode.turns])
+
     def _require_open(self) -> None:
         if self._closed:
             raise ClosedEnvironmentError("the environment is closed; make a new one")
@@ -283,6 +290,14 @@ class KevinEnv(gymnasium.Env[str, str]):
     def _show(self) -> None:
         if self.render_mode == "human":
             self.render()
+
+
+@dataclass(frozen=True)
+class BegunStep:
+    """A turn that is being judged, and its episode."""
+
+    episode: Episode
+    turn: Future[Turn]
 
 
 def _observation(episode: Episode) -> str:

@@ -105,6 +105,8 @@ class Episode:
                 f"episode {trajectory.episode_id} has all its turns; there is nothing to resume"
             )
         problem = trajectory.problem.load()
+        if settings is None and "." in (score := str(trajectory.config.get("score", ""))):
+            raise ValueError(f"its score was the function {score}; pass settings= with it")
         settings = settings or Settings.recorded(trajectory.config)
         episode = cls(
             problem, pool, settings, recorder=recorder, model=trajectory.model, build=build
@@ -162,6 +164,8 @@ class Episode:
         """As `submit`, without waiting. When the future has its turn, the episode has it too."""
         with self._submitting:
             self._require_open()
+            if not isinstance(reply, str | Reply):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise TypeError(f"a reply is a str or a Reply, not {type(reply).__name__}")
             reply = Reply(content=reply) if isinstance(reply, str) else reply
             number = len(self.turns) + 1
             question = Question(

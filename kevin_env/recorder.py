@@ -6,6 +6,7 @@ FILE and its partial lines are removed. Several processes can write both files: 
 exclusive lock on FILE, which is only appended to, while the partial file is replaced.
 """
 
+import codecs
 import contextlib
 import errno
 import fcntl
@@ -178,7 +179,7 @@ def read_running(path: str | Path) -> Iterator[Trajectory | BadLine]:
 def _episode(line: bytes, fields: dict[str, Any]) -> Trajectory:
     if fields.get("schema") != SCHEMA:
         raise ValueError(f"schema is {fields.get('schema')!r}, this version reads {SCHEMA!r}")
-    return Trajectory.model_validate_json(line, extra="ignore")
+    return Trajectory.model_validate_json(line.removeprefix(codecs.BOM_UTF8), extra="ignore")
 
 
 def _header_or_turn(line: bytes, fields: dict[str, Any]) -> Trajectory | tuple[str, Turn]:
@@ -255,7 +256,9 @@ def read_line(
 
 def _fields(line: bytes) -> dict[str, Any]:
     """The fields of a line. Raises ValueError, and nothing else, if it is no JSON object."""
-    values = from_json(line)  # limits the nesting itself, without a RecursionError
+    values = from_json(
+        line.removeprefix(codecs.BOM_UTF8)
+    )  # limits the nesting itself, without a RecursionError
     if not isinstance(values, dict):
         raise ValueError("not a JSON object")
     return cast("dict[str, Any]", values)

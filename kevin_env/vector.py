@@ -1,8 +1,8 @@
 """Many conversations in one process: `gym.make_vec("Kevin-v0", num_envs=N)`."""
 
 from collections import Counter
-from collections.abc import Sequence
-from concurrent.futures import Future, wait
+from collections.abc import Sequence, Sized
+from concurrent.futures import wait
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,10 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from kevin_env.env import KevinEnv
+from kevin_env.env import BegunStep, KevinEnv
 from kevin_env.judge.api import JudgeError, JudgePool
 from kevin_env.pools.http import connect
 from kevin_env.problem import Problem, ProblemError
-from kevin_env.record import Turn
 from kevin_env.selection import ProblemChoice, ProblemSource, problem_source
 
 Texts = tuple[str, ...]
@@ -154,19 +153,19 @@ class KevinVectorEnv(VectorEnv[Texts, Texts, NDArray[Any]]):
         self._require_running()
         for env, action in zip(self.envs, actions, strict=True):
             env.require_step(action)
-        futures: list[Future[Turn]] = []
+        begun: list[BegunStep] = []
         try:
-            futures.extend(
+            begun.extend(
                 env.begin_step(action) for env, action in zip(self.envs, actions, strict=True)
             )
-            wait(futures)
+            wait([each.turn for each in begun])
         except BaseException:
-            for future in futures:
-                future.cancel()
+            for each in begun:
+                each.turn.cancel()
             raise
-        pairs = zip(self.envs, futures, strict=True)
-        steps = [env.end_step(future) for env, future in pairs if not future.exception()]
-        for error in filter(None, (future.exception() for future in futures)):
+        pairs = zip(self.envs, begun, strict=True)
+        steps = [env.end_step(each) for env, each in pairs if not each.turn.exception()]
+        for error in filter(None, (each.turn.exception() for each in begun)):
             raise error
         infos = self._observe(steps)
         scores = np.array([score for _, score, _, _, _ in steps], dtype=np.float64)
@@ -241,7 +240,8 @@ class KevinVectorEnv(VectorEnv[Texts, Texts, NDArray[Any]]):
         return indices
 
     def _require_length(self, values: Any, what: str) -> None:
-        if isinstance(values, str) or len(values) != self.num_envs:
+        sized = isinstance(values, Sized) and not isinstance(values, str)
+        if not sized or len(values) != self.num_envs:
             raise ValueError(f"{self.num_envs} {what} are needed, one for each environment")
 
     def _require_running(self) -> None:

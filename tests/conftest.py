@@ -54,7 +54,7 @@ def one_pool(pool: LocalPool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands that are called in this process have the session's pool: none starts judges of its
     own.
     """
-    monkeypatch.setattr("kevin_env.app.arguments.named_pool", lambda _: nullcontext(pool))
+    monkeypatch.setattr("kevin_env.app.arguments.named_pool", lambda *_: nullcontext(pool))
 
 
 @pytest.fixture

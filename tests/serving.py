@@ -32,7 +32,7 @@ def served(
     """A client and the requests of a server; `more` is for `Requests`."""
     requests = Requests(pool, **more)
     with listen("127.0.0.1", 0) as sock:
-        server = make_server(make_app(requests, token))
+        server = make_server(make_app(requests, token), requests.stop)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]}, daemon=True)
         thread.start()
         url = f"http://127.0.0.1:{sock.getsockname()[1]}"

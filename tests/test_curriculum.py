@@ -2,6 +2,7 @@
 alone.
 """
 
+import pickle
 import threading
 from collections import Counter
 from itertools import pairwise
@@ -131,6 +132,14 @@ def test_it_goes_on_from_its_state_as_if_it_had_not_stopped() -> None:
     assert plan.stage == 2
     with pytest.raises(ValueError, match="other problems or stages"):
         Curriculum(TOYS[:8]).restore(plan.state)
+
+
+def test_it_may_be_sent_to_another_process() -> None:
+    plan, mixed = make(), MixedDifficulty(TOYS, bands=2, seed=3)
+    plan.record(plan.sample()[0], True)
+    for source in (plan, mixed):
+        other = pickle.loads(pickle.dumps(source))
+        assert ids(other.sample(5)) == ids(source.sample(5))
 
 
 def test_bands_follow_the_measured_difficulty() -> None:

@@ -121,6 +121,27 @@ def test_an_episode_that_a_wrapper_ends_has_its_returns() -> None:
     assert (terminated, truncated) == (False, True) and info["returns"] == (score,)
 
 
+def test_a_curriculum_is_told_of_an_episode_that_a_wrapper_ended() -> None:
+    plan = curriculum()
+    pool = ScriptedPool([correct(2.0), WRONG])
+    env = gym.make("Kevin-v0", problem=plan, pool=pool, max_episode_steps=1)
+    for _ in range(2):
+        env.reset()
+        env.step(REPLY)
+    env.reset()
+    assert plan.state.recent == (True, False)
+
+
+def test_a_step_belongs_to_the_episode_in_which_it_began() -> None:
+    env = make([correct(2.0), WRONG], problem(), max_turns=1)
+    env.reset()
+    begun = env.begin_step(REPLY)
+    env.reset()
+    _, score, terminated, _, info = env.end_step(begun)
+    assert terminated and info["returns"] == (score,)
+    assert len(info["trajectory"].turns) == 1 and env.episode and not env.episode.turns
+
+
 @pytest.mark.parametrize("reply", [REPLY, "no code"])
 def test_nothing_is_stepped_after_close(reply: str) -> None:
     env = make([WRONG])
@@ -461,6 +482,16 @@ def test_a_judge_failure_of_one_is_raised_after_all_have_answered() -> None:
     assert sum(plan.state.tried.values()) == 1
     envs.reset()
     envs.step([REPLIES[0]] * 2)
+
+
+def test_what_has_no_length_is_refused() -> None:
+    envs = vector(num_envs=2)
+    with pytest.raises(ValueError, match="2 seeds are needed"):
+        envs.reset(seed=cast(int, 1.5))
+    envs.reset()
+    for actions in (None, (each for each in REPLIES[:2])):
+        with pytest.raises(ValueError, match="2 actions are needed"):
+            envs.step(cast(list[str], actions))
 
 
 def test_of_a_vector_nobody_steps_if_one_action_is_no_text() -> None:

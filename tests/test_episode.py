@@ -1,6 +1,7 @@
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier, Event
+from typing import Any
 
 import pytest
 from episodes import REPLY, WRONG, another, correct, noisy, problem_file
@@ -321,6 +322,12 @@ def test_one_that_was_finished_early_goes_on_under_a_new_id(problem) -> None:
     assert Episode.resume(stopped, ScriptedPool([])).episode_id != stopped.episode_id
 
 
+@pytest.mark.parametrize("reply", [None, b"x", {"content": "x"}])
+def test_a_reply_is_text(problem, reply: Any) -> None:
+    with pytest.raises(TypeError, match="a reply is a str or a Reply, not"):
+        started(problem, [WRONG]).submit(reply)
+
+
 def test_what_cannot_be_resumed_is_refused(problem) -> None:
     episode = started(problem, [WRONG], max_turns=1)
     episode.submit(REPLY)
@@ -328,7 +335,7 @@ def test_what_cannot_be_resumed_is_refused(problem) -> None:
         Episode.resume(episode.trajectory, ScriptedPool([]))
     mine = started(problem, [WRONG], score=lambda _: 1.0).trajectory
     assert "lambda" in mine.config["score"]
-    with pytest.raises(ValueError, match="unknown score"):
+    with pytest.raises(ValueError, match=r"its score was the function .*lambda.*; pass settings="):
         Episode.resume(mine, ScriptedPool([]))
     assert Episode.resume(mine, ScriptedPool([]), settings=Settings(score=lambda _: 1.0))
 

@@ -95,6 +95,18 @@ def test_json_has_what_the_file_has(file: Path) -> None:
     assert ([each["turn"] for each in first["turns"]], first["returns"]) == ([2], [2.3])
 
 
+def test_a_file_of_which_nothing_can_be_read_is_one_clear_error(tmp_path: Path) -> None:
+    good = trajectory(turn(1), RIGHT).model_dump_json()
+    (file := tmp_path / "t.jsonl").write_text(
+        good.replace('"score":', '"score":NaN,"was":', 1) + "\n"
+    )
+    for words in (["--plain"], ["--json"]):
+        code, _, errors = run("replay", str(file), *words)
+        assert code == 2 and "t.jsonl holds no trajectory that can be read" in errors
+    code, _, errors = run("replay", str(file), "--plain", "--turn", "9")
+    assert code == 2 and "there is no turn 9; the longest episode has 2" in errors
+
+
 def test_an_episode_that_was_cut_off_has_its_returns(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path / "t.jsonl")
     recorder.begin(trajectory(turn(1), RIGHT, stop_reason=None))

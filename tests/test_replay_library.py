@@ -9,7 +9,7 @@ from kevin_env.app.replay.library import Library
 from kevin_env.app.replay.query import Listing, ordered, read_query
 from kevin_env.app.replay.rows import Row, row_of
 from kevin_env.record import Trajectory
-from kevin_env.recorder import BadLine, Recorder
+from kevin_env.recorder import BadLine, Recorder, read_trajectories
 
 
 def whole(path: Path) -> Library:
@@ -49,10 +49,21 @@ def test_what_can_be_read_is_shown_and_the_rest_named(tmp_path: Path) -> None:
     assert [bad.line for bad in library.bad] == [2, 4, 5, 6, 7, 9]
     assert "kevin-trajectory/9" in library.bad[2].reason
     assert "half-written" in library.bad[-1].reason
+    assert [library.bad[at].reason for at in (1, 3)] == [
+        "schema is None, this version reads 'kevin-trajectory/1'", "not a JSON object",
+    ]  # fmt: skip
     backwards = Library(tmp_path / "t.jsonl", newest_first=True)
     backwards.advance()
     assert (backwards.bad, ids(backwards)) == (library.bad, ["e1", "newer"])
     assert library.progress == 1.0
+
+
+def test_a_byte_order_mark_does_not_matter(tmp_path: Path) -> None:
+    (file := tmp_path / "t.jsonl").write_text(trajectory(RIGHT).model_dump_json(), "utf-8-sig")
+    library = whole(file)
+    assert (ids(library), library.bad) == (["e1"], [])
+    assert isinstance(library.episode(library.rows[0]), Trajectory)
+    assert all(isinstance(each, Trajectory) for each in read_trajectories(file))
 
 
 def test_a_row_that_lies_gives_a_bad_line(tmp_path: Path) -> None:

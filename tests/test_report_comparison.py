@@ -85,6 +85,15 @@ def test_settings_that_differ_and_speedups_over_different_baselines(tmp_path: Pa
     assert "no difference is shown for speedups over different baselines" in printed
 
 
+def test_trajectories_that_have_not_ended_are_counted(tmp_path: Path) -> None:
+    whole = played("L1_1", "0", timed(1, 2.0))
+    cut = whole.model_copy(update={"stop_reason": None})
+    before, after = write(tmp_path / "a.jsonl", cut), write(tmp_path / "b.jsonl", whole)
+    assert compare((before, after), never).unfinished == (1, 0)
+    printed = CliRunner().invoke(app, ["report", str(before), str(after)]).stdout
+    assert "A: 1 trajectory has not ended" in printed
+
+
 def test_software_of_which_both_have_another_version_is_named(tmp_path: Path) -> None:
     def run(name: str, **versions: str) -> Path:
         device = SCRIPTED_CPU.model_copy(update={"versions": versions})

@@ -1,4 +1,5 @@
 import math
+import re
 from itertools import pairwise
 
 import pytest
@@ -64,9 +65,10 @@ def test_a_function_is_a_score_and_has_a_name() -> None:
     assert resolve_score(score_name(kevin)) is SCORES["kevin"]
 
 
-@pytest.mark.parametrize("bad", [math.nan, math.inf])
+@pytest.mark.parametrize("bad", [math.nan, math.inf, None, "1.5", [1, 2]])
 def test_a_score_must_be_a_number(bad) -> None:
-    with pytest.raises(ValueError, match=r"gave (nan|inf) for correct/timed"):
+    expected = rf"gave {re.escape(repr(bad))} for correct/timed, not a finite number"
+    with pytest.raises(ValueError, match=expected):
         score_of(correct(1.0), lambda _: bad)
 
 

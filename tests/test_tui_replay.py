@@ -68,6 +68,14 @@ def replayed(tmp_path: Path) -> Callable[..., list[str]]:
     return replay
 
 
+def test_the_only_trajectory_cannot_be_read(tmp_path: Path) -> None:
+    line = STORY.model_dump_json().replace('"score":', '"score":NaN,"was":', 1)
+    (file := tmp_path / "t.jsonl").write_text(f"{line}\n")
+    named = until("t.jsonl line 1: turns.0.score")
+    (shown,) = screens(ReplayApp(Library(file)), named, size=(200, 24))
+    assert "1 trajectory" in shown
+
+
 def at(pilot: Pilot[Any]) -> int:
     screen = pilot.app.screen
     assert isinstance(screen, ViewScreen)

@@ -16,20 +16,22 @@ from kevin_env.policies.human import HumanPolicy
 from kevin_env.policies.openai import OpenAIPolicy
 from kevin_env.policies.transformers import TransformersPolicy
 from kevin_env.pools.base import RequestPool
-from kevin_env.pools.http import POOL, named_pool
+from kevin_env.pools.http import PATIENCE, POOL, named_pool
 from kevin_env.retrieval.index import open_retriever
 from kevin_env.settings import Settings
 
 
 @contextmanager
-def open_pool(device: str, pool: str | None = None) -> Iterator[RequestPool]:
+def open_pool(
+    device: str, pool: str | None = None, patience: float = PATIENCE
+) -> Iterator[RequestPool]:
     """A pool by its name, see `named_pool`, closed at the end of the block.
 
     Raises:
         BadInput: if there is no such pool, or it does not have a GPU that `device` names.
     """
     try:
-        opened = named_pool(pool)
+        opened = named_pool(pool, patience)
     except ValueError as error:
         named = "--pool: " if pool else f"{POOL}: " if os.environ.get(POOL) else ""
         raise BadInput(f"{named}{error}") from error

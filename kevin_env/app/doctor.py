@@ -129,9 +129,13 @@ def _folder(name: str) -> Check:
 
 def _scratch() -> Check:
     """The folder where candidates build must be writable and have free space."""
-    folder = Path(tempfile.gettempdir())
-    if not os.access(folder, os.W_OK):
-        return _check("scratch", str(folder), "it is not writable: set TMPDIR")
+    try:
+        folder = Path(tempfile.gettempdir())
+    except FileNotFoundError:
+        return _check("scratch", advice="no folder for temporary files is writable: set TMPDIR")
+    named = os.environ.get("TMPDIR")
+    if named and not folder.samefile(named):
+        return _check("scratch", str(folder), f"TMPDIR is not used: {named} cannot be written")
     free = shutil.disk_usage(folder).free
     more = f"builds need {_LEAST_FREE >> 30} GiB of free space: set TMPDIR"
     found = f"{folder}, {free / (1 << 30):.1f} GiB free"
@@ -156,7 +160,7 @@ def _judging(pool: JudgePool) -> Iterator[Check]:
         more = "; close other programs, or use a GPU, for less" if half > NOISY else ""
         yield Check(name="times", ok=True, found=found + more)
     for name, version in device.versions.items():
-        if name != "python":  # the same as in this process
+        if name not in ("python", "compiler"):  # shown above
             yield Check(name=name, ok=bool(version), found=version)
     yield from _sandbox(judgement)
 

@@ -344,7 +344,8 @@ def _choose(path: Path, episode: str) -> Trajectory:
     """The episode with this prefix, which must be the only one."""
     lines = list(read_trajectories(path))
     read = [each for each in lines if isinstance(each, Trajectory)]
-    found = [each for each in read if each.episode_id.startswith(episode)]
+    by_id = {each.episode_id: each for each in read if each.episode_id.startswith(episode)}
+    found = [*by_id.values()]
     if len(found) == 1:
         return found[0]
     if found:

@@ -35,6 +35,8 @@ from kevin_env.cli.options import (
     settings_options,
 )
 
+_PATIENCE = 10.0
+"""Seconds that `doctor` waits for a judge server."""
 PROBLEMS = "Problems and examples"
 """A group of commands."""
 
@@ -141,7 +143,7 @@ def doctor(as_json: Json = False) -> None:
     from kevin_env.app.screen import make_console
 
     console, found = make_console(), []
-    with open_pool("auto") as pool:
+    with open_pool("auto", patience=_PATIENCE) as pool:
         for check in checks(pool):
             found.append(check)
             if not as_json:

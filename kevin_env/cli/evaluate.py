@@ -275,7 +275,9 @@ def _figures(
     from kevin_env.app.screen import show
 
     if given:
-        raise BadInput(f"--from plays nothing: leave out {', '.join(given)}")
+        names = (each.removeprefix("--").rpartition(".")[2].replace("_", "-") for each in given)
+        options = ", ".join(f"--{name}" for name in names)
+        raise BadInput(f"--from plays nothing: leave out {options}")
     prices = read_prices(file, overrides)
     return read_figures(path, prices, lambda line: show(console, f"left out: {line}", "yellow"))[1]
 

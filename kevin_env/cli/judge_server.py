@@ -44,7 +44,7 @@ def judge_server(
     """
     from kevin_env.app.arguments import read_settings
     from kevin_env.app.errors import BadInput
-    from kevin_env.pools.http import TOKEN
+    from kevin_env.pools.http import TOKEN, token_of
     from kevin_env.pools.local import LocalPool
     from kevin_env.pools.remote import Remote
 
@@ -52,7 +52,7 @@ def judge_server(
         from kevin_env.integrations import judge_server as served
     except ImportError as error:
         raise BadInput(f"{error}: pip install 'kevin-env[openenv]'") from error
-    chosen, token = read_settings(**settings), os.environ.get(TOKEN, "")
+    chosen = read_settings(**settings)
     starts = Counter[str]()
 
     def start(device: str, **more: Any) -> Remote:
@@ -60,6 +60,7 @@ def judge_server(
         return Remote(device, **more)
 
     try:
+        token = token_of(os.environ.get(TOKEN, ""))
         served.require_token_for(host, token)
         pool = LocalPool(readable=readable or None, start=start)
     except ValueError as error:
@@ -70,4 +71,4 @@ def judge_server(
         app = served.make_app(requests, token, ("*",) if token else served.LOOPBACK, starts)
         address = f"http://{host}:{sock.getsockname()[1]}"
         typer.echo(f"judging on {info.name} at {address}; Ctrl-C stops it", err=True)
-        served.make_server(app).run(sockets=[sock])
+        served.make_server(app, requests.stop).run(sockets=[sock])

@@ -157,7 +157,8 @@ def open_socket(host: str, port: int) -> socket.socket:
             raise BadInput(
                 f"port {port} of {host} is in use; choose another with --port"
             ) from error
-        raise BadInput(f"cannot listen on {host} port {port}: {error.strerror or error}") from error
+        why = (error.strerror or str(error)).partition(" (while attempting")[0]
+        raise BadInput(f"cannot listen on {host} port {port}: {why}") from error
 
 
 @contextmanager

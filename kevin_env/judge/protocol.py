@@ -10,6 +10,8 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
+from pydantic import ValidationError
+
 from kevin_env.judge.api import (
     Facts,
     JudgeError,
@@ -82,6 +84,8 @@ def value_of(answer: Answer) -> Any:
     try:
         key = next(key for key in _VALUES if key in answer)
         return _VALUES[key].model_validate(answer[key])
-    except (StopIteration, ValueError) as error:
-        text = f"an answer of the judge could not be read: {type(error).__name__}: {error}"
+    except (StopIteration, ValidationError) as error:
+        wrong = error.errors()[0] if isinstance(error, ValidationError) else None
+        where = f" ({'.'.join(map(str, wrong['loc']))}: {wrong['msg']})" if wrong else ""
+        text = f"an answer of the judge cannot be read{where}: is it of another version?"
         raise JudgeError(text) from error

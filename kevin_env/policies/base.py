@@ -2,8 +2,8 @@
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
-from typing import ClassVar, Protocol, runtime_checkable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from kevin_env.record import Message, Reply, StopReason
 
@@ -30,6 +30,16 @@ class Listener(Protocol):
     def retrying(self, why: str, seconds: float) -> None:
         """The endpoint failed; the request is repeated after `seconds`."""
         ...
+
+
+def chat_of(messages: Iterable[Message | Mapping[str, Any]]) -> list[dict[str, str]]:
+    """A chat as JSON objects; messages may be such objects already, as in `info["messages"]`."""
+    return [
+        each.model_dump()
+        if isinstance(each, Message)
+        else Message.model_validate(each).model_dump()
+        for each in messages
+    ]
 
 
 class PolicyError(RuntimeError):

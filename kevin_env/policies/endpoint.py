@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from kevin_env.outcome import printable
-from kevin_env.policies.base import ContextOverflow, PolicyError, Refused
+from kevin_env.policies.base import ContextOverflow, PolicyError, Refused, chat_of
 from kevin_env.record import Message
 
 RETRIES = 8
@@ -191,7 +191,7 @@ class Dialect:
         self, messages: Sequence[Message], parameters: Mapping[str, Any], stream: bool
     ) -> dict[str, Any]:
         """The arguments of a request. Without a system role, its message begins the user's."""
-        chat = [message.model_dump() for message in messages]
+        chat = chat_of(messages)
         if not self.system_role and len(chat) > 1 and chat[0]["role"] == "system":
             first, second, *rest = chat
             content = f"{first['content']}\n\n{second['content']}"

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from kevin_env.policies.base import ContextOverflow, OnText, PolicyError
+from kevin_env.policies.base import ContextOverflow, OnText, PolicyError, chat_of
 from kevin_env.policies.thinking import VisibleText
 from kevin_env.reasoning import mark_at_end
 from kevin_env.record import Message, Reply, Usage
@@ -90,7 +90,7 @@ class TransformersPolicy:
     def _prompt(self, messages: Sequence[Message]) -> str:
         from jinja2 import TemplateError
 
-        chat = [message.model_dump() for message in messages]
+        chat = chat_of(messages)
         try:
             return self._tokenizer.apply_chat_template(
                 chat, tokenize=False, add_generation_prompt=True

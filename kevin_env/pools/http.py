@@ -7,6 +7,7 @@ nothing twice: each submission has at most one verdict.
 
 import json
 import logging
+import math
 import os
 import threading
 import time
@@ -40,7 +41,7 @@ RETRY_SECONDS, MOST_RETRY_SECONDS = 1.0, 60.0
 """Until a request is sent again; the server may ask for more, up to a limit."""
 TRIES = 4
 """A request fails once the server has lost it this many times, for example by restarts."""
-_BUSY, _GONE, _RETRIED = 429, 404, (502, 503, 504)
+_BUSY, _GONE, _MALFORMED, _RETRIED = 429, 404, 422, (502, 503, 504)
 
 _LOG = logging.getLogger(__name__)
 
@@ -61,17 +62,15 @@ class HttpPool(RequestPool):
     """
 
     def __init__(self, url: str, token: str | None = None, patience: float = PATIENCE) -> None:
-        parts = urllib.parse.urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query:
-            raise ValueError(f"pool is {url!r}; give a URL such as http://127.0.0.1:8001, or ray")
+        require_server_url(url)
         super().__init__()
         self.url = url.rstrip("/")
-        self._token = os.environ.get(TOKEN, "") if token is None else token
+        self._token = token_of(os.environ.get(TOKEN, "") if token is None else token)
         self._client = uuid.uuid4().hex
         self._patience = patience
         self._open = set[Future[Any]]()
-        self._unreachable = False
-        """Whether the last attempt got no answer; the first of several such attempts is logged."""
+        self._warned = -math.inf
+        """When it was last logged that the server cannot be reached."""
         self._closed = threading.Event()
         self._opener = urllib.request.build_opener(_NoRedirect)
 
@@ -113,21 +112,28 @@ class HttpPool(RequestPool):
         path = f"requests/{request['id']}"
         for _ in range(TRIES):
             self._start(path, request, future)
-            seen, status, answer = 0, 200, dict[str, Any]()
-            while status == 200 and not answer.get("done"):
-                for stage in answer.get("stages", ()):
+            seen = 0
+            while not future.cancelled():
+                status, answer = self._ask("GET", f"{path}?wait={POLL_SECONDS:g}&seen={seen}")
+                if status != 200:
+                    break
+                if answer.get("done"):
+                    self._drop(path)
+                    return value_of(answer)
+                for stage in self._stages(answer):
                     seen += 1
                     if on_stage is not None:
                         with suppress(Exception):  # a failing display must not affect the verdict
                             on_stage(stage)
-                if future.cancelled():
-                    self._drop(path)
-                    return None
-                status, answer = self._ask("GET", f"{path}?wait={POLL_SECONDS:g}&seen={seen}")
-            if status == 200:
+            else:
                 self._drop(path)
-                return value_of(answer)
+                return None
         raise JudgeError(f"{self.url} forgot a request {TRIES} times: it seems to be restarting")
+
+    def _stages(self, answer: dict[str, Any]) -> list[Any]:
+        if not isinstance(stages := answer.get("stages"), list):
+            raise JudgeError(f"{self.url} is not a judge server: it answers without news")
+        return stages
 
     def _start(self, path: str, request: Request, future: Future[Any]) -> None:
         """Sends a request until the server accepts it."""
@@ -155,16 +161,15 @@ class HttpPool(RequestPool):
             if self._closed.is_set():
                 raise JudgeError("the pool is closed")
             try:
-                answer = self._once(method, path, body)
-                self._unreachable = False
-                return answer
+                return self._once(method, path, body)
             except OSError as error:  # URLError, time-outs, broken connections
                 text = f"no judge server answers at {self.url}: {getattr(error, 'reason', error)}"
                 if time.monotonic() > end:
                     raise JudgeError(text) from error
-                if not self._unreachable:
+                now, before = time.monotonic(), self._warned
+                if now - before > self._patience:
+                    self._warned = now
                     _LOG.warning("%s; trying again for %g s", text, self._patience)
-                self._unreachable = True
                 self._closed.wait(RETRY_SECONDS)
 
     def _once(
@@ -182,7 +187,7 @@ class HttpPool(RequestPool):
         )
         try:
             with self._opener.open(request, timeout=2 * POLL_SECONDS) as answer:
-                return answer.status, json.load(answer)
+                return answer.status, self._object(answer.read())
         except urllib.error.HTTPError as error:
             with error:
                 return error.code, self._refused(error)
@@ -193,16 +198,53 @@ class HttpPool(RequestPool):
             raise ConnectionError(f"HTTP status {error.code}")
         if error.code == _BUSY:
             return {"retry_after": _seconds(error.headers.get("Retry-After"))}
-        try:
-            answer = json.load(error)
-        except ValueError:
-            answer = {}
-        if error.code == _GONE and answer.get("forgotten"):
-            return answer
         if error.code in (401, 403):
             raise JudgeError(f"{self.url} refuses the token: set {TOKEN} to the server's")
-        detail = str(answer.get("detail", error.reason))[:500]
+        answer = self._object(error.read())
+        if error.code == _GONE and answer.get("forgotten"):
+            return answer
+        if error.code == _GONE or error.code < 400 or "detail" not in answer:
+            raise JudgeError(
+                f"{self.url} is not a judge server: its answer has status {error.code}"
+            )
+        detail = str(answer["detail"])[:500]
+        if error.code == _MALFORMED:
+            detail += "; client and server must have the same version of kevin-env"
         raise JudgeError(f"{self.url} refuses the request ({error.code}): {detail}")
+
+    def _object(self, body: bytes) -> dict[str, Any]:
+        """Raises `JudgeError` if that is no JSON object, and so not of a judge server."""
+        with suppress(ValueError, RecursionError):
+            if isinstance(value := json.loads(body), dict):
+                return value
+        raise JudgeError(f"{self.url} is not a judge server: its answers are not JSON objects")
+
+
+def require_server_url(url: str) -> None:
+    """Raises `ValueError` if a judge server cannot be at this URL."""
+    example = "give a URL such as http://127.0.0.1:8001, or ray"
+    try:
+        parts = urllib.parse.urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise ValueError(f"pool is {url!r}, and {error}; {example}") from error
+    if parts.username is not None or parts.password is not None:
+        raise ValueError(f"the URL of a pool has no user or password: set {TOKEN} to its token")
+    usable = parts.scheme in ("http", "https") and parts.hostname and port != 0
+    if not usable or parts.query or parts.fragment or not url.isprintable() or " " in url:
+        raise ValueError(f"pool is {url!r}; {example}")
+
+
+def token_of(value: str, variable: str = TOKEN) -> str:
+    """A token without white space around it.
+
+    Raises:
+        ValueError: if no header can contain it. The error does not.
+    """
+    token = value.strip()
+    if not (token.isascii() and token.isprintable()):
+        raise ValueError(f"{variable} must consist of printable ASCII characters")
+    return token
 
 
 def connect(pool: JudgePool | str | None) -> JudgePool:
@@ -221,10 +263,11 @@ def connect(pool: JudgePool | str | None) -> JudgePool:
     return pool
 
 
-def named_pool(name: str | None) -> RequestPool:
+def named_pool(name: str | None, patience: float = PATIENCE) -> RequestPool:
     """The judge server of a URL, or for `ray`, also with settings, the judges of a Ray cluster.
 
-    None stands for the pool that `KEVIN_ENV_POOL` names, or the judges of this machine.
+    None stands for the pool that `KEVIN_ENV_POOL` names, or the judges of this machine. `patience`
+    is that of `HttpPool`.
 
     Raises:
         ValueError: if there is no such pool.
@@ -235,7 +278,7 @@ def named_pool(name: str | None) -> RequestPool:
 
         return LocalPool()
     if name.partition("?")[0] != "ray":
-        return HttpPool(name)
+        return HttpPool(name, patience=patience)
     try:
         from kevin_env.pools.ray_pool import RayPool, RaySettings
     except ImportError as error:

@@ -60,7 +60,10 @@ class RaySettings(Frozen):
             ValueError: if a setting is unknown or out of its range.
         """
         try:
-            return cls.model_validate(dict(urllib.parse.parse_qsl(pool.partition("?")[2])))
+            given = urllib.parse.parse_qsl(pool.partition("?")[2], keep_blank_values=True)
+            if len(dict(given)) < len(given):
+                raise ValueError(f"pool is {pool!r}; give each setting once")
+            return cls.model_validate(dict(given))
         except ValidationError as error:
             wrong = error.errors()[0]
             named = f"{wrong['loc'][0]}: {wrong['msg']}"
@@ -244,6 +247,9 @@ def _placement(kind: str, settings: RaySettings) -> tuple[int, dict[str, Any]]:
         "num_cpus": 1, "max_restarts": -1, "max_concurrency": CALLS, "scheduling_strategy": "SPREAD"
     }  # fmt: skip
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    if kind == "cpu" and settings.accelerator:
+        text = f"kernels would be judged on a CPU, and the pool asks for {settings.accelerator}"
+        raise JudgeError(f"{text}: does this Ray cluster have a GPU?")
     if kind == "cpu":
         return settings.judges or max(1, sum("CPU" in node for node in nodes)), placing
     gpus, chosen = Counter[str](), settings.accelerator

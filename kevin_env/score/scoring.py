@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -115,14 +116,18 @@ def score_of(scored: Scored | Outcome, score: Score, bound: Bound = "median") ->
     """
     scored = scored if isinstance(scored, Scored) else Scored(scored)
     outcome = at_bound(scored.outcome, bound)
-    value = float(
+    given: Any = (
         score(replace(scored, outcome=outcome))
         if isinstance(score, WeightedSum)
         else score(outcome)
     )
+    value = math.nan
+    if not isinstance(given, str | bytes):
+        with suppress(TypeError, ValueError):
+            value = float(given)
     if not math.isfinite(value):
         raise ValueError(
-            f"score {score_name(score)} gave {value} for {outcome.category}/{outcome.kind}, "
+            f"score {score_name(score)} gave {given!r} for {outcome.category}/{outcome.kind}, "
             "not a finite number"
         )
     return value

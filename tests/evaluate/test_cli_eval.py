@@ -173,7 +173,7 @@ def test_a_dry_run_plays_nothing(tmp_path: Path, as_json: bool) -> None:
         (["--resume", "{folder}", "--out", "{folder}/a"], "leave out CONFIG.toml"),
         (["--from", "{folder}/nope.jsonl"], "nope.jsonl: no such trajectory file"),
         (["--from", "{folder}/problems"], "no trajectory with a turn"),
-        (["--from", "{folder}/eval.toml", "--samples", "3"], "leave out samples"),
+        (["--from", "{folder}/eval.toml", "--samples", "3"], "leave out --samples"),
         (["--from", "{folder}/a.jsonl", "--resume", "{folder}"], "leave out --resume"),
     ],
 )

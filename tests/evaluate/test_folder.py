@@ -133,8 +133,11 @@ def test_a_line_that_was_cut_off_is_expected_and_any_other_bad_one_is_told(tmp_p
     told: list[BadLine] = []
     with folder.trajectories_file.open("a") as file:
         file.write("nonsense\n")
+        file.flush()
+        assert len(read_episodes(folder.trajectories_file, told.append)) == 2
+        file.write('{"schema": "kevin')
     assert len(read_episodes(folder.trajectories_file, told.append)) == 2
-    assert [each.line for each in told] == [2]
+    assert [each.line for each in told] == [2, 2, 3], "a whole episode is missing"
 
 
 def test_what_is_known_of_torch_compile_comes_back(tmp_path: Path) -> None:

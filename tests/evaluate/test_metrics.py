@@ -299,7 +299,7 @@ def test_numbers_of_tokens_money_and_time() -> None:
     assert (overall.totals.cached_tokens, overall.totals.reasoning_tokens) == (400, 30)
     # 1e-6 * ((600 * 2 + 400 * 0.5 + 100 * 10) + (4000 + 2000) + (2000 + 3000) + (1000 + 500))
     assert overall.totals.cost == pytest.approx((2400 + 6000 + 5000 + 1500) / 1e6)
-    assert overall.totals.judge_seconds == pytest.approx(4 * 3.875)
+    assert overall.totals.judge_seconds == pytest.approx(4 * 2.875)
     assert overall.counts.without_usage == 1
 
 

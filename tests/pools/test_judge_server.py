@@ -1,6 +1,8 @@
 """A judge server whose clients are many, gone, greedy or hostile."""
 
+import asyncio
 import http.client
+import json
 import socket
 import subprocess
 import sys
@@ -45,7 +47,8 @@ pool = ScriptedPool([])
 pool.device = lambda name: SCRIPTED_CPU
 with listen("127.0.0.1", 0) as sock:
     print(sock.getsockname()[1], flush=True)
-    make_server(make_app(Requests(pool), "secret")).run(sockets=[sock])
+    requests = Requests(pool)
+    make_server(make_app(requests, "secret"), requests.stop).run(sockets=[sock])
 """
 HEAD = b"PUT /v1/requests/a HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 TOKEN = b"Authorization: Bearer secret\r\n"
@@ -134,6 +137,22 @@ def test_an_answer_has_a_limit_of_time(serve: Serve, monkeypatch: pytest.MonkeyP
     assert put(client, body_of()) == 202
     with pytest.raises((ConnectionError, http.client.RemoteDisconnected)):
         sent(client, "GET", "/v1/requests/a?wait=10")
+
+
+def test_a_server_that_stops_answers_its_polls_at_once(serve: Serve) -> None:
+    """So that their clients wait for the next server, and nothing is cancelled."""
+
+    async def polled() -> list[Any]:
+        requests = Requests(Unending([]))
+        requests.begin("a", json.loads(body_of()), 1)
+        forever = asyncio.Event().wait
+        polls = [asyncio.ensure_future(requests.answer("a", 9, 60, forever)) for _ in range(2)]
+        await asyncio.sleep(0.1)
+        requests.stop()
+        late = requests.answer("a", 9, 60, forever)
+        return await asyncio.wait_for(asyncio.gather(*polls, late), 5)
+
+    assert asyncio.run(polled()) == [{"stages": []}] * 3
 
 
 def test_clients_take_turns(serve: Serve) -> None:

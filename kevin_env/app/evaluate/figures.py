@@ -123,7 +123,7 @@ class Totals(Frozen):
     device_seconds: float
     """Verification and timing."""
     judge_seconds: float
-    """All stages of the judge, including the queue."""
+    """All stages of the judge without the queue, which a run's own submissions fill."""
 
 
 class Counts(Frozen):

@@ -171,7 +171,8 @@ def read_figures(
     Args:
         path: the file or folder.
         prices: of tokens; by default those of the run's configuration.
-        on_bad_line: called with each unreadable line.
+        on_bad_line: called with each unreadable line, except for a turn that was being written
+            when the process was killed.
 
     Raises:
         BadInput: if there is nothing to measure, or a file of a run folder cannot be read.
@@ -195,8 +196,7 @@ def read_episodes(file: Path, on_bad_line: OnBadLine) -> list[Trajectory]:
 
     Args:
         file: the trajectory file.
-        on_bad_line: called with each unreadable line, except for those half written by a killed
-            process.
+        on_bad_line: called with each unreadable line.
 
     Raises:
         FileNotFoundError: if there is no such file.
@@ -205,7 +205,7 @@ def read_episodes(file: Path, on_bad_line: OnBadLine) -> list[Trajectory]:
     for each in read_trajectories(file):
         if isinstance(each, Trajectory):
             found[each.episode_id] = without_texts(each)
-        elif not each.reason.startswith("half-written"):
+        elif each.path == file or not each.reason.startswith("half-written"):
             on_bad_line(each)
     return list(found.values())
 

@@ -291,7 +291,7 @@ def _totals(turns: Sequence[Played], prices: Prices | None) -> Totals:
         **{name: _sum(getattr(usage, name) for usage in usages) for name in tokens},
         cost=_sum(_cost(usage, prices) for usage in usages),
         device_seconds=math.fsum(each.verify + each.time for each in seconds),
-        judge_seconds=math.fsum(each.total for each in seconds),
+        judge_seconds=math.fsum(each.total - each.queue for each in seconds),
     )
 
 

@@ -211,7 +211,9 @@ def notes(group: GroupMetrics) -> Iterator[str]:
             if name in group.speed
         },
         **{
-            f"trajectories that ended as {why}": number
+            "trajectories that have not ended"
+            if why == "running"
+            else f"trajectories that ended as {why}": number
             for why, number in counts.stops.items()
             if why not in ("max_turns", "stop_on")
         },

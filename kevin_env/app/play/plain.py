@@ -170,7 +170,8 @@ def take_turns(episode: Episode, policy: Policy, narrator: Narrator) -> Trajecto
                 turn = episode.submit(reply, begin)
             narrator.verdict(episode, turn)
     except KeyboardInterrupt:
-        narrator.trouble("interrupted; every finished turn is kept")
+        kept = "every finished turn is kept" if episode.turns else "no turn was finished"
+        narrator.trouble(f"interrupted; {kept}")
     except PolicyError as error:
         narrator.trouble(f"no reply: {error}")
         reason = error.stop_reason

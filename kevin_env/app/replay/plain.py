@@ -172,9 +172,10 @@ def _name_bad(library: Library, errors: Console) -> None:
 
 def _nothing(library: Library, choice: Choice, longest: int) -> BadInput:
     """Why nothing was chosen."""
-    if not library.rows:
+    chosen = any(_passing(library, choice))
+    if not library.rows or (chosen and choice.turn is None):
         return BadInput(f"{library.path} holds no trajectory that can be read")
-    if longest:
+    if longest and choice.turn is not None:
         return BadInput(f"there is no turn {choice.turn}; the longest episode has {longest}")
     return BadInput(
         f"no trajectory of the {len(library.rows)} in {library.path} matches; "

@@ -1,5 +1,6 @@
 """The rows of a list of episodes, read without building whole trajectories."""
 
+import codecs
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,9 +91,11 @@ def read_row(line: bytes, place: Place) -> Row:
         ValueError: if the line is no episode of this version.
     """
     try:
-        fields = from_json(line)
-        if fields["schema"] != SCHEMA:
-            raise ValueError(f"schema is {fields['schema']!r}, this version reads {SCHEMA!r}")
+        fields = from_json(line.removeprefix(codecs.BOM_UTF8))
+        if not isinstance(fields, dict):
+            raise ValueError("not a JSON object")
+        if fields.get("schema") != SCHEMA:
+            raise ValueError(f"schema is {fields.get('schema')!r}, this version reads {SCHEMA!r}")
         outcomes = [turn["outcome"] for turn in fields.get("turns", ())]
         level, values = fields["problem"].get("level"), fields.get("returns")
         return Row(
@@ -112,7 +115,8 @@ def read_row(line: bytes, place: Place) -> Row:
             value=float(values[0]) if values else None,
         )
     except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"no episode: {error}") from error
+        what = f"a field {error} is missing or unknown" if isinstance(error, KeyError) else error
+        raise ValueError(f"not a trajectory: {what}") from error
 
 
 def row_of(episode: Trajectory, place: Place = NOWHERE) -> Row:

@@ -71,6 +71,8 @@ class Comparison(Frozen):
     """Problems of only one run."""
     other_versions: tuple[str, ...]
     """Problems whose source differs between the runs."""
+    unfinished: tuple[int, int]
+    """Trajectories of each run that have not ended."""
     settings: dict[str, tuple[str, str]]
     """What differs between the runs on a problem: the values in each, by setting, `device` or
     package.
@@ -104,8 +106,13 @@ def compare(paths: tuple[Path, Path], on_bad_line: OnBadLine) -> Comparison:
         problems=tuple(problems),
         left_out=tuple(sorted(before.keys() ^ after.keys())),
         other_versions=tuple(name for name in shared if versions[0][name] != versions[1][name]),
+        unfinished=(_unfinished(read[0]), _unfinished(read[1])),
         settings=_settings([(_values(before[name]), _values(after[name])) for name in shared]),
     )
+
+
+def _unfinished(run: Recorded) -> int:
+    return sum(each.stop_reason is None for each in run.episodes)
 
 
 def _by_problem(run: Recorded) -> dict[str, Attempts]:
@@ -232,6 +239,10 @@ def _notes(found: Comparison) -> Iterator[str]:
         yield f"only in one of the two: {counted(len(found.left_out), 'problem')}"
     if found.other_versions:
         yield f"of another version in each: {', '.join(map(clean, found.other_versions))}"
+    for name, count in zip("AB", found.unfinished, strict=True):
+        if count:
+            have = "has" if count == 1 else "have"
+            yield f"{name}: {counted(count, 'trajectory')} {have} not ended"
     if found.settings:
         pairs = ((name, *each) for name, each in found.settings.items())
         said = (

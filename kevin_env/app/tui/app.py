@@ -122,10 +122,16 @@ class KevinApp(App[ReturnType]):
         self.exit()
 
     def run_or_raise(self) -> None:
-        """Runs until the user quits; raises the error passed to `fail`, if any."""
+        """Runs until the user quits; raises the error passed to `fail`, if any.
+
+        Raises:
+            SystemExit: if it crashes, which Textual reports.
+        """
         self.run()
         if self._error is not None:
             raise self._error
+        if self.return_code:
+            raise SystemExit(self.return_code)
 
     @property
     def tints(self) -> Tints | None:

@@ -197,7 +197,8 @@ class ReplayApp(KevinApp[None]):
         read = [self.library.episode(row) for row in rows]
         episodes = [each for each in read if isinstance(each, Trajectory)]
         if bad := [each for each in read if isinstance(each, BadLine)]:
-            self.say(str(bad[0]), wrong=True)
+            # when it is the only one, the screen may not be there yet
+            self.screen.call_after_refresh(self.say, str(bad[0]), wrong=True)
             return
         running = self.following and len(rows) == 1 and episodes[0].stop_reason is None
         at = max(len(episodes[0].turns) - 1, 0) if running else None

@@ -99,7 +99,7 @@ def make_app(
             return JSONResponse({"judge_error": str(error)})
         return JSONResponse({"device": info.model_dump(mode="json")})
 
-    @app.get("/healthz")
+    @app.api_route("/healthz", methods=["GET", "HEAD"])
     async def health() -> JSONResponse:
         return JSONResponse({"waiting": requests.waiting, "in_flight": requests.in_flight})
 
@@ -196,7 +196,9 @@ def _malformed(text: str) -> JSONResponse:
 
 def _told(errors: Iterable[Mapping[str, Any]]) -> str:
     """Errors of pydantic, without the values that caused them."""
-    return "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in errors)
+    return "; ".join(
+        f"{'.'.join(map(str, each['loc'])) or 'the value'}: {each['msg']}" for each in errors
+    )
 
 
 def _device_of(pool: JudgePool, name: str) -> DeviceInfo:

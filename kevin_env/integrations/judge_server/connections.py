@@ -5,6 +5,7 @@ import ipaddress
 import resource
 import socket
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any
 
 import h11
@@ -54,11 +55,17 @@ def require_token_for(host: str, token: str, variable: str = TOKEN) -> None:
         )
 
 
-def make_server(app: Any) -> uvicorn.Server:
-    """Serves `app` with `run(sockets=[listen(host, port)])`."""
+def make_server(app: Any, on_stop: Callable[[], None]) -> uvicorn.Server:
+    """Serves `app` with `run(sockets=[listen(host, port)])`.
+
+    Args:
+        app: the application.
+        on_stop: called in the event loop when it begins to stop, before it waits for requests.
+    """
     config = uvicorn.Config(
         app,
         log_level="error",
+        log_config=None,  # uvicorn's own needs a stdout
         server_header=False,
         timeout_graceful_shutdown=2,
         loop="asyncio",
@@ -70,12 +77,13 @@ def make_server(app: Any) -> uvicorn.Server:
         # a client of a proxy on this machine is not on this machine
         forwarded_allow_ips=["127.0.0.1", "::1"],
     )
-    return _Server(config)
+    return _Server(config, on_stop)
 
 
 class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config) -> None:
+    def __init__(self, config: uvicorn.Config, on_stop: Callable[[], None]) -> None:
         super().__init__(config)
+        self._on_stop = on_stop
         self.server_state: _Connections = _Connections()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -87,6 +95,10 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         for each in sockets or ():
             each.listen(BACKLOG)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._on_stop()
+        await super().shutdown(sockets)
 
 
 class _Connections(ServerState):

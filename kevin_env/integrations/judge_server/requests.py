@@ -100,6 +100,7 @@ class Requests:
         """Those that wait, the line whose turn is next first."""
         self._bytes: Counter[str] = Counter()
         """Of the requests that wait, by client."""
+        self._stopping = False
 
     @property
     def waiting(self) -> int:
@@ -145,7 +146,7 @@ class Requests:
         entry.polls += 1
         patience = FORGET_SECONDS
         try:
-            if entry.answer is None and len(entry.stages) <= seen:
+            if entry.answer is None and len(entry.stages) <= seen and not self._stopping:
                 entry.changed.clear()
                 if await _first(entry.changed.wait, gone, seconds) is gone:
                     patience = BROKEN_SECONDS
@@ -156,6 +157,12 @@ class Requests:
         if entry.answer is not None:
             return entry.answer | {"done": True}
         return {"stages": entry.stages[seen:]}
+
+    def stop(self) -> None:
+        """Answers all polls at once from now on; their clients wait for the next server."""
+        self._stopping = True
+        for entry in self._entries.values():
+            entry.changed.set()
 
     def drop(self, number: str) -> None:
         """Cancels a request, or forgets its answer."""
