@@ -18,9 +18,7 @@ class InThisProcess:
 
     def describe(self, problem: Problem, options: Options) -> Future[Facts]:
         return done(
-            self._judge.bench.problems.facts.of(problem.judged_as(options)).told(
-                self._judge.info, options
-            )
+            self._judge.bench.facts.of(problem.judged_as(options)).told(self._judge.info, options)
         )
 
     def submit(

@@ -6,7 +6,6 @@ Importing this package takes no torch: the client talks to judge processes throu
 """
 
 from kevin_env.judge.api import (
-    Describer,
     DeviceInfo,
     Facts,
     JudgeError,
@@ -17,7 +16,6 @@ from kevin_env.judge.api import (
 )
 
 __all__ = [
-    "Describer",
     "DeviceInfo",
     "Facts",
     "JudgeError",

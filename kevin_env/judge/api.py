@@ -264,22 +264,18 @@ class Judgement(Frozen):
     """Why its launches could not be recorded, as its process says; empty if that was not tried."""
 
 
-class Describer(Protocol):
-    """Reports the facts of a problem on a device."""
+@runtime_checkable
+class JudgePool(Protocol):
+    """Judges submissions, many at once. Its owner closes it; closing twice is allowed."""
 
     def describe(self, problem: Problem, options: Options) -> Future[Facts]:
-        """The facts of the problem there.
+        """The facts of a problem on a device.
 
         Raises (from the future):
             ProblemError: if the reference fails.
             JudgeError: if the judge fails or the device does not exist.
         """
         ...
-
-
-@runtime_checkable
-class JudgePool(Describer, Protocol):
-    """Judges submissions, many at once. Its owner closes it; closing twice is allowed."""
 
     def submit(
         self,

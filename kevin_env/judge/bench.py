@@ -14,10 +14,9 @@ from kevin_env.judge.capacity import SUBMISSION, capacity_of, host_memory, machi
 from kevin_env.judge.device import free_memory, gpu_of, gpus_of_host, identity, unused_memory
 from kevin_env.judge.inputs.facts import FactStore, ProblemFacts
 from kevin_env.judge.lane import Lane, Line
-from kevin_env.judge.precompile import ShapeStore, properties_of
+from kevin_env.judge.precompile import Shapes, find_shapes, properties_of
 from kevin_env.judge.ready import Ready
 from kevin_env.judge.replayer import Replayer
-from kevin_env.judge.timing.baselines import Baselines
 from kevin_env.judge.timing.calibration import Links
 from kevin_env.judge.workers.errors import CandidateError
 from kevin_env.judge.workers.launcher import ForkServer
@@ -36,19 +35,6 @@ LEAST_FREE = 1 / 3
 """Share of the device memory that others leave, which a submission leaves to the judge."""
 READY_SHARE = 1 / 4
 """Share of the device memory for what submissions that are ready share with the judge or cache."""
-KEPT_BASELINES = 3
-"""On a CPU, processes of references, with that of the null model."""
-
-
-class Problems:
-    """What has been found out about problems on one device; each is found once, in the lane."""
-
-    def __init__(
-        self, lane: Lane, ceilings: CeilingStore, facts: FactStore, device: torch.device
-    ) -> None:
-        self.facts = facts
-        self.shapes = ShapeStore(lane, facts, device)
-        self.rooflines = Rooflines(ceilings)
 
 
 class Bench:
@@ -70,6 +56,7 @@ class Bench:
         ready: Places for those that wait for the lane with a context.
         links: What is known of a GPU's links.
         properties: Of a GPU, for candidates that do not use it.
+        facts, rooflines: What has been found out about problems; each is found once, in the lane.
         replayer: Plays recorded submissions; None on a CPU.
     """
 
@@ -100,7 +87,7 @@ class Bench:
         if on_gpu:
             with self.lane.entered():
                 ceilings.find_all()
-        self.problems = Problems(self.lane, ceilings, FactStore(device, info), device)
+        self.facts, self.rooflines = FactStore(device, info), Rooflines(ceilings)
         self.profiler = ProfilerState()
         self._limit = None
         if self.device_memory is not None and (usage := nvml_usage(device)):
@@ -110,7 +97,6 @@ class Bench:
         self.candidates = self._new_candidates(self.capacity.spares, server=server)
         self._with_language = dict[str, WarmPool]()
         self._starting = threading.Lock()
-        self.baselines = Baselines(self.candidates.take_trusted, KEPT_BASELINES)
         self.replayer = Replayer(self._start_replayer, device, info.l2) if on_gpu else None
 
     def candidates_for(self, code: str) -> WarmPool:
@@ -132,7 +118,15 @@ class Bench:
 
     def facts_of(self, problem: Problem) -> ProblemFacts:
         """What is known of a problem. Call without holding the lane."""
-        return self.problems.facts.of(problem, self.lane.entered)
+        return self.facts.of(problem, self.lane.entered)
+
+    def shapes_of(self, problem: Problem) -> Shapes:
+        """The shapes of a problem's cases, found once. Call without holding the lane.
+
+        Finding them takes the lane, since it runs in the interpreter that times others.
+        """
+        find = partial(find_shapes, problem, self.device)
+        return self.facts.kept("cases", problem, Shapes, find, self.lane.entered)
 
     def hoards(self, worker: Worker) -> bool:
         """Whether a candidate holds so much device memory that it leaves too little for the judge.

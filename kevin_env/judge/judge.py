@@ -26,7 +26,7 @@ from kevin_env.judge.precompile import Recording
 from kevin_env.judge.ready import Interrupted
 from kevin_env.judge.rejected import NoContext, Rejected, Unplayed
 from kevin_env.judge.screening import screen
-from kevin_env.judge.timing.cpu_clock import time_on_cpu
+from kevin_env.judge.timing.cpu_clock import CpuClock
 from kevin_env.judge.timing.gpu_clock import GpuClock
 from kevin_env.judge.timing.session import Crowded
 from kevin_env.judge.trial import TIMED, Trial
@@ -44,7 +44,7 @@ from kevin_env.problem import KernelFile, Problem, ProblemError, baseline_of
 from kevin_env.profile.look import Look, with_profile
 
 Clock = Callable[[Trial], Correct]
-"""Times a submission that is right on every input set. Raises what `time_on_cpu` does."""
+"""Times a submission that is right on every input set. Raises what `CpuClock` does."""
 
 
 class _Caused(Exception):
@@ -160,7 +160,8 @@ class Judge:
 
             threading.Thread(target=kernels.prepare, args=(self.device,), name="kernels").start()
         self._stalls, self._verifying = StallWatch(), threading.Lock()
-        self._clock = clock or (GpuClock(self.bench) if self.device.type == "cuda" else time_on_cpu)
+        own = GpuClock if self.device.type == "cuda" else CpuClock
+        self._clock = clock or own(self.bench)
 
     def judge(
         self, problem: Problem, submission: Submission, options: Options, on_stage: OnStage,
@@ -226,7 +227,7 @@ class Judge:
 
         code = hashlib.sha256(baseline.code.encode()).hexdigest()[:16]
         kind, held = f"baseline-{options.inputs}-{code}", lambda: self._verifying
-        self.bench.problems.facts.kept(kind, problem, VerifiedBaseline, find, held)
+        self.bench.facts.kept(kind, problem, VerifiedBaseline, find, held)
 
     def _judged(self, job: Job, secret: str, last: bool = False, early: bool = False) -> Judgement:
         """Judges once, from the first line of the submission's code to the end of its process.
@@ -292,7 +293,7 @@ class Judge:
                                 break
                             outcome = self._clock(trial)
                     with watch("load"), asleep(trial.worker):
-                        draw, rooflines = partial(trial.draw, TIMED), bench.problems.rooflines
+                        draw, rooflines = partial(trial.draw, TIMED), bench.rooflines
                         if not trial.interpreted:
                             outcome = rooflines.added(outcome, job.problem.sha256, trial.case, draw)
                     with watch("verify"):

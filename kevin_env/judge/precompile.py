@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import torch
@@ -13,9 +12,8 @@ from kevin_env.frozen import Frozen
 from kevin_env.judge.handshake.claims import MALFORMED
 from kevin_env.judge.handshake.memory import Image
 from kevin_env.judge.inputs.cases import construction, model_tensors
-from kevin_env.judge.inputs.facts import FactStore, KnownCase
+from kevin_env.judge.inputs.facts import KnownCase
 from kevin_env.judge.inputs.reference import Case
-from kevin_env.judge.lane import Lane
 from kevin_env.judge.workers.errors import Broken, Failed, Failure, TimedOut
 from kevin_env.judge.workers.worker import Worker
 from kevin_env.problem import Problem
@@ -58,28 +56,6 @@ class Shapes(Frozen):
     """The cases of a problem whose shapes can be found without drawing weights and inputs."""
 
     cases: tuple[ShapeSpec, ...]
-
-
-class ShapeStore:
-    """The shapes of problems.
-
-    Finding them takes the lane, since it runs in the interpreter that times others.
-
-    Args:
-        lane: Of the device.
-        facts: Where they are kept.
-        device: Where inputs are drawn whose shapes depend on values.
-    """
-
-    def __init__(self, lane: Lane, facts: FactStore, device: torch.device = _META) -> None:
-        self._lane = lane
-        self._facts = facts
-        self._device = device
-
-    def of(self, problem: Problem) -> Shapes:
-        """As `find_shapes`, once per problem. Call outside the lane."""
-        find, held = partial(find_shapes, problem, self._device), self._lane.entered
-        return self._facts.kept("cases", problem, Shapes, find, held)
 
 
 def properties_of(device: torch.device) -> Properties:

@@ -101,7 +101,7 @@ class Trial:
         self.played = False
         self._record: Record | None = None
         self._passed: dict[str, None] = {}
-        self._allowed = bench.problems.facts.tolerances(problem, options.inputs)
+        self._allowed = bench.facts.tolerances(problem, options.inputs)
 
     def build(self, code: str) -> None:
         """Imports the submission; compilers run here. Needs no lane."""
@@ -111,7 +111,7 @@ class Trial:
         self._queues = 0 if SEVERAL_QUEUES.search(code) else 1
         path, build, headers = self.worker.path, self.options.build_timeout, self.options.headers
         if self._on_gpu:  # before its code runs: finding them may wait for the lane
-            self.bench.problems.shapes.of(self.problem)
+            self.bench.shapes_of(self.problem)
         with asked(self.worker, Place(code=code)):
             self.worker.ask(
                 "load", Patience(build, build), path=path, code=code, entry="ModelNew",
@@ -122,7 +122,7 @@ class Trial:
 
     def recorded(self, cases: Sequence[KnownCase], seconds: float) -> Recording | str:
         """What it launches in these cases, as `precompile`."""
-        shapes, rules = self.bench.problems.shapes.of(self.problem), self.options.rules
+        shapes, rules = self.bench.shapes_of(self.problem), self.options.rules
         names = [each.told.name for each in cases]
         return precompile(self.worker, shapes, names, self.bench.properties, rules, seconds)
 
@@ -340,7 +340,7 @@ class Trial:
 
     def close(self) -> None:
         """Frees its memory; the process is left alone."""
-        self.bench.problems.facts.keep_tolerances(self.problem, self.options.inputs)
+        self.bench.facts.keep_tolerances(self.problem, self.options.inputs)
         while self._handshakes:
             self._handshakes.pop().close()
 

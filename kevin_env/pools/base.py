@@ -60,7 +60,7 @@ class RequestPool(ABC):
         return self._request("judge", problem, options, on_stage, **more)
 
     def describe(self, problem: Problem, options: Options) -> Future[Facts]:
-        """See `Describer.describe`. Cached by problem, choice of devices and baseline."""
+        """See `JudgePool.describe`. Cached by problem, choice of devices and baseline."""
         judged = problem.judged_as(options)
         key = (problem.id, judged.sha256, options.device, options.inputs, options.baseline)
         with self._facts_lock:

@@ -135,7 +135,7 @@ class Outside:
             target.write_code(self.code)
             with self.bench.lane.entered():
                 seed = seed_from(secrets.token_hex(16), case)
-                known = self.bench.problems.facts.of(self.problem).of(case)
+                known = self.bench.facts.of(self.problem).of(case)
                 admitted = known.admitted(self.options.inputs) if known else ()
                 reference = Case(self.problem, case, self.bench.device)
                 target.write(reference, distribution, seed, admitted)

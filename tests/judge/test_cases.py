@@ -10,6 +10,7 @@ import torch
 
 from kevin_env.candidate import tree
 from kevin_env.judge.api import PACES, DeviceInfo, Options
+from kevin_env.judge.bench import Bench
 from kevin_env.judge.handshake.memory import Image
 from kevin_env.judge.inputs.cases import (
     CPU_BYTES,
@@ -22,7 +23,7 @@ from kevin_env.judge.inputs.distributions import DISTRIBUTIONS
 from kevin_env.judge.inputs.facts import FactStore
 from kevin_env.judge.inputs.reference import Case
 from kevin_env.judge.lane import Lane
-from kevin_env.judge.precompile import ShapeStore, find_shapes
+from kevin_env.judge.precompile import find_shapes
 from kevin_env.judge.trial import Trial
 from kevin_env.problem import Problem, ProblemError
 
@@ -229,7 +230,9 @@ def test_none_is_made_while_others_are_timed(
     lane, facts, told = Lane("shapes"), FactStore(CPU, DeviceInfo(device="cpu", name="CPU")), []
     bench: Any = SimpleNamespace(
         device=torch.device("cuda"),
-        problems=SimpleNamespace(shapes=ShapeStore(lane, facts), facts=facts),
+        facts=facts,
+        lane=lane,
+        shapes_of=lambda problem: Bench.shapes_of(bench, problem),
         properties={},
         facts_of=lambda _: SimpleNamespace(cases=()),
     )

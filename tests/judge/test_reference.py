@@ -53,9 +53,8 @@ def case(
     body: str = "self.norm(self.linear(x)) * self.scale",
     name: str = "main",
     seed: int = 1,
-    needs_oracle: bool = False,
 ) -> Case:
-    opened = Case(problem(body), name, CPU, needs_oracle=needs_oracle)
+    opened = Case(problem(body), name, CPU)
     opened.draw_weights(seed)
     return opened
 
@@ -307,18 +306,6 @@ def test_a_reference_that_insists_on_a_dtype_has_no_oracle(body: str) -> None:
     for _ in range(2):
         output, oracle = outputs(opened)
         assert output.shape == (4, 8) and oracle is None
-
-
-@pytest.mark.parametrize("place", ["forward", "double"])
-def test_an_oracle_without_room_is_an_error_only_where_it_is_needed(place: str) -> None:
-    """Whatever else it fails for, it will always fail for."""
-    condition = "x.dtype == torch.float64" if place == "forward" else "False"
-    body = f"self.full() if {condition} else x\n    def full(self): raise torch.OutOfMemoryError"
-    body += "\n    double = full" if place == "double" else ""
-    assert outputs(case(body))[1] is None
-    with pytest.raises(torch.OutOfMemoryError):
-        outputs(case(body, needs_oracle=True))
-    assert outputs(case("x if x.dtype == torch.float32 else 1 / 0", needs_oracle=True))[1] is None
 
 
 def test_the_oracle_is_made_when_it_is_first_needed_and_once_per_model(

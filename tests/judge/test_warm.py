@@ -17,7 +17,7 @@ from processes import descendants, outlived
 from kevin_env.judge import JudgeError
 from kevin_env.judge.candidates import WarmPool
 from kevin_env.judge.device import inform
-from kevin_env.judge.timing.baselines import Baselines
+from kevin_env.judge.timing.baselines import Partner
 from kevin_env.judge.workers import launcher
 from kevin_env.judge.workers.errors import Failed
 from kevin_env.judge.workers.launcher import ForkServer
@@ -144,28 +144,27 @@ def test_a_fork_server_that_is_stopped_is_replaced_and_closing_ends_what_is_in_u
         pool.take()
 
 
-def test_references_stay_loaded_until_there_are_too_many(pool: WarmPool) -> None:
-    baselines = Baselines(pool.take_trusted, 2)
-    one, two = (baselines.loaded(name, NAMED.format(name), "Model") for name in "ab")
-    assert baselines.loaded("a", "raise ValueError", "Model") is one
-    three = baselines.loaded("c", NAMED.format("c"), "Model")
-    assert not two.folder.exists() and one.waiting and three.waiting
-    assert baselines.loaded("b", NAMED.format("b"), "Model") is not two
+def test_a_reference_stays_loaded_until_there_is_another(pool: WarmPool) -> None:
+    partner = Partner(pool.take_trusted, torch.device("cpu"), 0)
+    one, fresh = partner.load("a", NAMED.format("a"), "Model")
+    assert fresh and partner.load("a", "raise ValueError", "Model") == (one, False)
+    assert partner.load("b", NAMED.format("b"), "Model") == (one, True)
+    assert partner.load("a", NAMED.format("a"), "Model") == (one, True)
+    partner.close()
     assert not one.folder.exists()
-    baselines.close()
-    assert not three.folder.exists()
 
 
 def test_a_reference_that_ended_is_replaced_and_one_that_does_not_load_is_the_judges_failure(
     pool: WarmPool,
 ) -> None:
-    baselines = Baselines(pool.take_trusted, 2)
-    one = baselines.loaded("a", NAMED.format("a"), "Model")
+    partner = Partner(pool.take_trusted, torch.device("cpu"), 0)
+    one, _ = partner.load("a", NAMED.format("a"), "Model")
     one.end("nothing")
     while one.waiting:
         time.sleep(0.001)
-    assert baselines.loaded("a", NAMED.format("a"), "Model").waiting
+    other, fresh = partner.load("a", NAMED.format("a"), "Model")
+    assert other is not one and other.waiting and fresh
     for _ in range(2):
         with pytest.raises(JudgeError, match="a process of the judge's own failed"):
-            baselines.loaded("b", "raise ValueError", "Model")
-    baselines.close()
+            partner.load("b", "raise ValueError", "Model")
+    partner.close()

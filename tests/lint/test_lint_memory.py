@@ -90,7 +90,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def lint(judge: Judge, held: Held, body: str, side: int = SIDE) -> LintReport:
     it = Problem(id="p", name="p", source=SOURCE.format(body=body, side=side), cases=("main",))
-    judge.bench.problems.facts = FactStore(judge.device, judge.info)
+    judge.bench.facts = FactStore(judge.device, judge.info)
     with held:
         return examine(judge, it, Options(device="cpu"), Limits(cpu_seconds=20, first_seconds=200))
 

@@ -143,7 +143,8 @@ def test_a_server_that_stops_answers_its_polls_at_once(serve: Serve) -> None:
     """So that their clients wait for the next server, and nothing is cancelled."""
 
     async def polled() -> list[Any]:
-        requests = Requests(Unending([]))
+        pool: Any = Unending([])
+        requests = Requests(pool)
         requests.begin("a", json.loads(body_of()), 1)
         forever = asyncio.Event().wait
         polls = [asyncio.ensure_future(requests.answer("a", 9, 60, forever)) for _ in range(2)]

@@ -28,7 +28,6 @@ from kevin_env.judge.inputs.gradients import Gradients, find_gradients, passes
 from kevin_env.judge.inputs.process_state import (
     RANDOM,
     generators,
-    lacks_memory,
     reference_code,
     refusing_changes,
     set_precision,
@@ -104,7 +103,6 @@ class Case:
         name: One of its cases.
         device: Where it runs.
         traits: What is known of the case already; otherwise it is found when first needed.
-        needs_oracle: Whether it is an error if memory is too short for the oracle.
 
     Raises:
         ProblemError: if the reference's code fails.
@@ -116,7 +114,6 @@ class Case:
         name: str,
         device: torch.device,
         traits: Traits | None = None,
-        needs_oracle: bool = False,
     ) -> None:
         self.name = name
         self.problem = " ".join(filter(None, (problem.id, problem.form)))
@@ -140,7 +137,6 @@ class Case:
         self.model: nn.Module
         self._names: list[str] = []
         self._known = traits
-        self._needs_oracle = needs_oracle
         self._oracle: nn.Module | None = None
         self._has_oracle = True
 
@@ -327,10 +323,8 @@ class Case:
                 self._oracle = copy.deepcopy(self.model).double()
             doubled = tree.unflatten(skeleton, [_doubled(t) for t in tensors])
             return self._call(self._oracle, doubled, seed)
-        except Exception as error:  # the reference cannot be copied, or insists on a dtype
+        except Exception:  # it cannot be copied, insists on a dtype, or memory is short
             self._oracle, self._has_oracle = None, False
-            if self._needs_oracle and lacks_memory(error):
-                raise torch.OutOfMemoryError(str(error)) from error
             return None
 
     def _plain_output(

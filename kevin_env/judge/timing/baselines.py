@@ -5,11 +5,14 @@ judge's. Only the submission in the lane uses them, so there is nothing to lend 
 """
 
 import hashlib
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kevin_env.judge.api import JudgeError, Options
+import torch
+
+from kevin_env.judge.api import Options
+from kevin_env.judge.handshake.arena import Arena, Seat, Sizes
+from kevin_env.judge.handshake.handshake import Player
 from kevin_env.judge.inputs.source import source_of
 from kevin_env.judge.workers.errors import BASELINE_SECONDS, as_judge_error
 from kevin_env.judge.workers.worker import Worker
@@ -46,53 +49,58 @@ def timed_code(problem: Problem, case: str, options: Options, on_gpu: bool) -> T
     return TimedCode(key, source_of(problem, case), "Model", compiled, compiled)
 
 
-class Baselines:
-    """Processes that have loaded trusted code. Use them in the lane.
+UNKNOWN = "code that may not have been loaded"
+
+
+class Partner:
+    """One of the judge's own processes.
 
     Args:
-        start: Returns a warm candidate for trusted code.
-        most: How many are kept; the one used longest ago is ended for another.
+        start: Returns a warm candidate for trusted code, on a GPU with a context.
+        device: Where it runs.
+        l2: Bytes of a GPU's L2.
     """
 
-    def __init__(self, start: Callable[[], Worker], most: int) -> None:
+    def __init__(self, start: Callable[[], Worker], device: torch.device, l2: int) -> None:
         self._start = start
-        self._most = most
-        self._kept = OrderedDict[str, Worker]()
+        self._seat = Seat(device, l2, trusted=True)
+        self._worker: Worker | None = None
+        self._loaded = ""
 
-    def loaded(self, key: str, code: str, entry: str) -> Worker:
-        """The process that has loaded the code which `key` stands for.
-
-        Args:
-            key: Another one means other code.
-            code: Python source.
-            entry: The class in it.
+    def load(self, key: str, code: str, entry: str) -> tuple[Worker, bool]:
+        """The process, with the code loaded that `key` stands for, and whether it was loaded now.
 
         Raises:
             JudgeError: if it does not start or load.
         """
-        worker = self._kept.get(key)
-        if worker is not None and worker.waiting:
-            self._kept.move_to_end(key)
-            return worker
-        self.end(key)
-        while len(self._kept) >= self._most:
-            self.end(next(iter(self._kept)))
-        worker = self._start()
-        try:
-            with as_judge_error():
-                worker.ask("load", BASELINE_SECONDS, path=worker.path, code=code, entry=entry)
-        except JudgeError:
-            worker.close()
-            raise
-        self._kept[key] = worker
-        return worker
+        if self._worker is None or not self._worker.waiting:
+            self.close()
+            self._worker = self._start()
+        if self._loaded == key:
+            return self._worker, False
+        with as_judge_error():
+            if self._loaded:
+                self._worker.ask("forget", BASELINE_SECONDS)
+            self._loaded = UNKNOWN
+            path = self._worker.path
+            self._worker.ask("load", BASELINE_SECONDS, path=path, code=code, entry=entry)
+            self._loaded = key
+        return self._worker, True
 
-    def end(self, key: str) -> None:
-        """Ends one that failed, or is used no longer."""
-        if (worker := self._kept.pop(key, None)) is not None:
-            worker.close()
+    def seated(self, sizes: Sizes) -> tuple[Arena, Player]:
+        """On a GPU its memory, replaced if it is too small, and the process in it. Load it before.
+
+        Raises:
+            JudgeError: if it does not map the memory.
+            torch.OutOfMemoryError: if there is none.
+        """
+        assert self._worker is not None
+        with as_judge_error():
+            return self._seat.of(self._worker, sizes, BASELINE_SECONDS)
 
     def close(self) -> None:
-        """Ends all of them."""
-        while self._kept:
-            self._kept.popitem()[1].close()
+        """Ends it; another one is started when it is needed."""
+        worker, self._worker, self._loaded = self._worker, None, ""
+        if worker is not None:
+            worker.close()
+        self._seat.close()

@@ -5,9 +5,10 @@ import time
 from dataclasses import dataclass, replace
 
 from kevin_env.judge.api import JudgeError
+from kevin_env.judge.bench import Bench
 from kevin_env.judge.construct import construct
 from kevin_env.judge.handshake.handshake import Answer, Drawn, Handshake, Player
-from kevin_env.judge.timing.baselines import timed_code
+from kevin_env.judge.timing.baselines import Partner, timed_code
 from kevin_env.judge.timing.calibration import construct_null, null_code
 from kevin_env.judge.timing.estimates import (
     Pair,
@@ -20,6 +21,7 @@ from kevin_env.judge.timing.session import STOCK
 from kevin_env.judge.trial import TIMED, Rejected, Trial
 from kevin_env.judge.workers.errors import BASELINE_SECONDS, as_judge_error
 from kevin_env.judge.workers.usage import descendants, run_time
+from kevin_env.judge.workers.worker import Worker
 from kevin_env.outcome import Correct, Threads
 
 SIDES = ("reference", "own", "null")
@@ -27,25 +29,41 @@ LONG_ENOUGH = 0.5e-3
 """How much longer than the null model's a call must be to count its busy threads."""
 
 
-def time_on_cpu(trial: Trial) -> Correct:
-    """Times a submission next to the reference, and verifies every timed call.
+class CpuClock:
+    """Times submissions on a CPU. Use it in the lane.
 
     Each turn calls the reference, the submission and a model that does nothing: what a call costs
     beyond the model's work, which is subtracted.
 
-    Raises:
-        Rejected: if a call fails or is wrong.
-        JudgeError: if a process of the judge fails.
+    Args:
+        bench: Of the CPU.
     """
-    try:
-        return time_beside(trial, Beside.prepared(trial))
-    except JudgeError:
-        trial.bench.baselines.close()  # what they hold may be what fails
-        raise
+
+    def __init__(self, bench: Bench) -> None:
+        self._reference, self._null = (
+            Partner(bench.candidates.take_trusted, bench.device, bench.info.l2) for _ in range(2)
+        )
+
+    def __call__(self, trial: Trial) -> Correct:
+        """Times a submission next to the reference, and verifies every timed call.
+
+        Raises:
+            Rejected: if a call fails or is wrong.
+            JudgeError: if a process of the judge fails.
+        """
+        try:
+            code = timed_code(trial.problem, trial.case.name, trial.options, on_gpu=False)
+            reference, _ = self._reference.load(code.key, code.code, code.entry)
+            null, _ = self._null.load("null", null_code(), "ModelNew")
+            return time_beside(trial, Beside.prepared(trial, reference, null, code.compiled))
+        except JudgeError:
+            self._reference.close()  # what they hold may be what fails
+            self._null.close()
+            raise
 
 
 def time_beside(trial: Trial, baselines: "Beside") -> Correct:
-    """As `time_on_cpu`, with baselines that are ready."""
+    """As `CpuClock`, with baselines that are ready."""
     draw, began, pace = random.SystemRandom(), time.monotonic(), trial.bench.pace
     others = [each for each in trial.distributions if each != TIMED] or [TIMED]
     # hidden among timed inputs is a set of another distribution, at the latest after the last
@@ -113,16 +131,12 @@ class Beside:
     stock: list[Drawn]
 
     @classmethod
-    def prepared(cls, trial: Trial) -> "Beside":
+    def prepared(cls, trial: Trial, reference: Worker, null: Worker, compiled: bool) -> "Beside":
         """Constructs both and calls them, which trusted code does without fresh inputs."""
-        bench = trial.bench
-        code = timed_code(trial.problem, trial.case.name, trial.options, on_gpu=False)
-        reference = bench.baselines.loaded(code.key, code.code, code.entry)
-        null = bench.baselines.loaded("null", null_code(), "ModelNew")
         stock = [trial.draw(TIMED) for _ in range(STOCK)]
         outputs = trial.outbox_bytes
         with as_judge_error():
-            construct(reference, trial.case, trial.secret, BASELINE_SECONDS, compiled=code.compiled)
+            construct(reference, trial.case, trial.secret, BASELINE_SECONDS, compiled=compiled)
             construct_null(null, on_gpu=False)
             inputs = max(each.image.end for each in stock)
             handshake = trial.open_handshake(replace(trial.sizes, inputs=inputs, outputs=outputs))
@@ -130,7 +144,7 @@ class Beside:
                 handshake.admit(worker, BASELINE_SECONDS, trusted=True)
                 for worker in (reference, null)
             ]
-            for player in players * bench.pace.warm_ups:
+            for player in players * trial.bench.pace.warm_ups:
                 handshake.call(player, stock[0], BASELINE_SECONDS)
         return cls(handshake, players[0], players[1], stock)
 

@@ -10,69 +10,13 @@ from dataclasses import replace
 import torch
 
 from kevin_env.judge.construct import construct
-from kevin_env.judge.handshake.arena import Arena, Seat, Sizes
+from kevin_env.judge.handshake.arena import Sizes
 from kevin_env.judge.handshake.handshake import Player
-from kevin_env.judge.timing.baselines import timed_code
+from kevin_env.judge.timing.baselines import Partner, timed_code
 from kevin_env.judge.timing.calibration import construct_null, null_code
 from kevin_env.judge.trial import Trial
 from kevin_env.judge.workers.errors import BASELINE_SECONDS, as_judge_error
 from kevin_env.judge.workers.worker import Worker
-
-UNKNOWN = "code that may not have been loaded"
-
-
-class Partner:
-    """One of the judge's own processes on a GPU.
-
-    Args:
-        start: Returns a warm candidate for trusted code, with a context.
-        device: The GPU.
-        l2: Bytes of its L2.
-    """
-
-    def __init__(self, start: Callable[[], Worker], device: torch.device, l2: int) -> None:
-        self._start = start
-        self._seat = Seat(device, l2, trusted=True)
-        self._worker: Worker | None = None
-        self._loaded = ""
-
-    def load(self, key: str, code: str, entry: str) -> tuple[Worker, bool]:
-        """The process, with the code loaded that `key` stands for, and whether it was loaded now.
-
-        Raises:
-            JudgeError: if it does not start or load.
-        """
-        if self._worker is None or not self._worker.waiting:
-            self.close()
-            self._worker = self._start()
-        if self._loaded == key:
-            return self._worker, False
-        with as_judge_error():
-            if self._loaded:
-                self._worker.ask("forget", BASELINE_SECONDS)
-            self._loaded = UNKNOWN
-            path = self._worker.path
-            self._worker.ask("load", BASELINE_SECONDS, path=path, code=code, entry=entry)
-            self._loaded = key
-        return self._worker, True
-
-    def seated(self, sizes: Sizes) -> tuple[Arena, Player]:
-        """Its memory, replaced if it is too small, and the process in it. Load it before.
-
-        Raises:
-            JudgeError: if it does not map the memory.
-            torch.OutOfMemoryError: if there is none.
-        """
-        assert self._worker is not None
-        with as_judge_error():
-            return self._seat.of(self._worker, sizes, BASELINE_SECONDS)
-
-    def close(self) -> None:
-        """Ends it; another one is started when it is needed."""
-        worker, self._worker, self._loaded = self._worker, None, ""
-        if worker is not None:
-            worker.close()
-        self._seat.close()
 
 
 class Partners:
