@@ -395,6 +395,7 @@ def _unknown(name: str) -> str:
     if name in ("train", "held_out", *levels) or name.startswith("kevin-bench-"):
         level = f" --level {name[1:]}" * (name in levels)
         return f"{name} is a set of problems: give one that `kevin-env problems{level}` lists"
-    near = difflib.get_close_matches(name, problem_paths(), n=3, cutoff=0.4)
+    near = [id for id in problem_paths() if id.startswith(f"{name}_")]
+    near = near or difflib.get_close_matches(name, problem_paths(), n=3, cutoff=0.4)
     hint = f"; did you mean {', '.join(near)}?" if near else "; `kevin-env problems` lists them"
     return f"unknown problem {name!r}{hint}"

@@ -39,7 +39,8 @@ def elide(text: str, limit: int) -> str:
     head, tail = text[: limit * 3 // 5], text[-(limit * 2 // 5) :]
     head = head[: head.rfind("\n")] if "\n" in head[len(head) // 2 :] else head
     tail = tail[tail.find("\n") + 1 :] if "\n" in tail[: len(tail) // 2] else tail
-    return f"{head}\n[... {len(text) - len(head) - len(tail):,} characters left out ...]\n{tail}"
+    elided = f"{head}\n[... {len(text) - len(head) - len(tail):,} characters left out ...]\n{tail}"
+    return min(text, elided, key=len)
 
 
 @functools.lru_cache(maxsize=1024)  # every prompt repeats the code of earlier turns

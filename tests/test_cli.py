@@ -208,6 +208,7 @@ def test_a_problem_is_shown() -> None:
     ("words", "said"),
     [
         (["show", "L1_23_Sofmax"], "did you mean L1_23_Softmax"),
+        (["show", "L1_47"], "did you mean L1_47_Sum_reduction_over_a_dimension?"),
         (["problems", "--level", "3", "lint"], "options for `problems lint` go after `lint`"),
         (["show", "kevin-bench-1"], "kevin-bench-1 is a set of problems: give one that"),
         (

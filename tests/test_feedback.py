@@ -266,6 +266,7 @@ def test_elision_keeps_head_and_tail_and_counts():
     assert len(head) + int(count.replace(",", "")) + len(tail) == len(text) and len(short) < 460
     assert head.split("\n")[-1] in text.split("\n") and tail.split("\n")[0] in text.split("\n")
     assert elide("short", 400) == "short"
+    assert elide("x" * 103, 100) == "x" * 103, "the line would be longer"
     assert len(elide("x" * 1000, 100)) < 160
 
 

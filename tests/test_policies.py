@@ -57,6 +57,20 @@ def test_a_person_may_use_an_editor(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     assert person.reply(CHAT).content == "```python\nx = 1\nx = 1\n```"
 
 
+def test_an_editor_that_changes_nothing_submits_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Also after a file: that is what the editor begins with."""
+    (file := tmp_path / "kernel.py").write_text("y = 2\n")
+    monkeypatch.setenv("VISUAL", "true")
+    screen = io.StringIO()
+    person = HumanPolicy(io.StringIO(f"edit\n{file}\nedit\n"), screen)
+    assert person.reply(CHAT).content == "```python\ny = 2\n```"
+    with pytest.raises(Quit):
+        person.reply(CHAT)
+    assert screen.getvalue().count("the file was not changed, so nothing is submitted") == 2
+
+
 def test_the_words_of_the_command_line_name_a_policy() -> None:
     assert isinstance(read_policy("human"), HumanPolicy)
     model = read_policy(

@@ -60,10 +60,14 @@ class HumanPolicy:
             raise Quit("the input has ended")
         word = first.strip()
         if word == "edit":
-            self._draft = edited(self._draft)
+            before, self._draft = self._draft, edited(self._draft)
+            if self._draft == before:
+                raise OSError("the file was not changed, so nothing is submitted")
             return fenced(self._draft)
         if word.endswith(".py"):
-            return fenced(Path(word).expanduser().read_text(encoding="utf-8"))
+            self._draft = Path(word).expanduser().read_text(encoding="utf-8")
+            return fenced(self._draft)
+        self._show("End the reply with a line that has only a dot.\n")
         lines = [first]
         while (line := self._source.readline()) and line.strip() != ".":
             lines.append(line)

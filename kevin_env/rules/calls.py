@@ -113,6 +113,8 @@ class Calls(Expressions):
         """A function or method of torch, by its name; None if it makes no tensor."""
         if name in words("same_size"):
             return v.LARGE if arguments.first().tensor == "large" else v.SOME
+        if name == "tolist" and arguments.first().tensor == "large":
+            self._report(node, what)
         if name in words("parts"):
             return v.container([v.SOME]) if name in words("several") else v.SOME
         return self._compute(what, name, arguments, node) if computes(name) else None
@@ -192,7 +194,7 @@ class Calls(Expressions):
             computing = last in words("builtins_compute") and first.tensor in ("some", "large")
             plain = last in words("plain_builtins")
         elif root == "numpy":
-            computing = last in ("dot", "outer") or ".linalg." in path or ".fft." in path
+            computing = last not in words("numpy_moves")
             plain = True
         else:
             computing = root in words("computing_packages") and last != "rearrange"

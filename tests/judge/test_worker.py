@@ -206,6 +206,16 @@ def test_on_a_cpu_limits_count_processor_time_whatever_else_runs(
     assert time.monotonic() - start < 60
 
 
+def test_one_that_sleeps_until_its_limit_is_told_how_long(submit: Submit) -> None:
+    worker = submit("").worker
+    with pytest.raises(TimedOut) as found:
+        worker.ask(
+            "load", Patience(0.3, 99), path=worker.path, code="import time\ntime.sleep(99)",
+            entry="ModelNew",
+        )  # fmt: skip
+    assert found.value.asleep and 2 <= found.value.seconds <= 9, "ten times the limit"
+
+
 def test_stopping_itself_times_out_and_it_still_dies(submit: Submit) -> None:
     ran = submit("import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)", seconds=0.5)
     assert isinstance(ran.end, TimedOut)

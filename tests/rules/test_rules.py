@@ -97,6 +97,7 @@ OPERATIONS = {
     "x[x.argmax()]": "indexing with a tensor",
     "abs(x)": "abs() on a tensor",
     "np.dot(x.numpy(), 2)": "numpy.dot",
+    "np.cumsum(x.numpy(), 1)": "numpy.cumsum",
     "np.matmul(array(x.data_ptr()), 2)": "numpy.matmul",
     "[torch.exp(part) for part in [x]][0]": "torch.exp",
     "flash_attn.flash_attn_func(x, x, x)": "flash_attn.flash_attn_func",

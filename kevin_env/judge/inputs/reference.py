@@ -201,6 +201,8 @@ class Case:
         with reference_code(self.problem, "get_inputs"), RANDOM, self.device, no_grad():
             reseed(seed)
             drawn = self._run("get_inputs", self.module.get_inputs)
+            if isinstance(drawn, torch.Tensor):
+                raise ProblemError(f"{self.problem}: get_inputs returns a tensor; return a list")
             skeleton, tensors = tree.flatten(list(drawn))
             tensors = [weights.as_dtype(tensor.to(self.device), self.dtype) for tensor in tensors]
         return skeleton, tensors

@@ -59,7 +59,7 @@ class Patience:
 
 
 class _Waits(Late):
-    """The processes have only waited, for longer than a usual call may take."""
+    """The processes have only waited, for these seconds."""
 
 
 class Faults:
@@ -323,8 +323,8 @@ class Worker:
             with suppress(Ended):
                 self._supervisor.report()
                 self._faults.line(REPORT_SECONDS)
-            if isinstance(error, _Waits) and isinstance(timeout, Patience):
-                return TimedOut(timeout.usual, asleep=self.device == "cpu")
+            if isinstance(error, _Waits):
+                return TimedOut(*error.args, asleep=self.device == "cpu")
             return TimedOut(_seconds(timeout))
         return Broken(str(error))
 
@@ -344,10 +344,11 @@ class Worker:
                 charge, waited = use.since(elapsed)
                 self.charged += charge
                 left, waits = left - charge, 0.0 if waited is None else waits + waited
+                long = waits > patience.usual
+                if long or (left <= 0 and waited is not None and self.device == "cpu"):
+                    raise _Waits(patience.usual if long else round(waits)) from None
                 if left <= 0:
                     raise
-                if waits > patience.usual:
-                    raise _Waits from None
                 patience.pause()
 
     def _greeted(self) -> tuple[tuple[Protection, ...], LevelName, int]:
