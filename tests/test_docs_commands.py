@@ -100,7 +100,7 @@ def test_no_command_is_overlooked() -> None:
 @pytest.mark.parametrize("page", [*filter(RUN.get, RUN)], ids=lambda page: page.name)
 def test_commands_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pool = ScriptedPool(lambda problem, submission: correct(2.0))
-    monkeypatch.setattr("kevin_env.app.arguments.named_pool", lambda _: nullcontext(pool))
+    monkeypatch.setattr("kevin_env.app.arguments.named_pool", lambda *_: nullcontext(pool))
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     monkeypatch.chdir(tmp_path)
     shutil.copy(ROOT / "problems" / "solutions" / "L1_36_RMSNorm_.triton.py", "kernel.py")

@@ -270,11 +270,10 @@ async def _copy(output: asyncio.StreamReader, log: Path) -> None:
     with log.open("wb", buffering=0) as file:
         try:
             while chunk := await output.read(1 << 16):
-                if not late and file.tell() < MOST_PRINTED // 2:
-                    file.write(chunk)
-                    continue
-                late.append(chunk)
-                held += len(chunk)
+                room = max(0, MOST_PRINTED // 2 - file.tell())
+                file.write(chunk[:room])
+                late.append(chunk[room:])
+                held += len(late[-1])
                 while held > MOST_PRINTED // 2:
                     dropped = len(late.popleft())
                     held, left_out = held - dropped, left_out + dropped

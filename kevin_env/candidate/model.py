@@ -120,8 +120,6 @@ class LoadedModel:
         recorded = recorder.watch() if recorder and self.context else nullcontext()
         with torch.no_grad(), weights.Creation() as creation, recorded:
             model = self._model(*tree.unflatten(init, init_tensors))
-        if not callable(model):
-            raise TypeError("ModelNew is not callable: inherit from torch.nn.Module")
         order = creation.names(model) if isinstance(model, nn.Module) else []
         if isinstance(model, nn.Module):
             weights.converted(model.to(self.device), dtype)

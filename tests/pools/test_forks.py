@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any, cast
@@ -132,6 +133,8 @@ def test_a_child_does_not_wait_for_a_judge_that_its_parent_is_replacing() -> Non
         assert judged(pool) == OUTCOME
         (judge,) = own_judges()
         submitted = pool.submit(PROBLEM, Submission(code="hold"), CPU)
+        while not pool._judges.of("cpu")._waiting:  # else the next judge would hold it
+            time.sleep(0.001)
         os.kill(judge, signal.SIGKILL)
         assert held.waiting.acquire(timeout=SECONDS)  # its requests fail when it is gone
         another = pool.submit(PROBLEM, Submission(code=""), CPU)
