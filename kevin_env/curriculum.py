@@ -98,6 +98,7 @@ class Curriculum(_Shared):
         least_speedup: float = 0.0,
         seed: int = 0,
     ) -> None:
+        super().__init__()
         if not (0 <= promote_at <= 1 and 0 <= review <= 1):
             raise ValueError(
                 f"promote_at is {promote_at} and review {review}; both must lie within 0 and 1"
@@ -111,7 +112,6 @@ class Curriculum(_Shared):
             least_speedup,
             seed,
         )
-        super().__init__()
         self._recent: deque[bool] = deque(maxlen=window)
         self._stage = self._drawn = self._dealt = 0
         self._tried: dict[str, int] = {}

@@ -17,7 +17,7 @@ from kevin_env.languages import obstacle
 from kevin_env.problem import KernelFile, Problem, baseline_of
 from kevin_env.record import Message, ProblemRef, Reply, StopReason, Trajectory, Turn
 from kevin_env.recorder import Recorder, best_kernel
-from kevin_env.score import discounted_returns, require_payable
+from kevin_env.score import SCORES, discounted_returns, require_payable
 from kevin_env.settings import Settings
 from kevin_env.turn import Question, begin_turn, map_future, turn_secret
 
@@ -105,8 +105,9 @@ class Episode:
                 f"episode {trajectory.episode_id} has all its turns; there is nothing to resume"
             )
         problem = trajectory.problem.load()
-        if settings is None and "." in (score := str(trajectory.config.get("score", ""))):
-            raise ValueError(f"its score was the function {score}; pass settings= with it")
+        score = trajectory.config.get("score", "kevin")
+        if settings is None and score not in SCORES:
+            raise ValueError(f"unknown score {score!r}: if it was your own, pass settings= with it")
         settings = settings or Settings.recorded(trajectory.config)
         episode = cls(
             problem, pool, settings, recorder=recorder, model=trajectory.model, build=build

@@ -179,7 +179,7 @@ def read_running(path: str | Path) -> Iterator[Trajectory | BadLine]:
 def _episode(line: bytes, fields: dict[str, Any]) -> Trajectory:
     if fields.get("schema") != SCHEMA:
         raise ValueError(f"schema is {fields.get('schema')!r}, this version reads {SCHEMA!r}")
-    return Trajectory.model_validate_json(line.removeprefix(codecs.BOM_UTF8), extra="ignore")
+    return Trajectory.model_validate_json(line, extra="ignore")
 
 
 def _header_or_turn(line: bytes, fields: dict[str, Any]) -> Trajectory | tuple[str, Turn]:
@@ -245,6 +245,7 @@ def read_line(
         whole: whether the line is complete.
         parse: reads the line, given also its fields; may raise ValueError.
     """
+    line = line.removeprefix(codecs.BOM_UTF8)
     try:
         return parse(line, _fields(line))
     except ValidationError as error:
@@ -256,9 +257,7 @@ def read_line(
 
 def _fields(line: bytes) -> dict[str, Any]:
     """The fields of a line. Raises ValueError, and nothing else, if it is no JSON object."""
-    values = from_json(
-        line.removeprefix(codecs.BOM_UTF8)
-    )  # limits the nesting itself, without a RecursionError
+    values = from_json(line)  # limits the nesting itself, without a RecursionError
     if not isinstance(values, dict):
         raise ValueError("not a JSON object")
     return cast("dict[str, Any]", values)

@@ -621,6 +621,18 @@ def test_a_verdict_names_its_baseline_and_shows_what_was_printed(tmp_path: Path)
     assert "used 40 registers" in shown
 
 
+@pytest.mark.parametrize("name", ["no/such", "a file", ""])
+def test_doctor_says_that_a_folder_for_temporary_files_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (tmp_path / "a file").touch()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / name) if name else "")
+    monkeypatch.setattr("tempfile.tempdir", None)
+    with closing(ScriptedPool([correct(1.0)])) as pool:
+        check = next(each for each in checks(pool) if each.name == "scratch")
+    assert ("TMPDIR is not used" in check.advice) is bool(name)
+
+
 def test_the_doctor_looks_at_everything() -> None:
     with closing(ScriptedPool([correct(1.0)])) as pool:
         found = list(checks(pool))

@@ -335,7 +335,7 @@ def test_what_cannot_be_resumed_is_refused(problem) -> None:
         Episode.resume(episode.trajectory, ScriptedPool([]))
     mine = started(problem, [WRONG], score=lambda _: 1.0).trajectory
     assert "lambda" in mine.config["score"]
-    with pytest.raises(ValueError, match=r"its score was the function .*lambda.*; pass settings="):
+    with pytest.raises(ValueError, match=r"unknown score .*lambda.*pass settings= with it"):
         Episode.resume(mine, ScriptedPool([]))
     assert Episode.resume(mine, ScriptedPool([]), settings=Settings(score=lambda _: 1.0))
 

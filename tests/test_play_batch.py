@@ -130,7 +130,8 @@ def test_ctrl_c_keeps_what_is_finished_and_all_go_on_later(
         real = time.sleep
 
         def sleep(seconds: float) -> None:
-            if sum(len(each.episode.turns) for each in played) >= 4:
+            turns = [len(each.episode.turns) for each in played]
+            if sum(turns) >= 4 and all(turns):  # one that has not begun is not recorded
                 raise KeyboardInterrupt
             real(0.001)
 
@@ -156,7 +157,7 @@ def test_ctrl_c_keeps_what_is_finished_and_all_go_on_later(
         old = first[new.sample or 0]
         assert new.turns[: len(old.turns)] == old.turns
         assert new.parent == old.episode_id
-    with pytest.raises(BadInput, match=r"all \d samples in .* have all their turns"):
+    with pytest.raises(BadInput, match="all 3 samples"):
         last_episodes(file, print)
 
 

@@ -272,8 +272,9 @@ async def _copy(output: asyncio.StreamReader, log: Path) -> None:
             while chunk := await output.read(1 << 16):
                 room = max(0, MOST_PRINTED // 2 - file.tell())
                 file.write(chunk[:room])
-                late.append(chunk[room:])
-                held += len(late[-1])
+                if rest := chunk[room:]:
+                    late.append(rest)
+                held += len(rest)
                 while held > MOST_PRINTED // 2:
                     dropped = len(late.popleft())
                     held, left_out = held - dropped, left_out + dropped

@@ -134,7 +134,7 @@ def _scratch() -> Check:
     except FileNotFoundError:
         return _check("scratch", advice="no folder for temporary files is writable: set TMPDIR")
     named = os.environ.get("TMPDIR")
-    if named and not folder.samefile(named):
+    if named and folder.resolve() != Path(named).resolve():
         return _check("scratch", str(folder), f"TMPDIR is not used: {named} cannot be written")
     free = shutil.disk_usage(folder).free
     more = f"builds need {_LEAST_FREE >> 30} GiB of free space: set TMPDIR"

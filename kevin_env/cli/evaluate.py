@@ -275,9 +275,10 @@ def _figures(
     from kevin_env.app.screen import show
 
     if given:
-        names = (each.removeprefix("--").rpartition(".")[2].replace("_", "-") for each in given)
-        options = ", ".join(f"--{name}" for name in names)
-        raise BadInput(f"--from plays nothing: leave out {options}")
+        agent = {"policy.kind": "agent", "policy.command": "agent"}
+        names = (agent.get(each, each.lstrip("-").rpartition(".")[2]) for each in given)
+        options = dict.fromkeys(f"--{name.replace('_', '-')}" for name in names)
+        raise BadInput(f"--from plays nothing: leave out {', '.join(options)}")
     prices = read_prices(file, overrides)
     return read_figures(path, prices, lambda line: show(console, f"left out: {line}", "yellow"))[1]
 

@@ -58,7 +58,7 @@ class HttpPool(RequestPool):
         patience: seconds without an answer after which a request fails.
 
     Raises:
-        ValueError: if that is no URL of a server.
+        ValueError: if that is no URL of a server, or the token cannot be sent.
     """
 
     def __init__(self, url: str, token: str | None = None, patience: float = PATIENCE) -> None:
@@ -120,7 +120,10 @@ class HttpPool(RequestPool):
                 if answer.get("done"):
                     self._drop(path)
                     return value_of(answer)
-                for stage in self._stages(answer):
+                if not isinstance(answer.get("stages"), list):
+                    text = "its answer has neither a verdict nor stages"
+                    raise JudgeError(f"{self.url} is not a judge server: {text}")
+                for stage in answer["stages"]:
                     seen += 1
                     if on_stage is not None:
                         with suppress(Exception):  # a failing display must not affect the verdict
@@ -129,11 +132,6 @@ class HttpPool(RequestPool):
                 self._drop(path)
                 return None
         raise JudgeError(f"{self.url} forgot a request {TRIES} times: it seems to be restarting")
-
-    def _stages(self, answer: dict[str, Any]) -> list[Any]:
-        if not isinstance(stages := answer.get("stages"), list):
-            raise JudgeError(f"{self.url} is not a judge server: it answers without news")
-        return stages
 
     def _start(self, path: str, request: Request, future: Future[Any]) -> None:
         """Sends a request until the server accepts it."""

@@ -248,8 +248,8 @@ def _placement(kind: str, settings: RaySettings) -> tuple[int, dict[str, Any]]:
     }  # fmt: skip
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     if kind == "cpu" and settings.accelerator:
-        text = f"kernels would be judged on a CPU, and the pool asks for {settings.accelerator}"
-        raise JudgeError(f"{text}: does this Ray cluster have a GPU?")
+        text = f"the pool asks for {settings.accelerator}, but kernels would be judged on a CPU"
+        raise JudgeError(f"{text}: this Ray cluster has no GPU, or the device is cpu")
     if kind == "cpu":
         return settings.judges or max(1, sum("CPU" in node for node in nodes)), placing
     gpus, chosen = Counter[str](), settings.accelerator

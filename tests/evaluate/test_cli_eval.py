@@ -175,6 +175,10 @@ def test_a_dry_run_plays_nothing(tmp_path: Path, as_json: bool) -> None:
         (["--from", "{folder}/problems"], "no trajectory with a turn"),
         (["--from", "{folder}/eval.toml", "--samples", "3"], "leave out --samples"),
         (["--from", "{folder}/a.jsonl", "--resume", "{folder}"], "leave out --resume"),
+        (
+            ["--from", "{folder}/a.jsonl", "--agent", "a b", "--max-turns", "2"],
+            "leave out --agent, --max-turns",
+        ),
     ],
 )
 def test_bad_input_is_one_clear_line(tmp_path: Path, words: list[str], said: str) -> None:

@@ -308,6 +308,14 @@ def test_a_reference_that_insists_on_a_dtype_has_no_oracle(body: str) -> None:
         assert output.shape == (4, 8) and oracle is None
 
 
+@pytest.mark.parametrize("place", ["forward", "double"])
+def test_an_oracle_without_room_is_none(place: str) -> None:
+    condition = "x.dtype == torch.float64" if place == "forward" else "False"
+    body = f"self.full() if {condition} else x\n    def full(self): raise torch.OutOfMemoryError"
+    body += "\n    double = full" if place == "double" else ""
+    assert outputs(case(body))[1] is None
+
+
 def test_the_oracle_is_made_when_it_is_first_needed_and_once_per_model(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

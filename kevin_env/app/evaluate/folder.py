@@ -171,8 +171,7 @@ def read_figures(
     Args:
         path: the file or folder.
         prices: of tokens; by default those of the run's configuration.
-        on_bad_line: called with each unreadable line, except for a turn that was being written
-            when the process was killed.
+        on_bad_line: called with each unreadable line.
 
     Raises:
         BadInput: if there is nothing to measure, or a file of a run folder cannot be read.
@@ -196,7 +195,8 @@ def read_episodes(file: Path, on_bad_line: OnBadLine) -> list[Trajectory]:
 
     Args:
         file: the trajectory file.
-        on_bad_line: called with each unreadable line.
+        on_bad_line: called with each unreadable line, except for a turn that was being written
+            when the process was killed.
 
     Raises:
         FileNotFoundError: if there is no such file.

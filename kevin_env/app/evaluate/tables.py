@@ -205,17 +205,16 @@ def notes(group: GroupMetrics) -> Iterator[str]:
         "replies that hit a token limit": counts.truncated,
         "turns played by a person": counts.by_person,
         "turns without token counts": counts.without_usage,
+        "trajectories that have not ended": counts.stops.get("running", 0),
         **{
             f"problems without a comparison to {_AGAINST[name]}, left out of its speedups": number
             for name, number in counts.without.items()
             if name in group.speed
         },
         **{
-            "trajectories that have not ended"
-            if why == "running"
-            else f"trajectories that ended as {why}": number
+            f"trajectories that ended as {why}": number
             for why, number in counts.stops.items()
-            if why not in ("max_turns", "stop_on")
+            if why not in ("max_turns", "stop_on", "running")
         },
     }
     yield from (f"{what}: {number}" for what, number in missing.items() if number)

@@ -115,7 +115,7 @@ def read_row(line: bytes, place: Place) -> Row:
             value=float(values[0]) if values else None,
         )
     except (KeyError, TypeError, AttributeError) as error:
-        what = f"a field {error} is missing or unknown" if isinstance(error, KeyError) else error
+        what = f"{error} is missing or unknown" if isinstance(error, KeyError) else error
         raise ValueError(f"not a trajectory: {what}") from error
 
 

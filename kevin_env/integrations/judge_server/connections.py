@@ -55,12 +55,12 @@ def require_token_for(host: str, token: str, variable: str = TOKEN) -> None:
         )
 
 
-def make_server(app: Any, on_stop: Callable[[], None]) -> uvicorn.Server:
+def make_server(app: Any, before_stop: Callable[[], None]) -> uvicorn.Server:
     """Serves `app` with `run(sockets=[listen(host, port)])`.
 
     Args:
         app: the application.
-        on_stop: called in the event loop when it begins to stop, before it waits for requests.
+        before_stop: called in the event loop when it begins to stop, before it waits for requests.
     """
     config = uvicorn.Config(
         app,
@@ -77,13 +77,13 @@ def make_server(app: Any, on_stop: Callable[[], None]) -> uvicorn.Server:
         # a client of a proxy on this machine is not on this machine
         forwarded_allow_ips=["127.0.0.1", "::1"],
     )
-    return _Server(config, on_stop)
+    return _Server(config, before_stop)
 
 
 class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, on_stop: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, before_stop: Callable[[], None]) -> None:
         super().__init__(config)
-        self._on_stop = on_stop
+        self._before_stop = before_stop
         self.server_state: _Connections = _Connections()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -97,7 +97,7 @@ class _Server(uvicorn.Server):
             each.listen(BACKLOG)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._on_stop()
+        self._before_stop()
         await super().shutdown(sockets)
 
 
