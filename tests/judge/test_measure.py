@@ -221,15 +221,15 @@ def test_a_submission_cannot_raise_what_is_taken_from_its_links() -> None:
 
 def test_a_chain_that_runs_beside_what_is_left_of_a_call_is_less_its_own_constant() -> None:
     """By less than a chain is taken again for."""
-    usual = links(10 * US, 10 * US, noise=1 * US)
+    usual, pace = links(10 * US, 10 * US), PACE.model_copy(update={"pairs": (4, 9)})
 
     def seconds(name: str, count: int) -> float:
         chains = [each for each in handshake.chains if "reference" in each]
         beside = "reference" in handshake.chains[-1] and len(chains) > 1
         return usual(name, count) + (0.9 * SHAKEN if beside else 0.0)
 
-    outcome = Chains(Scripted(PACE, handshake := Links(seconds), least=CONSTANT)).outcome()
-    assert outcome.speedup == pytest.approx(1.0, abs=0.12)
+    outcome = Chains(Scripted(pace, handshake := Links(seconds), least=CONSTANT)).outcome()
+    assert outcome.speedup == pytest.approx(1.0, rel=1e-6)
 
 
 def test_what_an_input_takes_longer_to_write_than_usual_is_a_part_of_the_call() -> None:
