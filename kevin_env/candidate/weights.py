@@ -1,7 +1,8 @@
 """Loads the reference's weights into a submission's model.
 
 By name if name and shape agree; the rest by shape and order of creation, parameters before buffers.
-Sides of length 1 do not count, and lazy parameters (`nn.LazyLinear`) match by name only. A
+Sides of length 1 do not count, nor further names of a tensor if the numbers agree without them, and
+lazy parameters (`nn.LazyLinear`) match by name only. A
 parameter of the reference without a unique match is an error, never a guess. A model that overrides
 `load_state_dict` gets the reference's state. A model with other loading code first gets that state
 as a checkpoint; if some of it is unused, it is matched like any other model.
@@ -154,11 +155,14 @@ def match(
     places = {
         n: n for n in own if n in weights and (n in lazy or _form(own[n]) == _form(weights[n]))
     }
-    own_parameters = {name for name, _ in model.named_parameters(remove_duplicate=False)}
+    parameters = dict(model.named_parameters(remove_duplicate=False))
+    tensors = {**parameters, **dict(model.named_buffers(remove_duplicate=False))}
     optional = [name for name in weights if name not in set(required)]
     for names in (required, optional):
-        for holders in (own_parameters, set(own) - own_parameters):
-            _pair_by_shape(places, own, weights, [n for n in own if n in holders - lazy], names)
+        for holders in (parameters.keys(), own.keys() - parameters.keys()):
+            free = [name for name in own if name in holders - lazy]
+            _pair_by_shape(places, own, weights, free, names)
+            _pair_by_shape(places, own, weights, _distinct(free, tensors, places), names)
     unmatched = [name for name in required if name not in places.values()]
     if unmatched:
         raise Unmatched(_explain(unmatched, own, weights, places))
@@ -182,6 +186,16 @@ def holders(
     if others := [name for name in names if places[name] not in own]:
         raise Unmatched(f"a gradient needs a parameter, not a buffer: {', '.join(others[:4])}")
     return {name: own[places[name]] for name in names}
+
+
+def _distinct(names: list[str], tensors: State, places: Iterable[str]) -> list[str]:
+    """The first name of each tensor that has no place yet under another name."""
+    placed = {id(tensors[name]) for name in places if name in tensors}
+    first = dict[int, str]()
+    for name in names:
+        if name in tensors:
+            first.setdefault(id(tensors[name]), name)
+    return [name for key, name in first.items() if key not in placed]
 
 
 def _pair_by_shape(

@@ -72,6 +72,30 @@ def test_more_holders_than_weights_of_a_shape_are_ambiguous() -> None:
     assert not model["a"].any() and not model["b"].any()
 
 
+class Registered(nn.Module):
+    """As models write it: a layer is an attribute, and is also part of a fused module."""
+
+    def __init__(self, kept: bool) -> None:
+        super().__init__()
+        self.expand, self.second = nn.Linear(3, 3), nn.Linear(3, 3)
+        if not kept:
+            self.fused, self.first = nn.Sequential(self.expand), self.second
+            del self.second
+        self.last = nn.Linear(3, 3)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_layer_with_several_names_counts_once(kept: bool) -> None:
+    reference, model = nn.Sequential(*(nn.Linear(3, 3) for _ in range(3))), Registered(kept)
+    model.again = model.expand
+    if kept:
+        model.add_module("1", model.second)  # the name that the reference has, beside another
+    load_weights(model, *given(reference))
+    second = model.second if kept else model.first
+    for layer, of in zip((model.expand, second, model.last), reference, strict=True):
+        assert torch.equal(layer.weight, of.weight) and torch.equal(layer.bias, of.bias)
+
+
 class Normed(nn.Module):
     def __init__(self, buffers: bool) -> None:
         super().__init__()
