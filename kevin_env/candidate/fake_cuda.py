@@ -167,6 +167,57 @@ def _replace_helion(properties: Any, _: Tape) -> None:
     _replace(CudaInterface, get_device_properties=partial(_constant, properties))
 
 
+def _replace_cutile(properties: Any, tape: Tape) -> None:
+    """Has kernels compiled into their cache and not launched.
+
+    A launch asks the driver, so that the signature which it would find is built here.
+    """
+    import cuda.tile as ct  # pyright: ignore
+    from cuda.tile import compilation  # pyright: ignore
+    from cuda.tile._cext import default_tile_context  # pyright: ignore
+
+    convention = compilation.CallingConvention.cutile_python_v1()
+
+    def parameter(value: Any, annotation: Any) -> Any:
+        if annotation.constant:
+            return compilation.ConstantConstraint(value)
+        if not isinstance(value, torch.Tensor):
+            return compilation.ScalarConstraint(ct.float32 if type(value) is float else ct.int32)
+        dtype = getattr(ct, str(value.dtype).removeprefix("torch.").replace("bool", "bool_"))
+        return compilation.ArrayConstraint(
+            dtype, value.dim(), **cutile_layout(value), index_dtype=ct.int32, alias_groups=()
+        )
+
+    def compile_only(_: Any, __: Any, kernel: Any, arguments: Any, /, **___: Any) -> None:
+        tape.refuse("launches of cuTile")
+        about = kernel._annotated_function
+        parameters = map(parameter, arguments, about.parameter_annotations)
+        signature = compilation.KernelSignature([*parameters], convention)
+        named = signature.with_mangled_symbol(about.pyfunc.__name__)
+        kernel._compile(named, default_tile_context, (properties.major, properties.minor))
+
+    launch = ct.launch
+    for module in (ct, sys.modules["submission"]):  # which may have imported it by name
+        names = [name for name, value in vars(module).items() if value is launch]
+        _replace(module, **dict.fromkeys(names, compile_only))
+
+
+def cutile_layout(tensor: torch.Tensor) -> dict[str, Any]:
+    """What cuTile 1.7 assumes of a tensor's layout when it compiles a kernel for a launch.
+
+    Another version may assume something else: the call then compiles again.
+    """
+    size, strides = tensor.element_size(), tensor.stride()
+    return {
+        "stride_constant": [1 if stride == 1 else None for stride in strides],
+        "stride_lower_bound_incl": 0,
+        "stride_divisible_by": [1 if stride * size % 16 else 16 // size for stride in strides],
+        "shape_divisible_by": [1 if side % 16 else 16 for side in tensor.shape],
+        "base_addr_divisible_by": 1 if tensor.data_ptr() % 16 else 16,
+        "may_alias_internally": 0 in strides,
+    }
+
+
 def _outside(function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def outside(*args: Any, **kwargs: Any) -> Any:
@@ -179,6 +230,7 @@ def _outside(function: Callable[..., Any]) -> Callable[..., Any]:
 _COMPILERS: dict[str, Callable[[Any, Tape], None]] = {
     "tilelang": _replace_tilelang,
     "helion": _replace_helion,
+    "cuda.tile": _replace_cutile,
 }
 """What to replace in languages other than Triton whose kernels can be compiled without a device."""
 
