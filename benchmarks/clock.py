@@ -10,7 +10,7 @@ microseconds, beyond 1 % of the tool's time. Rows per call have all times in sec
 device.
 
     python benchmarks/clock.py [--repeats N] [--only PART] [--ncu] \\
-        [--json benchmarks/results/clock.h100.json]
+        [--json benchmarks/results/clock.h200.json]
 """
 
 import argparse

@@ -19,12 +19,10 @@ from resultfile import Row
 
 FOLDER = Path(__file__).resolve().parent
 ROOT = FOLDER.parent
-EARLIER = {
-    "trl_tiny.h200": "2026-11-22",
-    "turn_latency.h200": "2026-11-26",
+SCRIPTS = {
+    "tests": "make test test-all",
+    "kernelbench_agreement_further": "benchmarks/kernelbench_agreement.py",
 }
-"""Times by an earlier judge, and when they were taken. Later measurements are not superseded."""
-SCRIPTS = {"trl_tiny": "examples/train_trl_tiny.py", "tests": "make test test-all"}
 """How to repeat a measurement that is not a benchmark."""
 
 
@@ -37,16 +35,14 @@ class Result:
         self.rows: dict[str, Row] = {row["name"]: row for row in read["rows"]}
         device, _, count = read["device"].upper().partition("X")
         self.device = f"{count} {device}" if count else device
-        self.superseded = EARLIER.get(self.name) == self.date
 
     @property
     def source(self) -> str:
         """File, device and date, and the script to repeat it with."""
         stem = self.name.split(".")[0]
         script = SCRIPTS.get(stem, f"benchmarks/{stem}.py")
-        note = " **Superseded**: measured with an earlier judge." if self.superseded else ""
         file = f"[`{self.name}.json`](../benchmarks/results/{self.name}.json)"
-        return f"{file}, {self.device}, {self.date}; `{script}`.{note}"
+        return f"{file}, {self.device}, {self.date}; `{script}`."
 
     def __getitem__(self, name: str) -> Any:
         return self.rows[name]["value"] if name in self.rows else 0

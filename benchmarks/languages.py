@@ -6,7 +6,7 @@ judged at once. Reference solutions in Triton for the same problems come first, 
 Languages whose package is not installed are left out.
 
     python benchmarks/languages.py [--language NAME]... \\
-        [--json benchmarks/results/languages.h100.json]
+        [--json benchmarks/results/languages.h200.json]
 """
 
 import argparse
