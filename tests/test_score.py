@@ -118,8 +118,8 @@ def faster_and_faster(reference: float) -> list[float]:
 
 def timed(clock: str, reference: float, call: float) -> Outcome:
     if clock == "chains":
-        return outcome_of(speedup_of_chains([[reference] * 6], [[call] * 6]))
-    return outcome_of(speedup_of_calls([Pair(reference, call)] * 21, [0.0] * 21))
+        return outcome_of(speedup_of_chains([[reference] * 6], [[call] * 6]), "PyTorch eager")
+    return outcome_of(speedup_of_calls([Pair(reference, call)] * 21, [0.0] * 21), "PyTorch eager")
 
 
 def test_the_fraction_of_the_roofline_goes_with_the_speedup_that_counts() -> None:

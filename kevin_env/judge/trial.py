@@ -29,7 +29,7 @@ from kevin_env.judge.workers.errors import Broken, CandidateError
 from kevin_env.judge.workers.worker import Patience, Worker, asleep
 from kevin_env.outcome import Incorrect
 from kevin_env.parsing import imported, parsed
-from kevin_env.problem import Problem, ProblemError
+from kevin_env.problem import Problem, ProblemError, baseline_name, baseline_of
 from kevin_env.rules.recorded import Record, recording, violation
 
 T = TypeVar("T")
@@ -142,6 +142,11 @@ class Trial:
     def memory(self) -> int:
         """Bytes of the device's memory that it takes before it is called."""
         return self.sizes.total + self.sizes.cached(self.bench.device_memory)
+
+    @property
+    def baseline(self) -> str:
+        """The name of what it is timed against."""
+        return baseline_name(baseline_of(self.options, self.problem, self._on_gpu))
 
     def open(self) -> None:
         """Creates its context and maps memory that is large enough for every case. Needs no lane.

@@ -70,6 +70,7 @@ def test_the_speedup_is_over_the_file_and_named_by_it(
     (turn,) = over_file.turns
     assert turn.speedup is not None and turn.speedup > 8
     assert "Speedup over Doubling many times: " in turn.feedback
+    assert "the baseline (Doubling many times)" in turn.outcome.message
     prompt = turn.messages[0].content
     assert "the time of a known implementation (Doubling many times) divided by" in prompt
     assert "BASELINE" not in prompt and "slow.py" not in prompt

@@ -38,7 +38,7 @@ class Calls:
         self.beside: Any = SimpleNamespace(call=self._call, null=SimpleNamespace(worker=process))
         self.trial: Any = SimpleNamespace(
             bench=SimpleNamespace(pace=pace, info=info), options=SimpleNamespace(timing_precision=None),
-            seconds=2.0 if slow else 2e-3, much_slower=slow, distributions=["own", "wide"],
+            baseline="PyTorch eager", seconds=2.0 if slow else 2e-3, much_slower=slow, distributions=["own", "wide"],
             draw=lambda distribution: distribution, call=self._call_own, worker=process,
             check=self._wrong_with,
         )  # fmt: skip

@@ -129,7 +129,7 @@ class Scripted(TimingSession):
             bench=bench, worker=sides[0], player=own, handshake=handshake,
             case=SimpleNamespace(name="main"), seconds=rough[0], known=SimpleNamespace(seconds=rough[1]),
             within_limits=lambda sets, told: told(None), much_slower=lambda: rough[0] > 1.0,
-            options=Options(), alone=True,
+            options=Options(), alone=True, baseline="PyTorch eager",
         )  # fmt: skip
         self.verified: list[int] = []
         self.calls: list[str] = []

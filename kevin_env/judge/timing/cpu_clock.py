@@ -89,7 +89,7 @@ def time_beside(trial: Trial, baselines: "Beside") -> Correct:
         if enough(speedup, reachable, len(pairs), seconds_so_far, pace, requested):
             if place >= len(pairs):
                 _compare(trial, hidden, trial.call(hidden, timed=True))
-            outcome = outcome_of(speedup)
+            outcome = outcome_of(speedup, trial.baseline)
             return outcome.model_copy(update={"threads": _busy_threads(trial, baselines)})
 
 

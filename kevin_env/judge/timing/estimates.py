@@ -274,9 +274,9 @@ def enough(
     return precise or (pairs >= min(least, LEAST) and late)
 
 
-def outcome_of(speedup: Speedup, queued: bool = False) -> Correct:
-    """The outcome for a speedup whose interval covers other judgements too."""
-    text = f"{speedup.ratio:.3g}x the reference's speed"
+def outcome_of(speedup: Speedup, baseline: str, queued: bool = False) -> Correct:
+    """The outcome for a speedup over a baseline; its interval covers other judgements, too."""
+    text = f"{speedup.ratio:.3g}x the speed of the baseline ({baseline})"
     if speedup.noisy:
         text = f"the time was noisy: about {text}, {speedup.low:.2g}x to {speedup.high:.2g}x"
     return Correct(

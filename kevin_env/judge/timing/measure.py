@@ -99,7 +99,7 @@ class Chains:
             pace = session.trial.bench.pace
             if estimates.enough(speedup, reachable, len(own), seconds, pace, requested):
                 queued = not self._own.player.host_driven
-                return estimates.outcome_of(speedup, queued=queued)
+                return estimates.outcome_of(speedup, session.trial.baseline, queued)
 
     def _speedup(self, reference: list[list[Answer]], own: list[list[Answer]]) -> Speedup:
         """The speedup that the chains of both sides show."""
