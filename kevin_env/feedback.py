@@ -303,9 +303,10 @@ def _render_outcome(
         case RulesViolation():
             shown |= {"case": outcome.case}
         case Correct():
-            counts = speedup_of(at_bound(outcome, bound))
-            over = baseline_name(baseline)
-            shown |= {"baseline_name": over, "counts": counts, **_measured(outcome)}
+            times = ("speedup", "speedup_interval", "reference_seconds", "submission_seconds")
+            shown |= {name: getattr(outcome, name) for name in (*times, "roofline", "threads")}
+            shown |= {"baseline_name": baseline_name(baseline)}
+            shown |= {"counts": speedup_of(at_bound(outcome, bound))}
         case _:
             pass
     return render(name, **shown)
@@ -344,12 +345,6 @@ def _render_hint(outcome: Outcome, on_gpu: bool) -> str:
         roofline=held_roofline(outcome),
         pattern=outcome.pattern if isinstance(outcome, Incorrect) else None,
     )
-
-
-def _measured(outcome: Correct) -> dict[str, Any]:
-    """The measurements of a correct kernel."""
-    names = ("speedup", "speedup_interval", "reference_seconds", "submission_seconds")
-    return {name: getattr(outcome, name) for name in (*names, "roofline", "threads")}
 
 
 def _template(name: str, templates: Templates) -> str:

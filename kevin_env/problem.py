@@ -175,9 +175,8 @@ def shown_source(problem: Problem, to_model: bool = False) -> str:
     With `to_model` it ends after the class `Model`, as in the prompts of the paper.
     """
     body, lines = tree_of(problem.source).body, problem.source.split("\n")
-    hidden = [node for node in body if assigned(node)[0] in _FOR_THE_JUDGE] + (
-        body[:1] if problem.statement else []
-    )
+    hidden = [node for node in body if assigned(node)[0] in _FOR_THE_JUDGE]
+    hidden += body[:1] if problem.statement else []
     removed = set[int]()
     for node in hidden:
         start = node.lineno
@@ -367,8 +366,8 @@ def _names(tree: ast.Module, name: str, path: Path) -> tuple[str, ...]:
     if (value := _value(tree, name)) is None:
         return ()
     items = value.keys if isinstance(value, ast.Dict) else getattr(value, "elts", [None])
-    names = [each.value for each in items if isinstance(each, ast.Constant)]
-    strings = tuple(each for each in names if isinstance(each, str))
+    values = [each.value for each in items if isinstance(each, ast.Constant)]
+    strings = tuple(each for each in values if isinstance(each, str))
     if len(strings) < len(items) or isinstance(value, ast.Dict) is (name == "TAGS"):
         kind = "tuple of strings" if name == "TAGS" else "dict with string keys"
         raise ProblemError(f"problem {path}: {name} must be a literal {kind}")

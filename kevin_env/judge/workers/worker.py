@@ -19,8 +19,7 @@ from kevin_env.candidate.wire import Channel, Closed, Late, WireError, encode
 from kevin_env.judge.api import JudgeError
 from kevin_env.judge.device import Gpu
 from kevin_env.judge.handshake.memory import ProcessMemory, SharedRegion, memory_below
-from kevin_env.judge.sandbox.attempts import Excess, Protection
-from kevin_env.judge.sandbox.levels import LevelName
+from kevin_env.judge.sandbox.attempts import Excess
 from kevin_env.judge.workers.errors import Broken, CandidateError, Ended, Failed, Failure, TimedOut
 from kevin_env.judge.workers.launcher import START_SECONDS, Folder, ForkServer
 from kevin_env.judge.workers.supervisor_channel import SupervisorChannel
@@ -192,7 +191,11 @@ class Worker:
             ):
                 ends = (candidate, supervisor, pipe, faults)
                 server.fork(order, tuple(end.fileno() for end in ends))
-            self.held, self.level, self.pid = self._greeted()
+            try:
+                self.held, self.level, self.pid = self._supervisor.greet()
+            except JudgeError as error:
+                text = f"a candidate process did not start: {error}; {self.log}"
+                raise JudgeError(text) from error
             if device == "cpu":
                 self.memory = memory_below(self.pid)
         except BaseException:
@@ -350,12 +353,6 @@ class Worker:
                 if left <= 0:
                     raise
                 patience.pause()
-
-    def _greeted(self) -> tuple[tuple[Protection, ...], LevelName, int]:
-        try:
-            return self._supervisor.greet()
-        except JudgeError as error:
-            raise JudgeError(f"a candidate process did not start: {error}; {self.log}") from error
 
 
 def _seconds(timeout: float | Patience) -> float:
