@@ -331,7 +331,8 @@ def evaluate(bench: Bench, entry: Entry, peer: Peer) -> Evaluation:
     """
     code = script_of(peer, [(reference_of(entry, bench.device), entry.code)], bench.device)
     time.sleep(REST)
-    worker = bench.candidates.take()
+    candidates = bench.candidates  # its own processes use CUDA as NVIDIA's tools do
+    worker = candidates.take_for_tools() if peer.serves else candidates.take()
     start = time.perf_counter()
     try:
         if "missing" in bench.candidates.sandbox(worker).model_dump().values():
