@@ -1,8 +1,8 @@
 """Loads the reference's weights into a submission's model.
 
 By name if name and shape agree; the rest by shape and order of creation, parameters before buffers.
-Sides of length 1 do not count, nor further names of a tensor if the numbers agree without them, and
-lazy parameters (`nn.LazyLinear`) match by name only. A
+Sides of length 1 and further names of a tensor do not count, and lazy parameters (`nn.LazyLinear`)
+match by name only. A
 parameter of the reference without a unique match is an error, never a guess. A model that overrides
 `load_state_dict` gets the reference's state. A model with other loading code first gets that state
 as a checkpoint; if some of it is unused, it is matched like any other model.
@@ -149,7 +149,7 @@ def match(
     Raises:
         Unmatched: see `load_weights`.
     """
-    state = model.state_dict()
+    state = {name: each for name, each in model.state_dict().items() if torch.is_tensor(each)}
     own = {name: state[name] for name in dict.fromkeys((*order, *state)) if name in state}
     lazy = {name for name, tensor in own.items() if is_lazy(tensor)}
     places = {
@@ -161,7 +161,6 @@ def match(
     for names in (required, optional):
         for holders in (parameters.keys(), own.keys() - parameters.keys()):
             free = [name for name in own if name in holders - lazy]
-            _pair_by_shape(places, own, weights, free, names)
             _pair_by_shape(places, own, weights, _distinct(free, tensors, places), names)
     unmatched = [name for name in required if name not in places.values()]
     if unmatched:
@@ -190,12 +189,14 @@ def holders(
 
 def _distinct(names: list[str], tensors: State, places: Iterable[str]) -> list[str]:
     """The first name of each tensor that has no place yet under another name."""
-    placed = {id(tensors[name]) for name in places if name in tensors}
-    first = dict[int, str]()
+    seen = {id(tensors[name]) for name in places if name in tensors}
+    found = list[str]()
     for name in names:
-        if name in tensors:
-            first.setdefault(id(tensors[name]), name)
-    return [name for key, name in first.items() if key not in placed]
+        key = id(tensors.get(name, name))  # a hook's entry of the state is no tensor of the model
+        if key not in seen:
+            seen.add(key)
+            found.append(name)
+    return found
 
 
 def _pair_by_shape(

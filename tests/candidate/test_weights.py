@@ -72,6 +72,9 @@ def test_more_holders_than_weights_of_a_shape_are_ambiguous() -> None:
     assert not model["a"].any() and not model["b"].any()
 
 
+STATISTICS = ("weight", "bias", "running_mean", "running_var")
+
+
 class Registered(nn.Module):
     """As models write it: a layer is an attribute, and is also part of a fused module."""
 
@@ -94,6 +97,37 @@ def test_a_layer_with_several_names_counts_once(kept: bool) -> None:
     second = model.second if kept else model.first
     for layer, of in zip((model.expand, second, model.last), reference, strict=True):
         assert torch.equal(layer.weight, of.weight) and torch.equal(layer.bias, of.bias)
+
+
+def test_statistics_do_not_go_to_the_further_names_of_weights() -> None:
+    reference = nn.Sequential(nn.Conv2d(3, 3, 1, bias=False), nn.BatchNorm2d(3))
+    reference[1].load_state_dict({name: torch.rand(3) for name in STATISTICS}, strict=False)
+    model: Any = nn.Module()
+    model.conv, model.norm = nn.Conv2d(3, 3, 1, bias=False), nn.BatchNorm2d(3)
+    model.block = nn.Sequential(model.conv, model.norm)
+    load_weights(model, *given(reference))
+    for name in STATISTICS:
+        assert torch.equal(model.norm.state_dict()[name], reference[1].state_dict()[name]), name
+
+
+def test_one_tensor_under_two_names_holds_no_two_weights() -> None:
+    model: Any = nn.Module()
+    model.x = model.y = nn.Parameter(torch.zeros(3))
+    with pytest.raises(Unmatched, match="weights not matched: a"):
+        load_weights(model, *given(nn.ParameterDict({"a": torch.ones(3), "b": torch.ones(3)})))
+
+
+def test_state_that_is_no_tensor_is_left_alone() -> None:
+    class Counting(nn.Linear):
+        def get_extra_state(self) -> dict[str, int]:
+            return {"calls": 0}
+
+        def set_extra_state(self, state: object) -> None:
+            raise AssertionError(f"given {state}")
+
+    reference, model = nn.Sequential(nn.Linear(3, 3)), Counting(3, 3)
+    load_weights(model, *given(reference))
+    assert torch.equal(model.weight, reference[0].weight)
 
 
 class Normed(nn.Module):
