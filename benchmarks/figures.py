@@ -23,7 +23,7 @@ SCRIPTS = {
     "tests": "make test test-all",
     "kernelbench_agreement_further": "benchmarks/kernelbench_agreement.py",
 }
-"""How to repeat a measurement that is not a benchmark."""
+"""How to repeat a measurement whose script has another name."""
 
 
 class Result:

@@ -170,7 +170,7 @@ def _replace_helion(properties: Any, _: Tape) -> None:
 def _replace_cutile(properties: Any, tape: Tape) -> None:
     """Has kernels compiled into their cache and not launched.
 
-    A launch asks the driver, so that the signature which it would find is built here.
+    A launch derives the signature through the driver, so it is built here instead.
     """
     import cuda.tile as ct  # pyright: ignore
     from cuda.tile import compilation  # pyright: ignore

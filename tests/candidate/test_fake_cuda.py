@@ -36,7 +36,7 @@ def test_a_layout_is_described_as_cutile_does_for_a_launch(
     assert layout["may_alias_internally"] is (0 in tensor.stride())
 
 
-def test_an_address_that_16_does_not_divide_is_told() -> None:
+def test_a_misaligned_address_is_reported() -> None:
     tensor = torch.empty(4097)
     assert cutile_layout(tensor)["base_addr_divisible_by"] == 16
     assert cutile_layout(tensor[1:])["base_addr_divisible_by"] == 1
