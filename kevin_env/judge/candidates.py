@@ -82,7 +82,7 @@ class WarmPool:
                 worker = self._spares.pop() if self._spares else None
             if worker is None:
                 return self._prepared()
-            if worker.waiting:
+            if not worker.answers_within(0.0):
                 return worker
             worker.close()  # killed from outside, such as by the kernel when memory is short
 

@@ -48,7 +48,7 @@ class Replayer:
             JudgeError: if no process starts.
             torch.OutOfMemoryError: if there is no memory.
         """
-        if self._worker is None or not self._worker.waiting or self._played >= RENEWED:
+        if self._worker is None or self._worker.answers_within(0.0) or self._played >= RENEWED:
             self.close()
             spare, self._spare = self._spare, self._starting.submit(self._start)
             self._worker = spare.result()

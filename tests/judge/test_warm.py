@@ -90,10 +90,10 @@ def test_the_slow_first_error_of_tvm_is_raised_before_a_candidate_starts(
 def test_one_that_was_killed_while_it_waited_is_not_used(pool: WarmPool) -> None:
     for spare in spares(pool):
         spare.end("nothing")
-        while spare.waiting:
+        while not spare.answers_within(0.0):
             time.sleep(0.001)
     with pool.candidate() as worker:
-        assert worker.waiting
+        assert not worker.answers_within(0.0)
 
 
 def test_what_cannot_be_started_now_is_started_later(
@@ -134,7 +134,7 @@ def test_a_fork_server_that_is_stopped_is_replaced_and_closing_ends_what_is_in_u
         os.kill(server._process.pid, signal.SIGSTOP)
         with caplog.at_level(logging.WARNING):
             used = pool.take()
-        assert used.waiting and not server.alive
+        assert not used.answers_within(0.0) and not server.alive
         assert "the fork server does not answer" in caplog.text
         started = descendants(os.getpid()) - before
     finally:
@@ -160,10 +160,10 @@ def test_a_reference_that_ended_is_replaced_and_one_that_does_not_load_is_the_ju
     partner = Partner(pool.take_trusted, torch.device("cpu"), 0)
     one, _ = partner.load("a", NAMED.format("a"), "Model")
     one.end("nothing")
-    while one.waiting:
+    while not one.answers_within(0.0):
         time.sleep(0.001)
     other, fresh = partner.load("a", NAMED.format("a"), "Model")
-    assert other is not one and other.waiting and fresh
+    assert other is not one and not other.answers_within(0.0) and fresh
     for _ in range(2):
         with pytest.raises(JudgeError, match="a process of the judge's own failed"):
             partner.load("b", "raise ValueError", "Model")

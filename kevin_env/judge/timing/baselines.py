@@ -73,7 +73,7 @@ class Partner:
         Raises:
             JudgeError: if it does not start or load.
         """
-        if self._worker is None or not self._worker.waiting:
+        if self._worker is None or self._worker.answers_within(0.0):
             self.close()
             self._worker = self._start()
         if self._loaded == key:

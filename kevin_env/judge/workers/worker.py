@@ -277,11 +277,6 @@ class Worker:
         """Kills everything, from any thread; a thread that waits for it gets `Ended(limit=...)`."""
         self._supervisor.end(limit)
 
-    @property
-    def waiting(self) -> bool:
-        """Whether it is alive and silent, as one that waits for an order is."""
-        return not self._channel.pending()
-
     def end_within(self, seconds: float) -> Ended | None:
         """How it ended, if it does so in this time without another message; None otherwise."""
         if not self._channel.pending(seconds) or not self._channel.ended():
