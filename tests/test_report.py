@@ -183,8 +183,10 @@ def test_settings_other_than_their_defaults_are_facts(tmp_path: Path) -> None:
         played("L1_1", "a", timed(1, 1.0), config=config | {"precision": 0.05}),
         played("L1_1", "b", timed(1, 1.0), config=config | {"dtype": "float16"}),
     ]
-    facts = dict(told(tmp_path, *episodes).facts)
-    assert facts["baseline"] == "Flash"
+    found = told(tmp_path, *episodes)
+    facts = dict(found.facts)
+    assert (facts["baseline"], found.baseline) == ("Flash", "own")
+    assert [bin.count for bin in found.bins if bin.count] == [2]  # their speedups are known
     assert list(facts.items())[9:-1] == [  # after those that are always there
         ("dtype", "default, float16"),
         ("backward", "True"),

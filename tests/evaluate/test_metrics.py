@@ -78,7 +78,7 @@ def test_counts(overall: GroupMetrics) -> None:
     counts = overall.counts
     assert (counts.problems, counts.trajectories, counts.turns) == (3, 6, 18)
     assert counts.untimed == 1  # B's first is correct, and too noisy to tell
-    assert counts.without == {"eager": 0, "compile": 1}
+    assert counts.without == {"eager": 0, "compile": 1, "own": 3}
     assert counts.without_usage == 18
     assert counts.stops == {"max_turns": 6}
     assert counts.kinds["correct/timed"] == 7
@@ -219,7 +219,7 @@ def test_a_baseline_without_ratios_is_left_out() -> None:
     overall = measure(RUN).overall
     assert list(overall.speed) == ["eager"]
     assert list(overall.by_turn[0].best_speed) == ["eager"]
-    assert overall.counts.without == {"eager": 0, "compile": 3}
+    assert overall.counts.without == {"eager": 0, "compile": 3, "own": 3}
 
 
 def test_recorded_against_compile() -> None:
@@ -230,7 +230,14 @@ def test_recorded_against_compile() -> None:
     assert about(overall.speed["compile"].speedup.avg) == (1.5 + 2.0) / 2
     # T_eager / T = (T_compile / T) / (T_compile / T_eager) = 1.5 / 0.5.
     assert about(overall.speed["eager"].speedup.avg) == 3.0
-    assert overall.counts.without == {"eager": 1, "compile": 0}
+    assert overall.counts.without == {"eager": 1, "compile": 0, "own": 2}
+
+
+def test_a_speedup_over_a_kernel_is_over_nothing_else() -> None:
+    config = {"gamma": 0.4, "baseline": {"name": "Flash", "code": "class ModelNew: ..."}}
+    overall = measure([played("L1_1", 0, fast(1.5), config=config)], ratios={"L1_1": 0.5}).overall
+    assert list(overall.speed) == ["own"]
+    assert about(overall.speed["own"].speedup.avg) == 1.5
 
 
 def test_numbers_of_a_problem(run: RunMetrics) -> None:

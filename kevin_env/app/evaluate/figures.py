@@ -9,8 +9,12 @@ from kevin_env.outcome import Frozen
 THRESHOLDS = ("0.5", "1", "1.2", "1.5", "2", "3")
 """Speedups p of fast_p, as keys."""
 
-Baseline = Literal["eager", "compile"]
-BASELINES: tuple[Baseline, ...] = ("eager", "compile")
+Baseline = Literal["eager", "compile", "own"]
+"""What speedups are over: the reference, eager or compiled, or a kernel that was the baseline."""
+AGAINST: dict[Baseline, str] = {
+    "eager": "eager", "compile": "torch.compile", "own": "the baseline kernel",
+}  # fmt: skip
+BASELINES: tuple[Baseline, ...] = ("eager", "compile", "own")
 
 
 class Prices(Frozen):

@@ -226,7 +226,7 @@ def _common(one: Sequence[Turn], other: Sequence[Turn]) -> int:
 
 def _factors(episode: Trajectory, ratio: float | None) -> Factors:
     if isinstance(episode.config.get("baseline"), Mapping):  # a kernel: no ratio to it is known
-        return {"eager": None, "compile": None}
+        return {"eager": None, "compile": None, "own": 1.0}
     if episode.config.get("baseline") == "compile":
-        return {"eager": 1 / ratio if ratio else None, "compile": 1.0}
-    return {"eager": 1.0, "compile": ratio}
+        return {"eager": 1 / ratio if ratio else None, "compile": 1.0, "own": None}
+    return {"eager": 1.0, "compile": ratio, "own": None}

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from kevin_env.app.convert.formats import inert
 from kevin_env.app.evaluate.figures import (
+    AGAINST,
     BASELINES,
     THRESHOLDS,
     Baseline,
@@ -37,7 +38,6 @@ _SPENT = {
     "judge_seconds": "judge seconds",
 }
 _INTERVAL = re.compile(r" \[.*\]$")
-_AGAINST: dict[Baseline, str] = {"eager": "eager", "compile": "torch.compile"}
 
 
 def show_metrics(console: Console, metrics: RunMetrics) -> None:
@@ -96,7 +96,7 @@ def _trajectories(group: GroupMetrics) -> Table:
     add("correct", group.correct, _percent)
     for baseline, speed in group.speed.items():
         table.add_section()
-        add(f"speedup over {_AGAINST[baseline]}", speed.speedup, _times)
+        add(f"speedup over {AGAINST[baseline]}", speed.speedup, _times)
         for p, curve in speed.fast.items():
             add(f"  fast_{p}", curve, _percent)
         table.add_row("  geomean, solved only", _times(speed.geomean_solved), "")
@@ -104,7 +104,7 @@ def _trajectories(group: GroupMetrics) -> Table:
 
 
 def _curve(group: GroupMetrics) -> Table:
-    headings = (f"best@k over {_AGAINST[baseline]}" for baseline in group.speed)
+    headings = (f"best@k over {AGAINST[baseline]}" for baseline in group.speed)
     table = plain_table("Best of k", "k", "pass@k", *headings)
     for k in group.correct.best:
         if k & (k - 1) == 0 or k == max(group.correct.best):
@@ -117,7 +117,7 @@ def _turns(group: GroupMetrics) -> Table:
     baseline = first_baseline(group)
     headings = ("turn", *Rates.model_fields, "speedup")
     best_so_far = ("correct\nso far", "speedup\nso far", "fast_1\nso far")
-    table = plain_table(f"Turns, speedup over {_AGAINST[baseline]}", *headings, *best_so_far)
+    table = plain_table(f"Turns, speedup over {AGAINST[baseline]}", *headings, *best_so_far)
     for each in group.by_turn:
         now, best = each.speed.get(baseline), each.best_speed.get(baseline)
         table.add_row(
@@ -139,7 +139,7 @@ def _groups(metrics: RunMetrics) -> Table:
     baseline = first_baseline(overall)
     headings = ("problems", "correct", f"pass@{largest_k(overall.correct)}")
     speeds = ("fast_1", "fast_2", "mean", "geomean", "hack")
-    table = plain_table(f"Groups, speedup over {_AGAINST[baseline]}", "", *headings, *speeds)
+    table = plain_table(f"Groups, speedup over {AGAINST[baseline]}", "", *headings, *speeds)
     levels = {f"level {level}": group for level, group in metrics.levels.items()}
     several = levels if len(levels) > 1 else {}
     for groups in ({"all": overall}, metrics.models, metrics.languages, several):
@@ -207,7 +207,7 @@ def notes(group: GroupMetrics) -> Iterator[str]:
         "turns without token counts": counts.without_usage,
         "trajectories that have not ended": counts.stops.get("running", 0),
         **{
-            f"problems without a comparison to {_AGAINST[name]}, left out of its speedups": number
+            f"problems without a comparison to {AGAINST[name]}, left out of its speedups": number
             for name, number in counts.without.items()
             if name in group.speed
         },
@@ -237,7 +237,8 @@ def plain_table(title: str, *headings: str) -> Table:
 
 def first_baseline(group: GroupMetrics) -> Baseline:
     """The baseline of the tables with only one: eager where it is known."""
-    return "eager" if "eager" in group.speed else "compile"
+    known: list[Baseline] = [each for each in BASELINES if each in group.speed]
+    return known[0] if known else "eager"
 
 
 def largest_k(curve: Curve) -> int:

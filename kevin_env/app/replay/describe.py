@@ -245,7 +245,7 @@ def measured(turn: Turn) -> dict[str, str]:
     facts = {
         "speedup": speedup_text(outcome.speedup) or "too noisy to tell",
         "interval": f"{low_high[0]:.3f}x to {low_high[1]:.3f}x (95 %)" if low_high else "-",
-        "reference": next(calls) or "-",
+        "baseline": next(calls) or "-",
         "submission": next(calls) or "-",
     }
     if (held := outcome.roofline) is not None:

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from rich.table import Table
 
-from kevin_env.app.evaluate.figures import Baseline, ProblemMetrics, RunMetrics
+from kevin_env.app.evaluate.figures import AGAINST, Baseline, ProblemMetrics, RunMetrics
 from kevin_env.app.evaluate.folder import Recorded
 from kevin_env.app.evaluate.samples import Attempts, Sample, gather
 from kevin_env.app.evaluate.tables import (
@@ -79,6 +79,7 @@ def summarise(title: str, recorded: Recorded, metrics: RunMetrics, pages: Pages)
         "title": clean(title),
         "facts": list(_facts(recorded.episodes)),
         "baseline": baseline,
+        "against": AGAINST,
         "k": largest_k(metrics.overall.correct),
         "overall": metrics.overall.model_dump(mode="json"),
         "levels": {n: each.model_dump(mode="json") for n, each in metrics.levels.items()},

@@ -1,7 +1,6 @@
 // ---- the charts of a run, without those that are 0 everywhere
 
 const RUN = DATA.report;
-const AGAINST = { eager: "eager", compile: "torch.compile" };
 
 // A value with its interval as text.
 function spoken(figure, say) {
@@ -49,7 +48,7 @@ function distribution() {
   const all = RUN.bins.reduce((sum, bin) => sum + bin.count, 0);
   const names = RUN.bins.map(bin => (bin.low === null ? "none" : `${bin.low}x`));
   const tooltips = RUN.bins.map(bin => `${bin.low === null ? "no timed kernel" : bin.high === null ? `at least ${bin.low}x` : `${bin.low}x to ${bin.high}x`}\n${bin.count} of ${all} trajectories`);
-  const title = `Trajectories by speedup over ${AGAINST[RUN.baseline]}`, kind = bin => (bin.low === null ? "none" : bin.low >= 1 ? "fast" : "slower");
+  const title = `Trajectories by speedup over ${RUN.against[RUN.baseline]}`, kind = bin => (bin.low === null ? "none" : bin.low >= 1 ? "fast" : "slower");
   const { x, y, step, svg } = plane({ title, names, tooltips, say: value => (Number.isInteger(value) ? String(value) : ""), most: Math.max(...RUN.bins.map(bin => bin.count)) });
   const width = Math.min(step * 0.84, 40), parts = RUN.bins.map((bin, at) => make("rect", { class: `bar ${kind(bin)}`, x: x(at) - width / 2, y: y(bin.count), width, height: y(0) - y(bin.count) }));
   const words = { none: "no timed kernel", slower: "slower", fast: "at least as fast" }, found = new Set(RUN.bins.filter(bin => bin.count).map(kind));
@@ -63,7 +62,7 @@ function runCharts() {
   const level = (name, pick) => ({ name, points: names.map(each => pick(levels[each])) });
   const drawn = [
     several ? lines("pass@k: share with a correct kernel in k trajectories", ks, [{ name: "pass@k", points: ks.map(k => overall.correct.best[k]) }], { say: percent, most: 1, what: "k =" }) : null,
-    several ? lines("best@k: largest speedup of k trajectories", ks, Object.entries(overall.speed).map(([name, each]) => ({ name: AGAINST[name], points: ks.map(k => each.speedup.best[k]) })), { say: speed, what: "k =", at1: true }) : null,
+    several ? lines("best@k: largest speedup of k trajectories", ks, Object.entries(overall.speed).map(([name, each]) => ({ name: RUN.against[name], points: ks.map(k => each.speedup.best[k]) })), { say: speed, what: "k =", at1: true }) : null,
     distribution(),
     RUN.roofline.length ? rooflineChart() : null,
     names.length ? bars("Levels", names, [level("correct", each => each.correct.avg), level("fast_1", each => each.speed[baseline]?.fast["1"].avg)], { say: percent, most: 1, what: "level" }) : null,

@@ -78,6 +78,6 @@ function drawProblems() {
 function problemsPart() {
   const filter = make("input", { id: "filter", type: "search", placeholder: "filter: words, best>1.5 correct<50% ...", "aria-label": "Filter problems", on: { input: event => { order.words = event.target.value; drawProblems(); } } });
   const marks = Object.entries(DATA.looks).map(([mark, category]) => make("span", { class: "entry" }, make("span", { class: category }, `${mark} `), category));
-  return make("section", {}, make("h3", {}, `Problems, speedup over ${AGAINST[RUN.baseline]} `, make("span", { class: "dim", id: "found" })),
+  return make("section", {}, make("h3", {}, `Problems, speedup over ${RUN.against[RUN.baseline]} `, make("span", { class: "dim", id: "found" })),
     make("p", { class: "sieve" }, filter, make("span", { class: "dim marks" }, ...marks)), make("div", { class: "across" }, make("table", { id: "problems" })));
 }
