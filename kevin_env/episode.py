@@ -1,6 +1,7 @@
 """The framework-free core: one conversation about one problem, turn by turn."""
 
 import copy
+import logging
 import os
 import threading
 import uuid
@@ -21,6 +22,7 @@ from kevin_env.score import SCORES, discounted_returns, require_payable
 from kevin_env.settings import Settings
 from kevin_env.turn import Question, begin_turn, map_future, turn_secret
 
+_LOG = logging.getLogger(__name__)
 BuildMessages = Callable[[Problem, Facts, Sequence[Turn], Settings], tuple[Message, ...]]
 """Builds the chat of the next turn, as `kevin_env.context.build_messages` does."""
 
@@ -330,5 +332,7 @@ class Episode:
         """The kernel to begin with: of the settings, else the problem's own."""
         start = self.settings.start
         if isinstance(start, str):
-            start = best_kernel(start, self.problem)
+            file, start = start, best_kernel(start, self.problem)
+            if start is None:
+                _LOG.warning("%s has no timed kernel for this %s", file, self.problem.id)
         return start or self.problem.start

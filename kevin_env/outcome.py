@@ -238,6 +238,11 @@ def speedup_of(outcome: Outcome) -> float | None:
     return outcome.speedup if isinstance(outcome, Correct) else None
 
 
+def input_set_of(outcome: Outcome) -> str | None:
+    """The failing input set, as `case/distribution`, or `HELD_OUT`."""
+    return outcome.input_set if isinstance(outcome, Incorrect | RuntimeFailure) else None
+
+
 def interval_of(outcome: Outcome) -> tuple[float, float] | None:
     """The 95 % confidence interval of the speedup, or None for an outcome that has none."""
     return outcome.speedup_interval if isinstance(outcome, Correct) else None

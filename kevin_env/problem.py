@@ -378,15 +378,15 @@ def _text(tree: ast.Module, name: str, path: Path) -> str:
     """The value of a string literal; empty if there is none."""
     if (value := _value(tree, name)) is None:
         return ""
-    if not (isinstance(value, ast.Constant) and isinstance(value.value, str)):
-        raise ProblemError(f"problem {path}: {name} must be a string literal")
+    if not (isinstance(value, ast.Constant) and isinstance(value.value, str) and value.value):
+        raise ProblemError(f"problem {path}: {name} must be a string literal that is not empty")
     return value.value
 
 
 def _named_file(tree: ast.Module, constant: str, path: Path) -> KernelFile | None:
     """The file that a module-level constant names, relative to the problem's."""
     name = _text(tree, constant, path)
-    return None if _value(tree, constant) is None else KernelFile.read(path.parent / name)
+    return KernelFile.read(path.parent / name) if name else None
 
 
 def _unknown(name: str) -> str:

@@ -41,8 +41,8 @@ from kevin_env.selection import our_sides
 from kevin_env.settings import Settings
 
 KEYS = (
-    "file problem category kind message line speedup speedup_interval score device seconds sandbox "
-    "flags run roofline profile"
+    "file problem category kind message line input_set speedup speedup_interval score device "
+    "seconds sandbox flags run roofline profile"
 )
 ARITHMETIC = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return x * 2\n"
 

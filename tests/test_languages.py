@@ -37,9 +37,9 @@ def example(language: Language) -> str:
     return (data_folder("prompts") / "examples" / f"{language.name}.py").read_text()
 
 
-def task(language: str) -> str:
-    episode = Episode(SOFTMAX, ScriptedPool([], GPU), Settings.of({"language": language}))
-    return episode.start()[-1].content
+def task(language: str, **more: object) -> str:
+    settings = Settings.of({"language": language, **more})
+    return Episode(SOFTMAX, ScriptedPool([], GPU), settings).start()[-1].content
 
 
 def test_the_table_has_every_name() -> None:
@@ -63,10 +63,18 @@ def test_the_prompt_describes_the_language_and_its_version(language: Language) -
     text = task(language.name)
     assert f"your own {language.title} kernels" in text and "12.34" in text
     assert text.count(example(language).strip()) == 1
+    with_gradients = task(language.name, backward=True)
+    assert "from `forward` and `backward` of a `torch.autograd.Function`:" in with_gradients
+
+
+@pytest.mark.parametrize("language", ["any", *LANGUAGES])
+def test_what_follows_a_language_begins_a_line(language: str) -> None:
+    assert "\n`ModelNew` takes the constructor arguments" in task(language)
 
 
 def test_with_any_the_model_chooses_among_those_that_are_there() -> None:
     text = task("any")
+    assert "code=sm_90a" in text and "CUB and Thrust are allowed" in text
     assert all(each.title in text for each in LANGUAGES.values())
     lacking = VERSIONS | {"triton": "3.6"}
     del lacking["helion"]

@@ -71,7 +71,7 @@ def write(path: Path, source: str = SOURCE) -> Path:
         ("HIDDEN = [1]", "HIDDEN must be a literal dict"), ("CASES = {1: {}}", "CASES must be a literal dict"),
         ("CASES = {'main': {}}", "main is also a known case"),
         ("TAGS = 'toy'", "TAGS must be a literal tuple of strings"),
-        ("START = ''", "cannot read kernel"),
+        ("START = ''", "START must be a string literal that is not empty"),
         ("ADAPTER = str()", "ADAPTER must be a string literal"),
     ],
 )  # fmt: skip

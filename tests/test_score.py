@@ -1,4 +1,5 @@
 import math
+import random
 import re
 from itertools import pairwise
 
@@ -108,6 +109,22 @@ def test_that_holds_beside_any_noise_and_more_noise_pays_less(
     assert all(0 < later / sooner - 1 < 0.03 for sooner, later in pairwise(scores))
     wider = [paid(reference / 3, noise * by) for by in (1, 2, 4, 8)]
     assert all(sooner >= later > 0.3 for sooner, later in pairwise(wider)) and wider[0] > wider[-1]
+
+
+@pytest.mark.parametrize("reference", REFERENCES)
+@pytest.mark.parametrize("jitter", [1e-6, 5e-6])
+def test_that_holds_on_a_cpu_whose_jitter_does_not_shrink_with_the_call(
+    reference: float, jitter: float
+) -> None:
+    for seed in range(20):
+        late = random.Random(seed)
+        by = [(abs(late.gauss(0, jitter)), abs(late.gauss(0, jitter))) for _ in range(6)]
+        scores = [
+            kevin(at_bound(outcome_of(speedup_of_calls(pairs, [0.0] * 6), "PyTorch eager")))
+            for call in faster_and_faster(reference)
+            for pairs in [[Pair(reference + a, call + b) for a, b in by]]
+        ]
+        assert all(sooner <= later for sooner, later in pairwise(scores)), seed
 
 
 def faster_and_faster(reference: float) -> list[float]:

@@ -73,7 +73,7 @@ def test_its_own_code_is_paid_nothing_and_an_improvement_what_it_exceeds(problem
 
 
 def test_a_file_or_the_best_turn_of_a_recorded_episode_of_the_problem(
-    problem: Problem, tmp_path: Path
+    problem: Problem, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     record = tmp_path / "run.jsonl"
     other = Problem(id="other", name="other", source=SOURCE + "\n# another\n")
@@ -98,5 +98,8 @@ def test_a_file_or_the_best_turn_of_a_recorded_episode_of_the_problem(
         playing = episode(problem, [correct(5.0)], start=start)
         text = playing.start()[0].content
         assert shown in text and "first_version" not in text
+    another = problem.model_copy(update={"source": SOURCE + "\n# a third\n", "start": None})
+    assert "second_version" not in episode(another, [], start=str(record)).start()[0].content
+    assert f"{record} has no timed kernel for this {another.id}" in caplog.text
     with pytest.raises(ValueError, match=r"setting start=.*cannot read kernel"):
         Settings.of({"start": str(tmp_path / "none.py")})

@@ -19,7 +19,14 @@ from kevin_env.context import count_characters
 from kevin_env.extract import extract, extract_file
 from kevin_env.feedback import render_feedback
 from kevin_env.judge.api import JudgeError, JudgePool, Options, Seconds, Stage, Submission
-from kevin_env.outcome import FormatError, held_roofline, interval_of, printable, speedup_of
+from kevin_env.outcome import (
+    FormatError,
+    held_roofline,
+    input_set_of,
+    interval_of,
+    printable,
+    speedup_of,
+)
 from kevin_env.problem import Problem, ProblemError, baseline_of, load_problem
 from kevin_env.record import ProblemRef, Trajectory, Turn
 from kevin_env.recorder import BadLine, read_trajectories
@@ -74,6 +81,7 @@ class Judged:
             "kind": outcome.kind,
             "message": outcome.message,
             "line": outcome.line,
+            "input_set": input_set_of(outcome),
             "speedup": speedup_of(outcome),
             "speedup_interval": interval_of(outcome),
             "score": self.score,

@@ -133,6 +133,8 @@ def of_server(help: str, **more: Any) -> Any:
 def of_problems(default: str) -> Any:
     """An option that names problems, repeated or with commas; `default` is for the help."""
     return typer.Option(
+        "--problem",
+        "--problems",
         metavar="A,B,...",
         help=f"IDs, levels such as L1, held_out, kevin-bench-1, kernelbench:level1, "
         f"sol:PATH, flashinfer:PATH, kernelbot:PATH, files, folders{default}.",

@@ -76,7 +76,7 @@ def hoarding(input_set: str | None) -> RuntimeFailure:
 
 
 _HANGS = ": slow code, an endless loop, a deadlock, or memory overwritten by an index out of bounds"
-_SLEEPS = ": a deadlock, or a wait that never ends"
+_SLEEPS = ": a deadlock, a wait that never ends, or memory overwritten by an index out of bounds"
 _ABORTS = ": a failed assertion, or memory overwritten by an index out of bounds"
 _DOING = {
     "build": "importing the submission",

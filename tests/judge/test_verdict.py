@@ -136,7 +136,7 @@ def test_one_that_does_nothing_is_told_so() -> None:
     hang = verdict(TimedOut(20, asleep=True), Place("call", "main/own", first=True), "/f", 4)
     assert hang.message == (
         "one call of ModelNew used no processor time for 20 s (stopped at line 4): "
-        "a deadlock, or a wait that never ends"
+        "a deadlock, a wait that never ends, or memory overwritten by an index out of bounds"
     )
 
 

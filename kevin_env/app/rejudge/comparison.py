@@ -15,7 +15,7 @@ from kevin_env.app.report.summary import grid_of
 from kevin_env.app.report.write import markdown_page
 from kevin_env.app.screen import shown
 from kevin_env.app.writing import write_text
-from kevin_env.outcome import Correct, Incorrect, Outcome, RuntimeFailure, interval_of, speedup_of
+from kevin_env.outcome import Correct, Outcome, input_set_of, interval_of, speedup_of
 from kevin_env.render import speedup_text
 
 REPORT = "kevin_report.md"
@@ -100,7 +100,7 @@ def _level_rows(kernels: Sequence[Kernel]) -> Iterator[tuple[str, ...]]:
 def _difference_rows(kernels: Sequence[Kernel]) -> Iterator[tuple[str, ...]]:
     for kernel, agreement, outcome in _differences(kernels):
         reason = _reason(outcome)
-        input_set = _input_set(outcome) if agreement == "only_kernelbench_accepts" else None
+        input_set = input_set_of(outcome) if agreement == "only_kernelbench_accepts" else None
         reason += f" (input set {input_set})" if input_set else ""
         yield _name(kernel), HEADINGS[agreement], f"{outcome.category}/{outcome.kind}", reason
 
@@ -142,7 +142,7 @@ def _verdict(outcome: Outcome) -> dict[str, Any]:
         "kind": outcome.kind,
         "message": _reason(outcome),
         "line": outcome.line,
-        "input_set": _input_set(outcome),
+        "input_set": input_set_of(outcome),
         "speedup": speedup_of(outcome),
         "speedup_interval": interval_of(outcome),
         "reference_seconds": timed and timed.reference_seconds,
@@ -154,11 +154,6 @@ def _reason(outcome: Outcome) -> str:
     """The first line of the message, shortened: it may be a compiler's command line."""
     line = outcome.message.strip().partition("\n")[0]
     return line if len(line) <= REASON else f"{line[: REASON - 1]}…"
-
-
-def _input_set(outcome: Outcome) -> str | None:
-    """The failing input set, as `case/distribution`."""
-    return outcome.input_set if isinstance(outcome, Incorrect | RuntimeFailure) else None
 
 
 def _table(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
