@@ -40,8 +40,8 @@ _ENDS = frozenset("=;,)[{:")
 def meaning_of(code: str) -> bytes:
     """A hash that is the same for code that differs at most in what computes nothing.
 
-    That is comments, layout and docstrings, in strings of C++ and CUDA also the names of variables,
-    and the name of an extension.
+    That is comments, layout and docstrings, in strings of C++ and CUDA also the names of variables
+    and of functions that nothing else names, and the name of an extension.
     """
     try:
         tree = parse(code)  # a tree of its own, which is changed below
@@ -69,22 +69,43 @@ def _is_text(node: ast.stmt) -> bool:
 
 def _normalize_sources(nodes: list[ast.AST]) -> None:
     """Replaces strings of C++ and CUDA by their tokens, and the names of extensions by nothing."""
-    sources: list[tuple[ast.Constant, list[str]]] = []
+    _drop_names_of_extensions(nodes)
+    sources = list[tuple[ast.Constant, list[str]]]()
+    named = {getattr(node, "id", getattr(node, "attr", "")) for node in nodes}
     for node in nodes:
-        if isinstance(node, ast.Call) and _called(node) in ("load", "load_inline"):
-            for name in [each for each in node.keywords if each.arg == "name"]:
-                if isinstance(name.value, ast.Constant):
-                    name.value.value = ""
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and ";" in node.value:
-            sources.append((node, list(_tokens(node.value))))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if ";" in node.value:
+                sources.append((node, list(_tokens(node.value))))
+            else:  # such as the name of a function that is bound
+                named.update(_WORD.findall(node.value))
     seen = Counter(word for _, tokens in sources for word in set(tokens))
     for node, tokens in sources:
-        own = {word for word in _local_names(tokens) if seen[word] == 1}
+        local = _local_names(tokens) | (_own_functions(tokens) - named)
+        own = {word for word in local - _quoted(tokens) if seen[word] == 1}
         numbers: dict[str, str] = {}
         for at, token in enumerate(tokens):
             if token in own:
                 tokens[at] = numbers.setdefault(token, f"${len(numbers)}")
         node.value = "\n".join(tokens)
+
+
+def _drop_names_of_extensions(nodes: list[ast.AST]) -> None:
+    variables, nothing = set[str](), ast.Constant("")
+    for node in nodes:
+        if isinstance(node, ast.Call) and _called(node) in ("load", "load_inline"):
+            names = [each.value for each in node.keywords if each.arg == "name"] + node.args[:1]
+            variables |= {each.id for each in names if isinstance(each, ast.Name)}
+            node.args[:1] = [nothing] * len(node.args[:1])
+            for each in node.keywords:
+                each.value = nothing if each.arg == "name" else each.value
+    loaded = Counter(
+        node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+    )
+    for node in nodes:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
+            targets = {getattr(each, "id", "") for each in node.targets}
+            if targets <= variables and all(loaded[each] == 1 for each in targets):
+                node.value.value = ""
 
 
 def _called(node: ast.Call) -> str:
@@ -115,6 +136,28 @@ def _local_names(tokens: list[str]) -> set[str]:
     pairs = list(pairwise(tokens))
     others = {one for one, after in pairs if after in ("(", "<<<")}  # functions
     others |= {one for before, one in pairs if before in (".", "->", "::")}  # members
-    for text in (token for token in tokens if not _WORD.fullmatch(token)):  # strings, directives
-        others.update(_WORD.findall(text))
     return found - others
+
+
+def _own_functions(tokens: list[str]) -> set[str]:
+    """Functions that are defined here."""
+    found = set[str]()
+    for at in range(1, len(tokens) - 1):
+        if (
+            tokens[at + 1] == "("
+            and _WORD.fullmatch(tokens[at])
+            and _TYPES.fullmatch(tokens[at - 1])
+        ):
+            depth, end = 1, at + 2
+            while depth and end < len(tokens):
+                depth += {"(": 1, ")": -1}.get(tokens[end], 0)
+                end += 1
+            if tokens[end : end + 1] == ["{"]:
+                found.add(tokens[at])
+    return found
+
+
+def _quoted(tokens: list[str]) -> set[str]:
+    """Words in strings and directives."""
+    texts = [token for token in tokens if not _WORD.fullmatch(token)]
+    return {word for text in texts for word in _WORD.findall(text)}

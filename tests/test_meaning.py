@@ -137,6 +137,48 @@ def test_what_may_compute_something_else_is_new(old: str, new: str) -> None:
     assert changed != code and meaning_of(changed) != meaning_of(code)
 
 
+INLINE = '''NAME = "first"
+CPP = "void run(int64_t x, int64_t n);"
+CUDA = """
+__device__ float twice(float v) { return 2 * v; }
+__global__ void double_all(float* x, int n) {
+  int i = threadIdx.x; if (i < n) x[i] = twice(x[i]);
+}
+void run(int64_t x, int64_t n) { double_all<<<1, 256>>>((float*)x, n); }
+"""
+module = load_inline(name=NAME, cpp_sources=CPP, cuda_sources=CUDA, functions=["run"])
+'''
+
+
+def test_functions_that_nothing_else_names_and_any_name_of_an_extension_mean_nothing() -> None:
+    for old, new in (
+        ("double_all", "scale"),
+        ("twice", "by_two"),
+        ('"first"', '"second"'),
+        ("name=NAME", 'name=f"first_{2}"'),
+    ):
+        changed = INLINE.replace(old, new)
+        if new.startswith("name="):
+            changed, one = (
+                changed.replace('NAME = "first"\n', ""),
+                INLINE.replace('NAME = "first"\n', ""),
+            )
+            assert meaning_of(changed) == meaning_of(one.replace("name=NAME", 'name="other"'))
+        else:
+            assert meaning_of(changed) == meaning_of(INLINE), new
+    positional = INLINE.replace("name=NAME, ", "NAME, ")
+    assert meaning_of(positional) == meaning_of(positional.replace('"first"', '"second"'))
+    for old, new in (
+        ("run", "go"),
+        ("twice(x[i])", "thrice(x[i])"),
+        ("double_all<<<", "double_al<<<"),
+        ("return 2 * v", "return 3 * v"),
+    ):
+        assert meaning_of(INLINE.replace(old, new)) != meaning_of(INLINE), new
+    used = INLINE + "print(NAME)\n"
+    assert meaning_of(used) != meaning_of(used.replace('"first"', '"second"'))
+
+
 def test_a_name_that_two_sources_share_is_its_own() -> None:
     both = 'A = "float table[4];"\nB = "void f() { table[0] = 1; }"\n'
     assert meaning_of(both) != meaning_of(both.replace("float table", "float list"))
