@@ -1,6 +1,7 @@
 """What is known of a problem on one device before anything is judged: for verdicts and prompts."""
 
 import hashlib
+import math
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -249,7 +250,11 @@ def timed_answer(
 
 
 def _text(distribution: str, usable: list[str], structures: tuple[Structure, ...]) -> str:
-    return TOLD if has_outliers(distribution, usable) else described(distribution, structures)
+    if not has_outliers(distribution, usable):
+        return described(distribution, structures)
+    ends = [each.bounds for each in structures if not (each.kept or each.tied)]
+    ranged = any(math.isfinite(end) for both in ends for end in both)
+    return TOLD + ", mapped into an input's range" * ranged
 
 
 def _input_facts(
