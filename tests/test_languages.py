@@ -12,6 +12,7 @@ from corpus import FOLDER, Entry, judged, read_entry
 
 from kevin_env.episode import Episode
 from kevin_env.extract import guess_language
+from kevin_env.judge.judge import Judge
 from kevin_env.languages import (
     LANGUAGES,
     Language,
@@ -97,6 +98,16 @@ def test_what_takes_seconds_to_import_is_preloaded() -> None:
     assert preloaded_for({"torch.nn", "helion.language"}) == "helion"
     assert preloaded_for({"cutlass.cute", "cuda.bindings.driver"}) == "cutlass"
     assert preloaded_for({"triton", "cuda.tile", "helionic", "torch"}) == ""
+
+
+def test_what_is_asked_for_is_imported_before_there_is_a_submission(untimed_judge: Judge) -> None:
+    bench = untimed_judge.bench
+    for name in ("auto", "any", "triton", "cutile", "helion"):
+        bench.prepare(name)
+    [(module, started)] = bench._with_language.items()
+    assert module == "helion" and bench.candidates_for("import helion\n") is started
+    options = Settings.of({"language": "helion"}).options()
+    assert options.language == "helion"
 
 
 def test_collected_kernels_are_in_three_languages() -> None:

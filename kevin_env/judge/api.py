@@ -75,6 +75,8 @@ class Options(Frozen):
 
     device: str = "auto"
     """`cpu`, `cuda`, `cuda:1`, several as `cuda:0,1`, or `auto`: a GPU if there is one."""
+    language: str = ""
+    """The one that is asked for, whose package is imported while a problem is described."""
     baseline: Literal["auto"] | Baseline = "eager"
     """What speedups are relative to; see `baseline_of`. A kernel is verified once per device."""
     rules: Rules = "open"

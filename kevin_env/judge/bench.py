@@ -22,7 +22,7 @@ from kevin_env.judge.workers.errors import CandidateError
 from kevin_env.judge.workers.launcher import ForkServer
 from kevin_env.judge.workers.memory_watch import DeviceMemory, nvml_usage
 from kevin_env.judge.workers.worker import Worker
-from kevin_env.languages import preloaded_for
+from kevin_env.languages import LANGUAGES, preloaded_for
 from kevin_env.parsing import imports, parsed
 from kevin_env.problem import Problem
 from kevin_env.profile.ceilings import CeilingStore
@@ -100,14 +100,17 @@ class Bench:
         self.replayer = Replayer(self._start_replayer, device, info.l2) if on_gpu else None
 
     def candidates_for(self, code: str) -> WarmPool:
-        """Those that have imported the language of the code, if that takes seconds.
-
-        They are started when a submission first needs them, which waits for the import.
-        """
+        """Those that have imported the language of the code, if that takes seconds."""
         tree = parsed(code)
         module = preloaded_for(imports(tree)) if tree is not None else ""
-        if not module:
-            return self.candidates
+        return self._candidates_with(module) if module else self.candidates
+
+    def prepare(self, language: str) -> None:
+        """Starts those of a language that is asked for, so that its import delays no submission."""
+        if (known := LANGUAGES.get(language)) and known.preloaded:
+            self._candidates_with(known.module)
+
+    def _candidates_with(self, module: str) -> WarmPool:
         with self._starting:
             if module not in self._with_language:
                 self._with_language[module] = self._new_candidates(1, module=module)

@@ -177,6 +177,7 @@ class Server:
         problem = Problem.model_validate(request["problem"])
         options = Options.model_validate(request["options"])
         if request["do"] == "describe":
+            judge.bench.prepare(options.language)
             problem = problem.judged_as(options)
             facts = judge.bench.facts_of(problem)
             judge.verify_baseline(problem, options)  # before a reply is asked for

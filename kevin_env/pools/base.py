@@ -60,9 +60,9 @@ class RequestPool(ABC):
         return self._request("judge", problem, options, on_stage, **more)
 
     def describe(self, problem: Problem, options: Options) -> Future[Facts]:
-        """See `JudgePool.describe`. Cached by problem, choice of devices and baseline."""
-        judged = problem.judged_as(options)
-        key = (problem.id, judged.sha256, options.device, options.inputs, options.baseline)
+        """See `JudgePool.describe`. Cached by problem, choice of devices, language and baseline."""
+        judged, chosen = problem.judged_as(options), (options.language, options.baseline)
+        key = (problem.id, judged.sha256, options.device, options.inputs, *chosen)
         with self._facts_lock:
             known = self._facts.get(key)
             if known is None or (known.done() and known.exception() is not None):
