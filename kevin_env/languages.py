@@ -27,6 +27,7 @@ class Language:
         on_cpu: How kernels run without a GPU; empty if they cannot.
         preloaded: Whether the import takes seconds, so that a fork server of its own has done it.
         collected: Whether there are kernels for `examples="few"` and `"retrieved"`.
+        nvcc: Whether kernels are compiled by nvcc, which may be missing.
         compilers: Where compiling begins, as the ends of files with a function.
         allowed: Libraries that its kernels may use under the rules "kernel".
     """
@@ -39,6 +40,7 @@ class Language:
     on_cpu: Literal["", "compiled", "interpreted"] = ""
     preloaded: bool = False
     collected: bool = False
+    nvcc: bool = False
     compilers: tuple[str, ...] = ()
     allowed: str = ""
 
@@ -82,6 +84,7 @@ LANGUAGES: dict[str, Language] = {
             "tilelang",
             "tilelang",
             preloaded=True,
+            nvcc=True,
             compilers=(
                 "/tilelang/jit/__init__.py:compile",
                 "/tilelang/language/eager/builder.py:impl",  # `T.prim_func` outside of a jit
@@ -144,6 +147,8 @@ def obstacle(name: str, on_gpu: bool, versions: Mapping[str, str] | None) -> str
         what = f"'kevin-env[{language.extra}]'" if language.extra else language.package
         where = f"needs the package {language.package} where kernels are judged"
         return f"language={name!r} {where}: pip install {what}"
+    if language.nvcc and (versions or {}).get("compiler") == "":
+        return f"language={name!r} needs nvcc where kernels are judged"
     return ""
 
 

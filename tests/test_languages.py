@@ -92,6 +92,8 @@ def test_what_is_lacking_is_named_before_a_model_is_asked(language: Language) ->
         with pytest.raises(ValueError, match=rf"pip install 'kevin-env\[{language.extra}\]'$"):
             Episode(SOFTMAX, ScriptedPool([], SCRIPTED_GPU), settings).start()
     assert obstacle(language.name, on_gpu=True, versions=None) == ""
+    lacks = obstacle(language.name, on_gpu=True, versions=VERSIONS | {"compiler": ""})
+    assert lacks.endswith("needs nvcc where kernels are judged") is language.nvcc
 
 
 def test_what_takes_seconds_to_import_is_preloaded() -> None:
