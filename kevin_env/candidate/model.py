@@ -56,6 +56,7 @@ class LoadedModel:
         self.arguments, self.held = list[Any](), list[Any]()
         self.recorder: Recorder | Recorded | None = None
         self.kernels: dict[str, None] = {}
+        self.first = False
 
     def prepare(self, device: str, threads: int, readable: bool = False) -> Message:
         """Sets the device, and the number of threads on a CPU."""
@@ -126,7 +127,7 @@ class LoadedModel:
         with torch.no_grad():
             values = {name: self.regions["weights"].tensor(spec) for name, spec in state.items()}
             paired = weights.load_weights(model, values, parameters, order)
-        self.model = torch.compile(model) if compiled else model
+        self.model, self.first = torch.compile(model) if compiled else model, True
         if gradients:
             holders = weights.holders(model, values, gradients["parameters"], order)
             outputs, inputs = gradients["outputs"], gradients["inputs"]

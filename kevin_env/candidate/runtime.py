@@ -13,7 +13,16 @@ from typing import Any
 
 import torch
 
-from kevin_env.candidate import cuda, failure, precompile, profiling, programs, standalone, tree
+from kevin_env.candidate import (
+    cuda,
+    failure,
+    guard,
+    precompile,
+    profiling,
+    programs,
+    standalone,
+    tree,
+)
 from kevin_env.candidate.model import LoadedModel, Message
 from kevin_env.candidate.region import (
     DONE,
@@ -128,6 +137,8 @@ class Runtime(LoadedModel, programs.Orders):
         On a GPU the calls are queued. Call i begins once the judge's word is at least `behind + i`,
         and writes that number to the other word when it is done. An output stays valid until the
         next call: the judge has read it by then.
+
+        On a CPU, tensors of a model's first call, which is not timed, lie between guard pages.
         """
         words = self.regions["words"].start if behind is not None else 0
         claims = list[Message]()
@@ -135,7 +146,8 @@ class Runtime(LoadedModel, programs.Orders):
         recorded: AbstractContextManager[None] = (
             recorder.watch(self.model) if recorder else nullcontext()
         )
-        with torch.no_grad(), recorded:
+        first, self.first = self.first, False
+        with torch.no_grad(), recorded, guard.guarded(first):
             for number, seed in enumerate(seeds, behind or 0):
                 reseed(seed)
                 if words:

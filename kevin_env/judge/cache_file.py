@@ -33,7 +33,7 @@ class CacheFile(Generic[Value]):
     def __init__(self, kind: str, key: Mapping[str, str], model: type[Value]) -> None:
         self._key = dict(key)
         digest = hashlib.sha256(repr(sorted(key.items())).encode()).hexdigest()[:16]
-        self._file = _folder() / f"{kind}-{digest}.json"
+        self._file = cache_folder() / f"{kind}-{digest}.json"
         self._page = _Page[model]
 
     def read(self) -> Value | None:
@@ -60,7 +60,7 @@ class CacheFile(Generic[Value]):
                 Path(name).unlink()
 
 
-def _folder() -> Path:
+def cache_folder() -> Path:
     """The user's cache folder; only an absolute path counts (XDG Base Directory)."""
     named = os.environ.get("XDG_CACHE_HOME", "")
     try:

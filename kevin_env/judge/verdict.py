@@ -33,7 +33,7 @@ class Place:
 
 
 def verdict(
-    error: CandidateError, place: Place, folder: str, line: int | None = None
+    error: CandidateError, place: Place, folder: str, line: int | None = None, access: str = ""
 ) -> CompileError | RuntimeFailure:
     """The outcome of a candidate that did not answer as it should.
 
@@ -42,6 +42,7 @@ def verdict(
         place: Its last order.
         folder: The candidate's folder, which is removed from messages.
         line: The submission's line at which its process claims to have crashed or hung.
+        access: What it claims to have accessed out of a tensor's bounds, in bytes.
     """
     match error:
         case Failed():
@@ -58,6 +59,7 @@ def verdict(
         case Ended(code=int(code)) if code < 0:
             called = "" if line is None else f" in native code called from line {line}"
             causes = _ABORTS if -code == signal.SIGABRT else ""
+            causes = f": index out of bounds, {access} bytes of a tensor" if access else causes
             return _ended(place, "signal", _signal(-code) + called + causes, line)
         case Ended(code=None):
             return _ended(place, "killed", "the process disappeared")

@@ -23,8 +23,9 @@ import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kevin_env.candidate import interpreter
+from kevin_env.candidate import guard, interpreter
 from kevin_env.candidate.wire import Channel, Closed
+from kevin_env.judge.cache_file import cache_folder
 from kevin_env.judge.sandbox import filesystem, levels, seccomp, system
 from kevin_env.judge.sandbox.attempts import exceed, withstood
 from kevin_env.judge.sandbox.cgroups import Group
@@ -89,6 +90,7 @@ def _import_all(module: str) -> None:
         importlib.import_module("triton.language")
         if os.environ.get("TRITON_INTERPRET"):
             interpreter.complete()
+            guard.load(cache_folder())  # on a CPU
     if module:
         with contextlib.suppress(Exception):  # a submission that needs it reports that itself
             importlib.import_module(module)
@@ -193,6 +195,7 @@ def _become_candidate(
         system.set_dumpable(True)
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         faulthandler.enable(fds.faults)
+        guard.report_to(fds.faults)
         faulthandler.register(REPORT, fds.faults)
         os.setsid()
         null = os.open(os.devnull, os.O_RDONLY)

@@ -112,7 +112,7 @@ ANSWER_SECONDS = 30.0
 """For a fork, which takes milliseconds; a fork server that needs longer is stopped or hangs."""
 _PASSED = (
     *("PATH", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "PYTHONPATH"),
-    *("CC", "CXX", "LANG", "OMP_WAIT_POLICY"),
+    *("CC", "CXX", "LANG", "OMP_WAIT_POLICY", "XDG_CACHE_HOME"),
     *("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "MALLOC_TOP_PAD_"),
 )
 END_SECONDS = 10.0

@@ -37,6 +37,7 @@ holds the lane, there are so many checks in a usual call's time. Shorter calls c
 CONTEXT_SECONDS = 10.0
 """For creating a CUDA context: it takes 0.1 s, or 0.4 s while other processes create one."""
 _FRAME = re.compile(r'File "([^"]*)", line (\d{1,7}) in ')
+_ACCESS = re.compile(r"^Guard: ((?:read|wrote|accessed) byte -?\d{1,19} of \d{1,19})$", re.M)
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,12 @@ class Faults:
             self._report += chunk.decode(errors="replace")
         return line
 
+    @property
+    def access(self) -> str:
+        """What it reported of an index out of bounds, such as `wrote byte 64 of 64`; or empty."""
+        found = _ACCESS.search(self._report)
+        return found[1] if found else ""
+
     def close(self) -> None:
         """Stops reading; `line` still returns what was reported before. Idempotent."""
         if self._reader >= 0:
@@ -147,6 +154,7 @@ class Worker:
     Attributes:
         folder: Its writable folder, with the same name on both sides.
         path: The submission's file in that folder.
+        faults: What it claims about a crash.
         held: The protections that withstood what it tried.
         level: The sandbox level.
         pid: Its supervisor, of which it is a descendant.
@@ -166,10 +174,9 @@ class Worker:
         self._folder = Folder()
         self.folder = self._folder.path
         self.path = str(self.folder / "submission.py")
-        self._faults = Faults(self.path)
+        self.faults = Faults(self.path)
         self.memory: ProcessMemory | None = None
-        self.has_context = device == "cpu"
-        self.charged = 0.0
+        self.has_context, self.charged = device == "cpu", 0.0
         only = {} if gpu is None else {"CUDA_VISIBLE_DEVICES": gpu.uuid}
         order = {
             "folder": str(self.folder), "environment": self._folder.environment | only,
@@ -187,7 +194,7 @@ class Worker:
                 candidate,
                 supervisor,
                 os.fdopen(log, "wb") as pipe,
-                os.fdopen(self._faults.writer, "wb") as faults,
+                os.fdopen(self.faults.writer, "wb") as faults,
             ):
                 ends = (candidate, supervisor, pipe, faults)
                 server.fork(order, tuple(end.fileno() for end in ends))
@@ -296,7 +303,7 @@ class Worker:
     @property
     def fault_line(self) -> int | None:
         """The submission's line at which its process claims to have crashed or hung, if any."""
-        return self._faults.line()
+        return self.faults.line()
 
     def dismiss(self) -> None:
         """Has everything killed that the submission started; `close` waits for it."""
@@ -309,7 +316,7 @@ class Worker:
             self._supervisor.close()
             if self.memory:
                 self.memory.close()
-            self._faults.close()
+            self.faults.close()
             self._log.join(1)
             self._folder.remove()
 
@@ -320,7 +327,7 @@ class Worker:
         if isinstance(error, Late):
             with suppress(Ended):
                 self._supervisor.report()
-                self._faults.line(REPORT_SECONDS)
+                self.faults.line(REPORT_SECONDS)
             if isinstance(error, _Waits):
                 return TimedOut(*error.args, asleep=self.device == "cpu")
             return TimedOut(_seconds(timeout))
