@@ -34,7 +34,7 @@ NAMES = (
         for category in ("format", "rules", "compile", "runtime", "correctness", "correct")
     ),
     *("feedback/profile.j2", "feedback/sanitizer.j2"),
-    *(f"languages/{name}.j2" for name in (*LANGUAGES, "any", "extension")),
+    *(f"languages/{name}.j2" for name in (*LANGUAGES, "any", "extension", "capability")),
 )
 """All templates that have to exist."""
 PAPER = tuple(f"kevin-paper/{name}.j2" for name in ("task", "history", "feedback"))

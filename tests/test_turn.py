@@ -11,7 +11,9 @@ from kevin_env.record import Message, Reply
 from kevin_env.settings import Settings
 from kevin_env.turn import Question, begin_turn
 
-OPTIONS = Options(secret="ab" * 16, rules="kernel", baseline="auto", retry_noisy=True)
+OPTIONS = Options(
+    secret="ab" * 16, language="auto", rules="kernel", baseline="auto", retry_noisy=True
+)
 PROBLEM = Problem(id="double", source=SOURCE, name="double")
 
 

@@ -118,7 +118,8 @@ const char* kind_of(void* context) {
 #endif
 }
 
-// Reports an access to a guard, then leaves the fault to the earlier handler: it occurs again.
+// Reports an access to a guard, then leaves the fault to the earlier handler: it occurs again, unless
+// a process sent it.
 void on_fault(int, siginfo_t* info, void* context) {
   char* at = static_cast<char*>(info->si_addr);
   for (Block& block : blocks) {
@@ -131,6 +132,7 @@ void on_fault(int, siginfo_t* info, void* context) {
     break;
   }
   sigaction(SIGSEGV, &before, nullptr);
+  if (info->si_code <= 0) raise(SIGSEGV);
 }
 
 }  // namespace

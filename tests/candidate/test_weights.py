@@ -89,7 +89,8 @@ class Registered(nn.Module):
 
 @pytest.mark.parametrize("kept", [True, False])
 def test_a_layer_with_several_names_counts_once(kept: bool) -> None:
-    reference, model = nn.Sequential(*(nn.Linear(3, 3) for _ in range(3))), Registered(kept)
+    reference: Any = nn.Sequential(*(nn.Linear(3, 3) for _ in range(3)))
+    model: Any = Registered(kept)
     model.again = model.expand
     if kept:
         model.add_module("1", model.second)  # the name that the reference has, beside another
@@ -125,7 +126,8 @@ def test_state_that_is_no_tensor_is_left_alone() -> None:
         def set_extra_state(self, state: object) -> None:
             raise AssertionError(f"given {state}")
 
-    reference, model = nn.Sequential(nn.Linear(3, 3)), Counting(3, 3)
+    reference: Any = nn.Sequential(nn.Linear(3, 3))
+    model: Any = Counting(3, 3)
     load_weights(model, *given(reference))
     assert torch.equal(model.weight, reference[0].weight)
 
