@@ -20,17 +20,20 @@ from rich.progress import Progress
 from kevin_env.app.screen import make_console, show
 from kevin_env.extract import guess_language
 from kevin_env.judge import JudgeError, Judgement, Options, Submission
+from kevin_env.languages import installed, obstacle
 from kevin_env.outcome import Correct
 from kevin_env.pools.local import LocalPool
 from kevin_env.problem import data_folder, load_problem
 from kevin_env.render import speedup_text
 
-RUNS_ON = {"cpu": ("cpp", "triton"), "cuda": ("cuda", "triton")}
+RUNS_ON = {"cpu": ("cpp", "triton"), "cuda": ("cuda", "triton", "gluon", "helion")}
 
 
 def chosen(device: str, names: list[str], language: str | None) -> list[Path]:
     """The solutions that run on the device, by level and number; `names` are prefixes to select."""
-    languages = (language,) if language else RUNS_ON[device.split(":")[0]]
+    everywhere = RUNS_ON[device.split(":")[0]]
+    known = [name for name in everywhere if not obstacle(name, device != "cpu", installed())]
+    languages = [language] if language else known
     files = [
         path
         for path in (data_folder("problems") / "solutions").glob("*.py")
@@ -96,7 +99,7 @@ def main() -> None:
     )
     parser.add_argument("names", nargs="*", help="L9, L9_5 or a whole id; by default all")
     parser.add_argument("--device", default="cpu", help="cpu, cuda or cuda:1")
-    parser.add_argument("--language", choices=("cpp", "cuda", "triton"))
+    parser.add_argument("--language", choices=("cpp", *RUNS_ON["cuda"]))
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     files = chosen(options.device, options.names, options.language)

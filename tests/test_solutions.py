@@ -12,6 +12,7 @@ from kevin_env.extract import guess_language
 from kevin_env.judge import Options, Submission
 from kevin_env.judge.judge import Judge
 from kevin_env.judge.verdict import flag_name
+from kevin_env.languages import LANGUAGES
 from kevin_env.lint.examine import screen
 from kevin_env.outcome import Correct
 from kevin_env.pools.local import LocalPool
@@ -20,7 +21,6 @@ from kevin_env.rules import check_rules
 
 FOLDER = data_folder("problems") / "solutions"
 FILES = sorted(FOLDER.glob("*.*"))
-LANGUAGES = ("cpp", "cuda", "triton")
 ON_CPU = Options(device="cpu", rules="kernel")
 ON_GPU = Options(device="cuda", rules="kernel")
 QUICK = {
