@@ -1,8 +1,9 @@
 """The difficulty of our problems against how often public answers to them are correct.
 
-Each RUN is a folder as KernelBench writes it, with its verdicts. Compared are the problems that we
-have of it: rows are a problem's share of correct answers, and the rank correlation (Spearman) of
-difficulty and share of wrong answers, over problems and over families (median and mean).
+Each RUN is a folder as KernelBench writes it, with its verdicts. Only KernelBench's problems that
+are also ours count. Rows are each problem's share of correct answers, and the rank correlation
+(Spearman) of difficulty and share of wrong answers, over problems and over families (median and
+mean).
 
     python benchmarks/pass_rates.py [--json benchmarks/results/pass_rates.cpu.json] RUN...
 """

@@ -334,5 +334,7 @@ class Episode:
         if isinstance(start, str):
             file, start = start, best_kernel(start, self.problem)
             if start is None:
-                _LOG.warning("%s has no timed kernel for this %s", file, self.problem.id)
+                _LOG.warning(
+                    "start=%s has no timed kernel for %s as it is now", file, self.problem.id
+                )
         return start or self.problem.start

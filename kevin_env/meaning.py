@@ -79,9 +79,10 @@ def _normalize_sources(nodes: list[ast.AST]) -> None:
             else:  # such as the name of a function that is bound
                 named.update(_WORD.findall(node.value))
     seen = Counter(word for _, tokens in sources for word in set(tokens))
+    quoted = {word for _, tokens in sources for word in _quoted(tokens)}
     for node, tokens in sources:
         local = _local_names(tokens) | (_own_functions(tokens) - named)
-        own = {word for word in local - _quoted(tokens) if seen[word] == 1}
+        own = {word for word in local - quoted if seen[word] == 1}
         numbers: dict[str, str] = {}
         for at, token in enumerate(tokens):
             if token in own:
@@ -93,9 +94,10 @@ def _drop_names_of_extensions(nodes: list[ast.AST]) -> None:
     variables, nothing = set[str](), ast.Constant("")
     for node in nodes:
         if isinstance(node, ast.Call) and _called(node) in ("load", "load_inline"):
-            names = [each.value for each in node.keywords if each.arg == "name"] + node.args[:1]
+            first = 1 if _called(node) == "load_inline" else 0  # what `tl.load` reads is no name
+            names = [each.value for each in node.keywords if each.arg == "name"] + node.args[:first]
             variables |= {each.id for each in names if isinstance(each, ast.Name)}
-            node.args[:1] = [nothing] * len(node.args[:1])
+            node.args[:first] = [nothing] * len(node.args[:first])
             for each in node.keywords:
                 each.value = nothing if each.arg == "name" else each.value
     loaded = Counter(
@@ -142,18 +144,14 @@ def _local_names(tokens: list[str]) -> set[str]:
 def _own_functions(tokens: list[str]) -> set[str]:
     """Functions that are defined here."""
     found = set[str]()
-    for at in range(1, len(tokens) - 1):
-        if (
-            tokens[at + 1] == "("
-            and _WORD.fullmatch(tokens[at])
-            and _TYPES.fullmatch(tokens[at - 1])
-        ):
-            depth, end = 1, at + 2
+    for at, (kind, name, after) in enumerate(zip(tokens, tokens[1:], tokens[2:], strict=False)):
+        if after == "(" and _WORD.fullmatch(name) and _TYPES.fullmatch(kind):
+            depth, end = 1, at + 3
             while depth and end < len(tokens):
                 depth += {"(": 1, ")": -1}.get(tokens[end], 0)
                 end += 1
             if tokens[end : end + 1] == ["{"]:
-                found.add(tokens[at])
+                found.add(name)
     return found
 
 

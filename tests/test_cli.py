@@ -338,6 +338,7 @@ def test_every_readable_file_has_a_verdict(tmp_path: Path) -> None:
         ("compile", "syntax", None),
     ]
     assert found[2]["line"] == 4
+    assert rows(files[2:3], tmp_path, [WRONG], rules="open")[0]["input_set"] == WRONG.input_set
     assert all(
         row.keys() == {*KEYS.split()} and row["score"] == 0 and row["device"] == "cpu"
         for row in found

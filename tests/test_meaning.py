@@ -175,6 +175,11 @@ def test_functions_that_nothing_else_names_and_any_name_of_an_extension_mean_not
         ("return 2 * v", "return 3 * v"),
     ):
         assert meaning_of(INLINE.replace(old, new)) != meaning_of(INLINE), new
+    elsewhere = INLINE.replace('CPP = "', 'CPP = "#define CALL twice(1)\\n')
+    renamed = elsewhere.replace("float twice", "float by_two").replace("= twice", "= by_two")
+    assert meaning_of(elsewhere) != meaning_of(renamed)
+    triton = "def k(x, y):\n    tl.store(y, tl.load(x))\n"
+    assert meaning_of(triton) != meaning_of(triton.replace("tl.load(x)", "tl.load(y)"))
     used = INLINE + "print(NAME)\n"
     assert meaning_of(used) != meaning_of(used.replace('"first"', '"second"'))
 

@@ -100,6 +100,6 @@ def test_a_file_or_the_best_turn_of_a_recorded_episode_of_the_problem(
         assert shown in text and "first_version" not in text
     another = problem.model_copy(update={"source": SOURCE + "\n# a third\n", "start": None})
     assert "second_version" not in episode(another, [], start=str(record)).start()[0].content
-    assert f"{record} has no timed kernel for this {another.id}" in caplog.text
+    assert f"{record} has no timed kernel for {another.id} as it is now" in caplog.text
     with pytest.raises(ValueError, match=r"setting start=.*cannot read kernel"):
         Settings.of({"start": str(tmp_path / "none.py")})

@@ -47,21 +47,21 @@ def report_to(descriptor: int) -> None:
 
 
 @contextmanager
-def guarded(wanted: bool = True) -> Iterator[None]:
-    """Inside, if wanted, tensors are allocated between such pages, and hold `POISON` at first.
+def guarded() -> Iterator[None]:
+    """Inside, tensors are allocated between such pages, and hold `POISON` at first.
 
     Raises:
         IndexError: at the end, if memory between a tensor and such a page was written.
     """
     at = ctypes.c_ssize_t()
     for library in _loaded:
-        library.guard_enable(int(wanted))
+        library.guard_enable(1)
     try:
         yield
     finally:
         for library in _loaded:
             library.guard_enable(0)
-    for library in _loaded if wanted else ():
+    for library in _loaded:
         if size := library.guard_damaged(ctypes.byref(at)):
             raise IndexError(f"out of bounds: wrote byte {at.value} of a tensor of {size} bytes")
 

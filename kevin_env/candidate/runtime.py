@@ -146,8 +146,9 @@ class Runtime(LoadedModel, programs.Orders):
         recorded: AbstractContextManager[None] = (
             recorder.watch(self.model) if recorder else nullcontext()
         )
-        first, self.first = self.first, False
-        with torch.no_grad(), recorded, guard.guarded(first):
+        guarded = guard.guarded() if self.first else nullcontext()
+        self.first = False
+        with torch.no_grad(), recorded, guarded:
             for number, seed in enumerate(seeds, behind or 0):
                 reseed(seed)
                 if words:

@@ -2,10 +2,9 @@
 
 By name if name and shape agree; the rest by shape and order of creation, parameters before buffers.
 Sides of length 1 and further names of a tensor do not count, and lazy parameters (`nn.LazyLinear`)
-match by name only. A
-parameter of the reference without a unique match is an error, never a guess. A model that overrides
-`load_state_dict` gets the reference's state. A model with other loading code first gets that state
-as a checkpoint; if some of it is unused, it is matched like any other model.
+match by name only. A parameter of the reference without a unique match is an error, never a guess.
+A model that overrides `load_state_dict` gets the reference's state. A model with other loading code
+first gets that state as a checkpoint; if some of it is unused, it is matched like any other model.
 """
 
 from collections import Counter, defaultdict

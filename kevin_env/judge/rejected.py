@@ -53,7 +53,7 @@ def asked(worker: Worker, place: Place) -> Iterator[None]:
     except CandidateError as error:
         if isinstance(error, Broken):  # memory of a process that was killed cannot be read
             error = worker.end_within(GONE_SECONDS) or error
-        line, access = worker.fault_line, worker.faults.access
+        line, access = worker.faults.line(), worker.faults.access
         outcome = verdict(error, place, str(worker.folder), line, access)
         shot = worker.shot
         worker.close()

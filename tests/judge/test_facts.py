@@ -148,7 +148,7 @@ def test_facts_are_those_of_the_inputs_and_outputs_at_hand(
     told = facts.find_facts(PROBLEM.model_copy(update={"source": alone}), CPU)
     told = told.told(INFO, Options())
     assert f"signed: {signed}" in told.distributions
-    ranged = "mapped into an input's range" in told.distributions[0]
+    ranged = "mapped into the input's range" in told.distributions[0]
     assert ranged is (inputs != "torch.randn(2, n)")  # entries of another size stay in it
     assert scale in told.tolerance
     assert ("small elements" in told.tolerance) is (scale == "std(output)")

@@ -40,9 +40,11 @@ class Double:
 
     device = torch.device("cpu")
     info = SCRIPTED_CPU
-    bench = SimpleNamespace(facts_of=FactStore(device, info).of, prepare=lambda language: None)
 
     def __init__(self) -> None:
+        self.prepared = list[str]()
+        facts_of = FactStore(self.device, self.info).of
+        self.bench = SimpleNamespace(facts_of=facts_of, prepare=self.prepared.append)
         self.lost = False
         self.free = threading.Event()
         self.running = threading.Semaphore(0)
@@ -83,7 +85,7 @@ class Client:
         what = {
             "do": do,
             "problem": SOFTMAX.model_dump(),
-            "options": Options(device="cpu").model_dump(),
+            "options": Options(device="cpu", language="helion").model_dump(),
         }
         submission = Submission(code=code).model_dump()
         self.channel.send({"id": self.number, "alone": alone, "submission": submission, **what})
@@ -123,6 +125,7 @@ def test_a_prompt_does_not_wait_for_judgements() -> None:
         number = client.ask("describe")
         answer = client.answer()
         assert answer["id"] == number and answer["facts"]["cases"]
+        assert double.prepared == ["helion"]
 
 
 def test_a_judge_whose_context_is_lost_answers_nothing_more(

@@ -316,8 +316,8 @@ def test_the_line_of_a_crash_or_a_hang_is_known(submit: Submit) -> None:
     codes = (f"import ctypes, os, sys, time\n{code}" for code, _ in LINES.values())
     ran = dict(zip(LINES, at_once(submit, codes, seconds=2.0), strict=True))
     expected = {name: line for name, (_, line) in LINES.items()}
-    assert {name: each.worker.fault_line for name, each in ran.items()} == expected
-    closed = {name: (each.closed().worker.fault_line, each.log) for name, each in ran.items()}
+    assert {name: each.worker.faults.line() for name, each in ran.items()} == expected
+    closed = {name: (each.closed().worker.faults.line(), each.log) for name, each in ran.items()}
     assert closed == {name: (line, "") for name, line in expected.items()}
 
 
@@ -334,7 +334,7 @@ os._exit(5)
 """
     ran = submit(forged)
     assert isinstance(ran.end, Ended) and ran.end.code == 5
-    assert ran.worker.fault_line is None
+    assert ran.worker.faults.line() is None
 
 
 def test_output_of_children_and_of_c_is_in_the_log(submit: Submit) -> None:

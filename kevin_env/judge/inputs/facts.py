@@ -254,7 +254,7 @@ def _text(distribution: str, usable: list[str], structures: tuple[Structure, ...
         return described(distribution, structures)
     ends = [each.bounds for each in structures if not (each.kept or each.tied)]
     ranged = any(math.isfinite(end) for both in ends for end in both)
-    return TOLD + ", mapped into an input's range" * ranged
+    return TOLD + ", mapped into the input's range" * ranged
 
 
 def _input_facts(

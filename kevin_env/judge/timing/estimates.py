@@ -132,7 +132,7 @@ def speedup_of_calls(pairs: Sequence[Pair], nulls: Sequence[float]) -> Speedup:
     high = math.hypot(
         within, math.log(1 + by[0] / reference), math.log(own / max(own - by[1], least))
     )
-    # as of chains: exp(-low) would fall with the speed of the shortest calls
+    # as for chains: exp(-low) would fall with the speed of the shortest calls
     return Speedup(ratio, ratio / (1 + low), ratio * math.exp(high), reference, own)
 
 

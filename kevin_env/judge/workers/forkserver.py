@@ -90,7 +90,8 @@ def _import_all(module: str) -> None:
         importlib.import_module("triton.language")
         if os.environ.get("TRITON_INTERPRET"):
             interpreter.complete()
-            guard.load(cache_folder())  # on a CPU
+    if os.environ.get("TRITON_INTERPRET"):  # on a CPU
+        guard.load(cache_folder())
     if module:
         with contextlib.suppress(Exception):  # a submission that needs it reports that itself
             importlib.import_module(module)

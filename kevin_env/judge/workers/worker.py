@@ -300,11 +300,6 @@ class Worker:
         """What it has written to stdout and stderr: the beginning and the end."""
         return str(self._log)
 
-    @property
-    def fault_line(self) -> int | None:
-        """The submission's line at which its process claims to have crashed or hung, if any."""
-        return self.faults.line()
-
     def dismiss(self) -> None:
         """Has everything killed that the submission started; `close` waits for it."""
         self._supervisor.dismiss()
