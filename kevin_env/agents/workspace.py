@@ -63,7 +63,9 @@ async def serve_workspace(
         if scope["type"] == "http" and session.over:
             server.should_exit = True
 
-    def stop(_: object) -> None:
+    def stop(finished: asyncio.Future[None]) -> None:
+        nonlocal done  # not if it ended because a signal had stopped the server
+        done = done or not (server.should_exit or finished.cancelled())
         server.should_exit = True
 
     server = make_http_server(until_over)
@@ -79,7 +81,6 @@ async def serve_workspace(
         for each in working:
             each.add_done_callback(stop)
         await server.serve(sockets=[sock])
-        done = bool(agent) and working[-1].done() and not working[-1].cancelled()
     finally:
         for each in working:
             each.cancel()

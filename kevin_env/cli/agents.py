@@ -240,10 +240,19 @@ def agent(
 
 
 def _end_as_interrupted() -> None:
-    """SIGTERM and a lost terminal end an episode as Ctrl-C does: an agent's cannot be resumed."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    """SIGTERM and a lost terminal end an episode as Ctrl-C does: an agent's cannot be resumed.
+
+    As SIGINT, which asyncio turns into a cancellation. An exception raised by a handler would
+    surface in whatever task runs, and again in each that waits for it.
+    """
+
+    def interrupt(*_: object) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
+    signal.signal(signal.SIGTERM, interrupt)
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as `nohup` sets it
-        signal.signal(signal.SIGHUP, signal.default_int_handler)
+        signal.signal(signal.SIGHUP, interrupt)
 
 
 def _settings(given: Given, override: Sequence[str] | None) -> "Settings":

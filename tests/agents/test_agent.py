@@ -9,6 +9,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -281,23 +282,43 @@ def test_a_file_that_cannot_be_written_is_found_before_the_agent_runs(
 def test_the_time_ends_an_agent_and_all_that_it_started(
     tmp_path: Path, judges: tuple[str, ScriptedPool]
 ) -> None:
-    script = f"{versions(2)}; sleep 1000 & sleep 1000"
+    long = f"sleep {os.getpid()}.25"  # of this test alone
+    script = f"{versions(2)}; {long} & {long}"
     episode = played(tmp_path, judges[0], script, "--minutes", "0.1")
     assert (len(episode.turns), episode.stop_reason) == (2, "time_limit")
-    sleeping = subprocess.run(["pgrep", "-f", "^sleep 1000"], capture_output=True, text=True)
+    sleeping = subprocess.run(["pgrep", "-f", f"^{long}"], capture_output=True, text=True)
     assert sleeping.stdout == ""
 
 
+REQUESTS = r"""
+import json, socket, threading, urllib.parse
+url = urllib.parse.urlsplit(json.load(open(".mcp.json"))["mcpServers"]["kevin-env"]["url"])
+def ask():
+    with socket.create_connection((url.hostname, url.port)) as connection:
+        answer = b"first"
+        while answer:
+            connection.sendall(b"GET /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            answer = connection.recv(1 << 16)
+for _ in range(4):
+    threading.Thread(target=ask).start()
+"""
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "goes_on", ["sleep 1000", f"exec python -c {shlex.quote(REQUESTS)}"], ids=["idle", "requests"]
+)
 def test_a_signal_leaves_a_finished_episode(
-    tmp_path: Path, judges: tuple[str, ScriptedPool], number: signal.Signals
+    tmp_path: Path, judges: tuple[str, ScriptedPool], number: signal.Signals, goes_on: str
 ) -> None:
-    words = [*command(*QUICK), "--", "sh", "-c", f"{versions(2)}; sleep 1000"]
+    """Also one that comes while a request is answered."""
+    words = [*command(*QUICK), "--", "sh", "-c", f"{versions(2)}; {goes_on}"]
     log = tmp_path / "trajectories.jsonl"
     with subprocess.Popen(words, cwd=tmp_path, env=environment(judges[0])) as process:
         wait_until(
             lambda: partial_path(log).exists() and [len(e.turns) for e in recorded(log)] == [2]
         )
+        time.sleep(0.5)  # for the agent to go on
         process.send_signal(number)
         assert process.wait(60) == 130
     [episode] = recorded(log)
