@@ -134,9 +134,10 @@ def untimed_judge(a_judge: "Callable[..., Judge]") -> "Judge":
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # A run that was started in the background ignores Ctrl-C, and so would every process that a
-    # test interrupts.
+    # A run that was started in the background ignores Ctrl-C, one under nohup SIGHUP, and so would
+    # every process that a test interrupts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     os.environ |= STEADY  # threads of torch that spin would take the processors of other tests
     _have_a_temporary_folder(config)
 
