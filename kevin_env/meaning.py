@@ -11,11 +11,11 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import dropwhile, islice, pairwise
 
 from kevin_env.parsing import UNREADABLE, parse, walk
 
-_TEXT = r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|R"(?P<mark>[^(\s"]*)\(.*?\)(?P=mark)"'
+_TEXT = r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|R"(?P<mark>[^(\s"]*)\(.*?(?:\)(?P=mark)"|\Z)'
 _COMMENT = re.compile(rf"(?P<text>{_TEXT})|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _TOKEN = re.compile(
     rf"^[ \t]*#[^\n]*|{_TEXT}|\w+|<<<|>>>|(?:<<|>>|[-+*/%&|^<>=!])=|<<|->|::|\+\+|--|&&|\|\||##|\S",
@@ -28,10 +28,12 @@ _NO_TYPES = re.compile(
     r"struct|class|enum|union|public|private|template|__\w+__|__restrict|asm"
 )
 """Words after which a word is not the name of a variable."""
+_QUALIFIERS = re.compile(r"const(?:expr)?|static|volatile|register|(?:un)?signed|__\w+__")
 _TYPES = re.compile(
     r"void|bool|char|short|int|long|unsigned|auto|size_t|u?int\d+_t|half|__half|(?:float|double)\d?"
 )
 """Types of which a pointer or reference is surely one, and no product."""
+_POINTER = frozenset({"*", "&", "__restrict__"})
 _ENDS = frozenset("=;,)[{:")
 """What follows the name in a declaration."""
 
@@ -125,34 +127,57 @@ def _tokens(source: str) -> Iterator[str]:
 
 def _local_names(tokens: list[str]) -> set[str]:
     """Variables that are declared and that nothing outside of these tokens can name."""
-    found: set[str] = set()
+    found, closing = set[str](), _closing(tokens)
     for at in range(1, len(tokens) - 1):
         name, before = tokens[at], at - 1
-        while before > 0 and tokens[before] in ("*", "&", "__restrict__"):
+        while before > max(0, at - 5) and tokens[before] in _POINTER:
             before -= 1
         kind = tokens[before]
         pointer = before < at - 1
         is_type = bool(_TYPES.fullmatch(kind) if pointer else not _NO_TYPES.fullmatch(kind))
         if is_type and tokens[at + 1] in _ENDS and _WORD.fullmatch(name) and _WORD.fullmatch(kind):
             found.add(name)
+            while before > 0 and _QUALIFIERS.fullmatch(tokens[before - 1]):
+                before -= 1
+            if tokens[before - 1] in ";{}" or tokens[before - 2 : before] == ["for", "("]:
+                found |= _further_names(tokens, at + 1, closing)
     pairs = list(pairwise(tokens))
     others = {one for one, after in pairs if after in ("(", "<<<")}  # functions
     others |= {one for before, one in pairs if before in (".", "->", "::")}  # members
     return found - others
 
 
+def _further_names(tokens: list[str], at: int, closing: dict[int, int]) -> set[str]:
+    """The variables of a declaration such as `float a = f(1), *b` after the first, at `at - 1`."""
+    found = set[str]()
+    while at < len(tokens) and tokens[at] not in ";<)]}":  # commas in `<>` may separate types
+        if tokens[at] == ",":
+            names = dropwhile(_POINTER.__contains__, tokens[at + 1 : at + 5])
+            found |= {each for each in islice(names, 1) if _WORD.fullmatch(each)}
+        at = closing.get(at, at) + 1
+    return found
+
+
 def _own_functions(tokens: list[str]) -> set[str]:
     """Functions that are defined here."""
-    found = set[str]()
+    found, closing = set[str](), _closing(tokens)
     for at, (kind, name, after) in enumerate(zip(tokens, tokens[1:], tokens[2:], strict=False)):
         if after == "(" and _WORD.fullmatch(name) and _TYPES.fullmatch(kind):
-            depth, end = 1, at + 3
-            while depth and end < len(tokens):
-                depth += {"(": 1, ")": -1}.get(tokens[end], 0)
-                end += 1
+            end = closing[at + 2] + 1
             if tokens[end : end + 1] == ["{"]:
                 found.add(name)
     return found
+
+
+def _closing(tokens: list[str]) -> dict[int, int]:
+    """Where each opened bracket is closed; after the last token if it never is."""
+    found, open_ = dict[int, int](), list[int]()
+    for at, token in enumerate(tokens):
+        if token in "([{":
+            open_.append(at)
+        elif token in ")]}" and open_:
+            found[open_.pop()] = at
+    return found | dict.fromkeys(open_, len(tokens))
 
 
 def _quoted(tokens: list[str]) -> set[str]:

@@ -12,6 +12,7 @@ from corpus import FOLDER, Entry, judged, read_entry
 
 from kevin_env.episode import Episode
 from kevin_env.extract import guess_language
+from kevin_env.judge.bench import Bench
 from kevin_env.judge.judge import Judge
 from kevin_env.languages import (
     LANGUAGES,
@@ -103,11 +104,15 @@ def test_what_takes_seconds_to_import_is_preloaded() -> None:
 
 
 def test_what_is_asked_for_is_imported_before_there_is_a_submission(untimed_judge: Judge) -> None:
-    bench = untimed_judge.bench
-    for name in ("auto", "any", "triton", "cutile", "helion"):
-        bench.prepare(name)
-    [(module, started)] = bench._with_language.items()
-    assert module == "helion" and bench.candidates_for("import helion\n") is started
+    cpu = untimed_judge.bench
+    gpu = Bench(cpu.device, SCRIPTED_GPU.model_copy(update={"versions": {"helion": "1.0.0"}}))
+    for bench in (cpu, gpu):
+        for name in ("auto", "any", "triton", "cutile", "tilelang", "helion"):
+            bench.prepare(name)
+    assert not cpu._with_language, "a CPU has none of them"
+    [(module, started)] = gpu._with_language.items()
+    assert module == "helion" and gpu.candidates_for("import helion\n") is started
+    gpu.close()
     options = Settings.of({"language": "helion"}).options()
     assert options.language == "helion"
 

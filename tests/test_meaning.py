@@ -1,6 +1,7 @@
 """Which code counts as code that was submitted before."""
 
 import ast
+import time
 
 import pytest
 
@@ -184,6 +185,34 @@ def test_functions_that_nothing_else_names_and_any_name_of_an_extension_mean_not
     assert meaning_of(used) != meaning_of(used.replace('"first"', '"second"'))
 
 
+@pytest.mark.parametrize(
+    "declared",
+    [
+        "float *x = f(1, n), *NAME = x, z;",
+        "const unsigned int a[2] = {1, 2}, NAME{3};",
+        "__shared__ float a, NAME[4];",
+        "for (int i = 0, NAME = n; i < n; i++);",
+    ],
+)
+def test_every_name_of_a_declaration_is_local(declared: str) -> None:
+    code = f"""A = "void g(int n) {{ {declared} use(NAME); }}"\n"""
+    assert meaning_of(code.replace("NAME", "one")) == meaning_of(code.replace("NAME", "other"))
+
+
+@pytest.mark.parametrize(
+    "used",
+    [
+        "auto x = f<4, NAME, float>(1);",
+        "float a = 1; f(a, NAME);",
+        "void f(float a, NAME, float b);",
+        "float a[2], b = a[NAME];",
+    ],
+)
+def test_what_a_declaration_uses_is_not_local(used: str) -> None:
+    code = f"""A = "void g(int n) {{ {used} }}"\n"""
+    assert meaning_of(code.replace("NAME", "half")) != meaning_of(code.replace("NAME", "bfloat"))
+
+
 def test_a_name_that_two_sources_share_is_its_own() -> None:
     both = 'A = "float table[4];"\nB = "void f() { table[0] = 1; }"\n'
     assert meaning_of(both) != meaning_of(both.replace("float table", "float list"))
@@ -192,3 +221,12 @@ def test_a_name_that_two_sources_share_is_its_own() -> None:
 def test_a_name_in_a_directive_is_its_own() -> None:
     code = 'A = "#define HEAD list[0]\\nfloat list[4]; float f() { return HEAD; }"\n'
     assert meaning_of(code) != meaning_of(code.replace("float list", "float array"))
+
+
+@pytest.mark.parametrize("loop", ["int f(", "; a b={", "{a b, ", "*", 'R\\"(', "float *", "(", "#"])
+def test_a_reply_that_repeats_itself_is_read_in_linear_time(loop: str) -> None:
+    """Tens of thousands of repetitions, as models that loop write them."""
+    code = f'A = """{loop * 30_000};"""'
+    before = time.process_time()
+    meaning_of(code)
+    assert time.process_time() - before < 5

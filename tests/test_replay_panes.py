@@ -4,7 +4,7 @@ import pytest
 from trajectories import BROKEN, RIGHT, STORY, timed, trajectory, turn
 
 from kevin_env.app.replay.describe import error_lines, return_sum, score_sum
-from kevin_env.app.replay.diffs import diff_lines, in_pairs
+from kevin_env.app.replay.diffs import counts, diff_lines, in_pairs
 from kevin_env.app.replay.panes import facts, pane_lines
 from kevin_env.app.replay.pieces import DARK, Look
 from kevin_env.judge.api import Submission
@@ -94,6 +94,18 @@ def test_a_diff_marks_what_changed_within_a_line() -> None:
     ]
     unlike = diff_lines("alpha beta gamma", "1 + 2")
     assert [each.changed for each in unlike] == [(), ()]
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    "loop", ["x = x\n", "a\nb\nc\n", "y = [1, 2, 3, 4, 5] + [6]  # and so on\n"]
+)
+def test_a_diff_of_a_model_in_a_loop_comes_soon(loop: str) -> None:
+    """Lines that both have thousands of times once made each of them be compared with each."""
+    one, other = (f"import torch\n{loop * times}end = 1\n" for times in (10_000, 12_000))
+    assert counts(diff_lines(one, other)) == (2_000 * loop.count("\n"), 0)
+    changed = other.replace("o", "q").replace("=", ":=").replace("a", "z")
+    assert counts(diff_lines(one, changed))[0] >= 12_000
 
 
 def test_a_diff_is_drawn_as_code_on_a_tint() -> None:

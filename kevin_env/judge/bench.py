@@ -22,7 +22,7 @@ from kevin_env.judge.workers.errors import CandidateError
 from kevin_env.judge.workers.launcher import ForkServer
 from kevin_env.judge.workers.memory_watch import DeviceMemory, nvml_usage
 from kevin_env.judge.workers.worker import Worker
-from kevin_env.languages import LANGUAGES, preloaded_for
+from kevin_env.languages import LANGUAGES, obstacle, preloaded_for
 from kevin_env.parsing import imports, parsed
 from kevin_env.problem import Problem
 from kevin_env.profile.ceilings import CeilingStore
@@ -107,7 +107,9 @@ class Bench:
 
     def prepare(self, language: str) -> None:
         """Starts those of a language that is asked for, so that its import delays no submission."""
-        if (known := LANGUAGES.get(language)) and known.preloaded:
+        known = LANGUAGES.get(language)
+        on_gpu, versions = self.info.device.startswith("cuda"), self.info.versions
+        if known and known.preloaded and not obstacle(language, on_gpu, versions):
             self._candidates_with(known.module)
 
     def _candidates_with(self, module: str) -> WarmPool:

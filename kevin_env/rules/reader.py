@@ -89,9 +89,9 @@ class Reader(Calls):
 
     def _execute_body(self, body: Sequence[ast.stmt], scope: v.Scope) -> None:
         for place, node in enumerate(body):
-            rest = body[place + 1 :]
             match node:
                 case ast.If(test=test, body=then, orelse=orelse):
+                    rest = body[place + 1 :]
                     self._evaluate(test, scope)
                     if rest and (_ends(then) or _ends(orelse)):  # the rest belongs to one branch
                         bodies = [
@@ -101,7 +101,7 @@ class Reader(Calls):
                         return
                     self._branch(scope, then, orelse)
                 case ast.Try() | ast.TryStar():
-                    after = rest if _ends([*node.body, *node.orelse]) else ()
+                    after = body[place + 1 :] if _ends([*node.body, *node.orelse]) else ()
                     self._execute_try(node, after, scope)
                     if after:
                         return

@@ -651,6 +651,11 @@ def test_code_that_is_deep_long_or_calls_itself_is_read_soon(lines):
     assert found is None or isinstance(found, CompileError) or "29995 more" in found.message
 
 
+@pytest.mark.timeout(30)
+def test_a_model_in_a_loop_is_read_in_linear_time():
+    assert _checked("x\n" * 200_000 + _model("return ext.f(x)")) is None
+
+
 def test_code_that_calls_too_deeply_to_be_read_is_left_to_what_runs():
     chain = "".join(f"def f{n}(x):\n    return f{n + 1}(x)\n" for n in range(400))
     assert _forward("return f0(x)", f"{chain}def f400(x):\n    return x.relu()\n") is None

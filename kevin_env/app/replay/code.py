@@ -12,7 +12,7 @@ from pygments.token import Comment, Keyword, Name, Number, String
 from kevin_env.outcome import visible
 
 TAB = 4
-COLORED = 300_000
+COLORED = 100_000
 """Characters of code above which it is not highlighted, since lexers are slow."""
 
 Kind = Literal["", "comment", "keyword", "string", "number", "function", "builtin", "decorator"]

@@ -4,6 +4,7 @@ import difflib
 import functools
 import itertools
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -14,6 +15,11 @@ CONTEXT = 3
 """Context lines around a change."""
 ALIKE = 0.4
 """How similar two lines must be for the changes within them to be marked."""
+
+EQUAL_PAIRS = 100_000
+"""Above so many pairs of equal lines, as of a model in a loop, frequent lines anchor no match."""
+MARKED = 200
+"""Pairs of lines that replace each other, from the first, whose words are compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +43,9 @@ Pair = tuple[DiffLine | None, DiffLine | None]
 def diff_lines(old: str, new: str) -> tuple[DiffLine, ...]:
     """The changes from one text to the other with context; empty if the texts are equal."""
     before, after = lines_of(old), lines_of(new)
-    matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
+    often = Counter(before)
+    looped = sum(often[line] for line in after) > EQUAL_PAIRS
+    matcher = difflib.SequenceMatcher(None, before, after, autojunk=looped)
     done: list[DiffLine] = []
     end = 0
     for group in matcher.get_grouped_opcodes(CONTEXT):
@@ -78,7 +86,7 @@ def _replaced(before: list[str], after: list[str], a: int, c: int) -> list[DiffL
     """Removed and added lines; similar pairs are compared word by word."""
     old = [DiffLine("-", a + n + 1, None, line) for n, line in enumerate(before)]
     new = [DiffLine("+", None, c + n + 1, line) for n, line in enumerate(after)]
-    for n, (one, other) in enumerate(zip(old, new, strict=False)):
+    for n, (one, other) in enumerate(zip(old[:MARKED], new, strict=False)):
         went, came = _within(one.text, other.text)
         old[n], new[n] = replace(one, changed=went), replace(other, changed=came)
     return old + new

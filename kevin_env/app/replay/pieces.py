@@ -1,5 +1,6 @@
 """Small parts of a screen: lines of a given width, columns and bars, all from clean text."""
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -103,8 +104,14 @@ def wrapped(line: Text, width: int, head: Text | str = "", hang: str = "") -> li
         return [join(head, line)]
     indent = line.plain[: len(line.plain) - len(line.plain.lstrip())][: max(room, 0) // 2]
     rest, narrow = line[len(indent) :], max(room - len(indent), 8)
-    pieces = rest.wrap(Console(), narrow, overflow="fold", no_wrap=False)
+    pieces = rest.wrap(_console(), narrow, overflow="fold", no_wrap=False)
     return [join(hang if at else head, indent, piece) for at, piece in enumerate(pieces)]
+
+
+@functools.cache
+def _console() -> Console:
+    """Wrapping needs one, which takes longer to make than a line takes to wrap."""
+    return Console()
 
 
 def paragraph(words: str, width: int, style: str = "") -> list[Text]:

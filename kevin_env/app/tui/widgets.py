@@ -98,7 +98,8 @@ class Lines(ScrollView, can_focus=False):
         self.refresh()
 
     def _remake(self) -> None:
-        self.lines = self._make(max(self.scrollable_content_region.width, 1))
+        width = self.scrollable_content_region.width
+        self.lines = self._make(width) if width else ()  # there is no layout yet
         widest = max((line.cell_len for line in self.lines[:_CACHED]), default=0)
         self.virtual_size = Size(widest, len(self.lines))
         self.refresh()
