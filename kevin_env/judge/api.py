@@ -180,8 +180,7 @@ class DeviceInfo(Frozen):
     bandwidth: float = 0.0
     """Theoretical device memory bandwidth."""
     sm_shared_memory: int = 0
-    """Shared memory of a streaming multiprocessor, of which one block gets at most `shared_memory`.
-    """
+    """Of a streaming multiprocessor; one block gets at most `shared_memory` of it."""
     sm_registers: int = 0
     """32-bit registers of a streaming multiprocessor."""
     peaks: dict[str, float] = Field(default_factory=dict[str, float])

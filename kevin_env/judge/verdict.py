@@ -159,9 +159,9 @@ _INSTANTIATION = re.compile(r"\s+(detected during|instantiation of) ?")
 _NOISE = re.compile(r"^(\[\d+/\d+\] |ninja: |FAILED: |In file included from|\s+from )")
 _PART = r"[^\s:;,'\"`()\[\]<>/]+"
 _DIRECTORIES = re.compile(
-    rf"(?<![\w.:/])/(?:{_PART}/+)*(?={_PART}\.(?:c|cc|cpp|cu|cuh|h|hpp|inc|inl|ipp|o|py|so)\b)"
+    rf"(?<![\w.:/])/(?:{_PART}/+){{0,40}}(?={_PART}\.(?:c|cc|cpp|cu|cuh|h|hpp|inc|inl|ipp|o|py|so)\b)"
 )
-"""The directories of a source, header or library with an absolute path."""
+"""The directories, at most 40, of a source, header or library with an absolute path."""
 
 
 def diagnostics(output: str, folder: str) -> str:

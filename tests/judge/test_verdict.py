@@ -176,6 +176,12 @@ def test_a_megabyte_of_text_is_cut() -> None:
     assert len(outcome.message) < 500 and len(outcome.details) < 6_000
 
 
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("loop", ["/*", "/a", "/a.cu:1:1: error: x\n", "a(", "error "])
+def test_compiler_output_of_a_kernel_in_a_loop_is_read_soon(loop: str) -> None:
+    diagnostics(loop * 30_000, "/tmp/kevin-x")
+
+
 def test_a_long_message_is_cut_in_the_traceback_and_more_so_in_the_message() -> None:
     outcome = verdict(failed("exception", message="x" * 3_000), Place("call"), "/f")
     assert 1_500 < len(outcome.details) < 1_800 and "characters left out" in outcome.details
