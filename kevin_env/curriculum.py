@@ -101,7 +101,7 @@ class Curriculum(_Shared):
         super().__init__()
         if not (0 <= promote_at <= 1 and 0 <= review <= 1):
             raise ValueError(
-                f"promote_at is {promote_at} and review {review}; both must lie within 0 and 1"
+                f"promote_at is {promote_at} and review {review}; both must be between 0 and 1"
             )
         if window < 1:
             raise ValueError(f"window is {window}; it must hold at least one episode")
@@ -294,7 +294,7 @@ def _stages(problems: Sequence[Problem], by: str, bands: int) -> tuple[tuple[Pro
         raise ValueError(f"by is {by!r}; it may be 'level' or 'difficulty'")
     if not 1 <= bands <= len(problems):
         raise ValueError(
-            f"bands is {bands}; it must lie within 1 and the number of problems, {len(problems)}"
+            f"bands is {bands}; it must be between 1 and the number of problems, {len(problems)}"
         )
     ordered = by_difficulty(problems)
     bounds = [len(ordered) * band // bands for band in range(bands + 1)]

@@ -367,7 +367,7 @@ def _scoring(score: str | Score) -> str:
 def _conditions(settings: Settings) -> list[str]:
     """What counts of the speedup, and what ends the episode if anything does."""
     times = "" if settings.bound == "lower" else f"at most {1 + NOISY:g} times "
-    sentences = [f"Of the speedup, {times}the lower end of its 95 % interval counts."]
+    sentences = [f"The speedup counts as {times}the lower end of its 95 % interval."]
     if settings.stop_on == "correct":
         sentences.append("The first correct kernel ends the episode.")
     elif settings.stop_on is not None:

@@ -321,7 +321,7 @@ def _problem(source: str, path: Path, id: str, level: int | None) -> Problem:
     hidden = _names(tree, "HIDDEN", path)
     for name in (*cases, *hidden):
         if (*cases, *hidden).count(name) > 1:  # `main` is the constants as they are
-            raise ProblemError(f"problem {path}: {name} is also a known case; give it another name")
+            raise ProblemError(f"problem {path}: case {name} already exists; rename it")
     return Problem(
         id=id,
         source=source,

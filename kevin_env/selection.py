@@ -121,7 +121,7 @@ def split(problems: Iterable[Problem], seed: int = SEED, share: float = SHARE) -
         ValueError: if `share` is not within 0 to 1.
     """
     if not 0 <= share <= 1:
-        raise ValueError(f"the share held out is {share}; it must lie within 0 and 1")
+        raise ValueError(f"the share held out is {share}; it must be between 0 and 1")
     problems = list(problems)
     room = {
         level: round(share * many)
@@ -275,7 +275,7 @@ def named(problems: Iterable[Problem], id: str) -> Problem:
     if len(matches) == 1:
         return known[matches[0]]
     near = matches[:3] or difflib.get_close_matches(id[:100], known, n=3, cutoff=0.4)
-    hint = f"did you mean {', '.join(near)}?" if near else "it is not one of those served"
+    hint = f"did you mean {', '.join(near)}?" if near else "it is not served here"
     raise ProblemError(f"unknown problem {id[:100]!r}; {hint}")
 
 

@@ -233,7 +233,7 @@ class AgentSession:
         turn = best_turn(episode.turns) if number is None else episode.turns[number - 1]
         if turn is None or turn.submission is None or turn.category != "correct":
             which = "no turn has a" if number is None else f"turn {number} has no"
-            raise EpisodeError(f"{which} correct kernel; only these are profiled")
+            raise EpisodeError(f"{which} correct kernel to profile")
         asked = self._profiles.get((turn.turn, kind))
         if asked is None or asked.failed:
             options = self._settings.model_copy(update={"profile": kind}).options()
@@ -333,7 +333,7 @@ class AgentSession:
 
     def _require_open(self, episode: Episode) -> None:
         if not episode.done and not self._seconds_left():
-            raise EpisodeError(f"the time limit of {self._seconds:g} s is over")
+            raise EpisodeError(f"the time limit of {self._seconds:g} s expired")
         if episode.done:
             raise EpisodeError(f"the episode has ended after turn {len(episode.turns)}")
 

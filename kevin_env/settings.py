@@ -97,10 +97,10 @@ class Settings(Frozen):
     an `Outcome` to a finite number, recorded by its name.
     """
     bound: Bound = "median"
-    """Pay the median speedup, at most 1.25 times the lower end of its interval, or the lower end.
+    """Pay the median speedup, capped at 1.25 times its interval's lower end, or that lower end.
     """
     pay: Pay = "turn"
-    """Pay each turn its score, or what that exceeds the best score of the episode so far by.
+    """Pay each turn its score, or only its gain over the episode's best score so far.
 
     With `improvement`, which makes `pay_repeats` meaningless, no resubmission ever pays.
     """
@@ -110,7 +110,7 @@ class Settings(Frozen):
     By default repeated code earns only what exceeds its score so far: see `kevin_env.score.earned`.
     """
     noisy: Noisy = "retry"
-    """Measure a speedup with a wide interval up to twice again, or pay the lower one at once."""
+    """Remeasure a speedup with a wide interval up to twice, or pay the lower value at once."""
     templates: Templates = "default"
     """Templates of prompts and feedback; kevin-paper has the wording of the paper.
 
@@ -164,7 +164,7 @@ class Settings(Frozen):
     inputs: Literal["varied", "shipped"] = "varied"
     """Input distributions to check: several, or only the one that the problem ships."""
     call_timeout: float | None = Field(default=None, gt=0, le=MOST_CALL_SECONDS)
-    """Seconds per call: by default 2, or 200 times the reference's if more; the first gets 30 more.
+    """Seconds per call: by default 0.5 (CPU: 2), or 200x the reference's if more; first: 30 more.
 
     At most 1,200. The first is that of each case; the constructor has as long. On a CPU it is
     processor time, and a submission that sleeps has up to ten times as long.

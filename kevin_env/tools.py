@@ -28,9 +28,9 @@ class GetProblem(_Arguments):
 
 
 class SubmitKernel(_Arguments):
-    """Builds, checks and times a kernel, and answers with verdict, feedback and score.
+    """Builds, checks and times a kernel; returns its verdict, feedback and score.
 
-    Takes one turn; the code of the last turn again takes none. It may take minutes.
+    Takes one turn; resubmitting the last code takes none. It may take minutes.
     """
 
     code: str = Field(max_length=MOST_CODE)
@@ -38,7 +38,7 @@ class SubmitKernel(_Arguments):
 
 
 class ProfileKernel(_Arguments):
-    """Tells where the time of a correct kernel goes. Takes no turn."""
+    """Shows where a correct kernel's time goes. Takes no turn."""
 
     turn: int | None = None
     """The turn whose kernel to profile; by default the best one."""
@@ -47,7 +47,7 @@ class ProfileKernel(_Arguments):
 
 
 class BestSoFar(_Arguments):
-    """The best kernel so far with its code, all turns in short, and the turns and time left."""
+    """The best kernel so far with its code, a list of turns, and the turns and time left."""
 
 
 TOOLS: dict[str, tuple[type[_Arguments], type[Standing]]] = {

@@ -226,8 +226,8 @@ def describe_metric(metric: Metric) -> str:
 def describe_bound(digest: NcuDigest) -> str:
     """The limit of the kernel, as a clause."""
     return {
-        "memory": "it is bound by memory",
-        "compute": "it is bound by arithmetic",
+        "memory": "it is memory-bound",
+        "compute": "it is compute-bound",
         "latency": "neither memory nor arithmetic is busy, so latency or too few threads limit it",
     }[digest.bound]
 

@@ -218,7 +218,7 @@ def test_a_problem_is_shown() -> None:
         (["play", "--problem", "L2", "--model", "human"], "L2 is a set of problems"),
         (
             ["eval", "--problem", "L1_23_Softmax", "L1_36_RMSNorm_", "--model", "m"],
-            "one list: --problem L1_23_Softmax,L1_36_RMSNorm_",
+            "with commas: --problem L1_23_Softmax,L1_36_RMSNorm_",
         ),
         (["export-problems", "--out", "{folder}/kevin.csv"], "a .parquet file or a folder"),
         (
@@ -528,7 +528,7 @@ def test_a_problem_that_has_changed_must_be_asked_for(tmp_path: Path) -> None:
     assert (asked(before).id, asked(before).source) == (problem.id, problem.source)
     other = tmp_path / "8_Other.py"
     other.write_text(SOURCE.replace("x * 2", "x * 3"))
-    with pytest.raises(BadInput, match="answers 7_Double, not 8_Other"):
+    with pytest.raises(BadInput, match="is for 7_Double, not 8_Other"):
         asked(other)
     path.unlink()
     with pytest.raises(BadInput, match="its ID and path are gone"):

@@ -212,6 +212,6 @@ def test_the_example_stays_until_a_turn_has_built(facts):
             for number, outcome in enumerate(outcomes, 1)
         ]
         (message,) = build_messages(PROBLEM, facts, turns, Settings())
-        return "Example of the form" in message.content
+        return "Example answer" in message.content
 
     assert example() and example("compile") and not example("compile", "correctness")

@@ -167,8 +167,8 @@ def test_bands_follow_the_measured_difficulty() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"promote_at": 1.5}, "within 0 and 1"),
-        ({"review": -0.1}, "within 0 and 1"),
+        ({"promote_at": 1.5}, "between 0 and 1"),
+        ({"review": -0.1}, "between 0 and 1"),
         ({"by": "size"}, "it may be 'level' or 'difficulty'"),
         ({"by": "difficulty", "bands": 13}, "number of problems, 12"),
     ],

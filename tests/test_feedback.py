@@ -139,7 +139,7 @@ TOLD = {
 def test_of_many_pairs_of_weights_four_are_named() -> None:
     pairs = tuple((f"weight{i}", f"buffer{i}") for i in range(6))
     text = render_feedback(TOLD["correctness after pairing"].model_copy(update={"paired": pairs}))
-    assert "paired by shape and order of creation" in text
+    assert "matched by shape and creation order" in text
     assert "weight0" in text and "weight3" in text and "weight4" not in text
 
 
@@ -299,7 +299,7 @@ def test_the_task_says_all_that_is_checked():
 def test_the_task_follows_its_settings():
     assert "load_inline" in task(language="cuda") and "CUDA C++" in task(language="cuda")
     for language in ("cuda", "cpp"):
-        assert "So does `torch/extension.h` with tensors" in task(language=language)
+        assert "So does `torch/extension.h` if limited to tensors" in task(language=language)
     assert "OpenMP" in task(language="cpp") and "triton.jit" not in task(language="cpp")
     assert "Any code may be used" in task(rules="open") and "Forbidden there" not in task(
         rules="open"

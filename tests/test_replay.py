@@ -102,7 +102,7 @@ def test_a_file_of_which_nothing_can_be_read_is_one_clear_error(tmp_path: Path) 
     )
     for words in (["--plain"], ["--json"]):
         code, _, errors = run("replay", str(file), *words)
-        assert code == 2 and "t.jsonl holds no trajectory that can be read" in errors
+        assert code == 2 and "t.jsonl has no readable trajectory" in errors
     code, _, errors = run("replay", str(file), "--plain", "--turn", "9")
     assert code == 2 and "there is no turn 9; the longest episode has 2" in errors
 
@@ -181,9 +181,10 @@ def test_a_file_without_any_episode_is_bad_input(tmp_path: Path) -> None:
     (tmp_path / "t.jsonl").write_text("nonsense\n")
     code, _, said = run("replay", str(tmp_path / "t.jsonl"))
     assert code == 2
-    assert [
-        "line 1" in line or "no trajectory that can be read" in line for line in said.splitlines()
-    ] == [True, True]
+    assert ["line 1" in line or "no readable trajectory" in line for line in said.splitlines()] == [
+        True,
+        True,
+    ]
     with pytest.raises(BadInput, match="no trajectory file"):
         read(tmp_path / "missing.jsonl")
     (tmp_path / "empty").mkdir()

@@ -44,7 +44,7 @@ def test_negative_scores_keep_their_sign(how) -> None:
 
 @pytest.mark.parametrize("gamma", [-0.1, 1.1, math.nan])
 def test_gamma_outside_its_range_is_refused(gamma) -> None:
-    with pytest.raises(ValueError, match=r"gamma is .* within 0 and 1"):
+    with pytest.raises(ValueError, match=r"gamma is .* between 0 and 1"):
         discounted_returns([1.0], gamma)
 
 

@@ -124,7 +124,7 @@ def test_any_problems_can_be_divided() -> None:
     }
     assert set(split(problems, share=0).values()) == {"train"}
     assert set(split(problems, share=1).values()) == {"held_out"}
-    with pytest.raises(ValueError, match="it must lie within 0 and 1"):
+    with pytest.raises(ValueError, match="it must be between 0 and 1"):
         split(problems, share=1.5)
 
 

@@ -76,13 +76,13 @@ def test_a_profile_as_a_whole() -> None:
     profile = Profile(kernels=KERNELS, ncu=NCU, notes=(NOTE,))
     text = render_feedback(Correct(kind="too_noisy", message="Noisy."), profile=profile)
     assert text.split("\n\n", 1)[1] == (
-        "One call as your own process sees it (not verified; no part of the score):\n"
+        "One call, profiled in your process (not verified; not part of the score):\n"
         "- `softmax_kernel` 80 us, grid 132, block 64 x 8, 40 registers, 4 KiB shared, 256 B of local memory\n"
         "- `at::native::fill` (of a library) 20 us, 2 launches, grid 1, block 32\n"
-        "- 80 % of the device's time is in kernels of your own; the device waits 50 us for launches.\n"
-        "- PyTorch is called for `aten::empty_like` (12 us).\n"
-        "Nsight Compute on `softmax_kernel`, 80 % of the device's time (counted outside your code): it is bound by "
-        "memory.\n"
+        "- 80 % of the device's time is in your own kernels; the device waits 50 us for launches.\n"
+        "- PyTorch operators: `aten::empty_like` (12 us).\n"
+        "Nsight Compute on `softmax_kernel`, 80 % of the device's time (measured from outside): it is "
+        "memory-bound.\n"
         "- memory throughput 91.2 %, DRAM bytes 268 MB, waves 1.5.\n"
         "- Warps wait for: `long scoreboard` 60 %.\n"
         "- Most samples: line 12 of `softmax.cu` `most = fmaxf(most, in[i]);` (75 % of the samples).\n\n"

@@ -41,7 +41,7 @@ def make_server(lifespan: Lifespan) -> Server[AgentSession, Any]:
     logging.getLogger("mcp").setLevel(logging.CRITICAL)
     server: Server[AgentSession, Any] = Server(
         "kevin-env", version("kevin-env"), lifespan=lifespan,
-        instructions="Call get_problem, then submit_kernel until no turn or time is left.",
+        instructions="Call get_problem, then submit_kernel until turns or time run out.",
     )  # fmt: skip
 
     @server.list_tools()

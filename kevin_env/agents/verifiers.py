@@ -30,7 +30,7 @@ from kevin_env.recorder import Recorder
 from kevin_env.session import AgentSession
 from kevin_env.tools import use
 
-_HOW = "\n\nHave it judged with the tool `submit_kernel`, until no turn or time is left."
+_HOW = "\n\nHave it judged with the tool `submit_kernel` until turns or time run out."
 
 
 class KernelEnvConfig(ChatEnvConfig):
@@ -94,7 +94,7 @@ async def _served(session: AgentSession) -> AsyncIterator[str]:
         return (await use(session, "submit_kernel", {"code": code}))[0]
 
     async def best_so_far() -> str:
-        """The best kernel so far with its code, all turns in short, and what is left."""
+        """The best kernel so far with its code, a list of turns, and what is left."""
         return (await use(session, "best_so_far", {}))[0]
 
     tools, path = MCPServer("kevin-env"), f"/{secrets.token_urlsafe(32)}"

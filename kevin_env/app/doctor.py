@@ -157,7 +157,7 @@ def _judging(pool: JudgePool) -> Iterator[Check]:
     if (interval := interval_of(outcome)) is not None:
         half = (interval[1] / interval[0]) ** 0.5 - 1
         found = f"a speedup is known to within {half:.0%} here"
-        more = "; close other programs, or use a GPU, for less" if half > NOISY else ""
+        more = "; for less, close other programs or use a GPU" if half > NOISY else ""
         yield Check(name="times", ok=True, found=found + more)
     for name, version in device.versions.items():
         if name not in ("python", "compiler"):  # shown above

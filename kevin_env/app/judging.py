@@ -336,7 +336,7 @@ def _problem_of(recorded: ProblemRef, replacement: Problem | None) -> Problem:
             raise ProblemError(f"{error}, {hint}") from error
     if replacement.id != recorded.id and replacement.sha256 != recorded.sha256:
         raise ProblemError(
-            f"its episode answers {recorded.id}, not {replacement.id}; leave out --problem"
+            f"its episode is for {recorded.id}, not {replacement.id}; leave out --problem"
         )
     return replacement.model_copy(update={"id": recorded.id})  # the id of a file lacks its origin
 

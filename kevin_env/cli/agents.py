@@ -37,12 +37,12 @@ Port = Annotated[int, of_server("Port to listen on; 0 picks a free one.", min=0,
 Minutes = Annotated[
     float,
     typer.Option(
-        help="Time for an episode, judging included.",
+        help="Minutes per episode, judging included.",
         callback=positive,
         rich_help_panel="Episode",
     ),
 ]
-Folder = Annotated[Path, typer.Option(help="Folder for the trajectories, a file for each session.")]
+Folder = Annotated[Path, typer.Option(help="Folder for the trajectories, one file per session.")]
 Problem = Annotated[
     str, typer.Argument(help="Problem ID or file.", autocompletion=complete_problems)
 ]
@@ -64,7 +64,7 @@ Name = Annotated[
     str, typer.Option(help="The agent's name in the record; by default that of its command.")
 ]
 Unconfined = Annotated[
-    bool, typer.Option("--unconfined", help="Use no sandbox for the agent; the record says so.")
+    bool, typer.Option("--unconfined", help="Do not sandbox the agent; the record says so.")
 ]
 
 

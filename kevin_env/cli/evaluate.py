@@ -67,9 +67,7 @@ Wandb = Annotated[
 ]
 Pool = Annotated[
     str | None,
-    typer.Option(
-        metavar="URL|ray", help="Judges elsewhere; by default $KEVIN_ENV_POOL or this machine."
-    ),
+    typer.Option(metavar="URL|ray", help="Judge pool; by default $KEVIN_ENV_POOL or this machine."),
 ]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Print the configuration and play nothing.")
@@ -110,7 +108,7 @@ def evaluate(
     from kevin_env.app.screen import make_console
 
     if agent and model:
-        raise BadInput("--agent plays instead of --model: leave one of them out")
+        raise BadInput("give either --agent or --model")
     try:
         words = shlex.split(agent) if agent else None
     except ValueError as error:
@@ -136,7 +134,7 @@ def evaluate(
         return
     if config is not None and problem and not config.is_file():
         raise BadInput(
-            f"{config} is not a configuration file; several problems are one list: "
+            f"{config} is not a configuration file; join problems with commas: "
             f"--problem {','.join((*problem, str(config)))}"
         )
     load_env_file()

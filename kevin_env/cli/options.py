@@ -29,7 +29,7 @@ Override = Annotated[
         "--override",
         "-o",
         metavar="KEY=VALUE",
-        help="Set any value of a TOML file, such as -o settings.gamma=0.8; eval --dry-run has all.",
+        help="Set any value of a TOML file, e.g. -o settings.gamma=0.8; eval --dry-run lists all.",
     ),
 ]
 

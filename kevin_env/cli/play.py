@@ -40,7 +40,7 @@ ProblemName = Annotated[
     str | None, typer.Option(help="Problem ID or file.", autocompletion=complete_problems)
 ]
 Human = Annotated[bool, typer.Option("--human", help="Play yourself.")]
-Samples = Annotated[int, typer.Option(help="Number of episodes to play side by side.")]
+Samples = Annotated[int, typer.Option(help="Number of episodes to play in parallel.")]
 Out = Annotated[
     Path | None, typer.Option(help=f"Trajectory file to append to; by default {TRAJECTORIES}.")
 ]
@@ -56,11 +56,11 @@ BaseUrl = Annotated[
 ]
 Temperature = Annotated[float | None, _of_model("Sampling temperature.", finite)]
 TopP = Annotated[float | None, _of_model("Nucleus sampling probability.", finite)]
-MaxTokens = Annotated[int | None, _of_model("Limit of a reply in tokens.")]
+MaxTokens = Annotated[int | None, _of_model("Token limit of a reply.")]
 Seed = Annotated[int | None, _of_model("Sampling seed of sample 0; sample i uses seed + i.")]
-ExtraBody = Annotated[str | None, _of_model("More fields of the request, as a JSON object.")]
+ExtraBody = Annotated[str | None, _of_model("Extra request fields, as a JSON object.")]
 Timeout = Annotated[float, _of_model("Seconds to wait for the endpoint.", positive)]
-Retries = Annotated[int, _of_model("Repetitions of a request that fails for now.", min=0)]
+Retries = Annotated[int, _of_model("Retries of a request that fails temporarily.", min=0)]
 
 
 @settings_options(EPISODE)

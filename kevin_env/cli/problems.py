@@ -143,7 +143,7 @@ def export_problems(
         list[str] | None,
         typer.Argument(
             metavar="ID|LEVEL|SPLIT|PATH",
-            help="Problems; by default those to train on in a file, all in a folder.",
+            help="Problems; default: training problems for a file, all for a folder.",
         ),
     ] = None,
     format: Annotated[
@@ -151,7 +151,7 @@ def export_problems(
     ] = "dataset",
     url: Annotated[
         str,
-        typer.Option(help="For harbor: of `kevin-env mcp --http`, as containers reach it."),
+        typer.Option(help="For harbor: URL of `kevin-env mcp` as containers reach it."),
     ] = "",
 ) -> None:
     """Export problems as a data set, or as tasks of Harbor for coding agents.

@@ -22,9 +22,7 @@ Diff = Annotated[
     str, typer.Option(metavar="TURN,TURN", help="Show the changes from one turn to another.")
 ]
 Follow = Annotated[bool, typer.Option("--follow", help="Follow the file as it grows.")]
-Serve = Annotated[
-    bool, typer.Option("--serve", help="Follow it in a browser, on a server of this machine.")
-]
+Serve = Annotated[bool, typer.Option("--serve", help="Follow it in a browser, on a local server.")]
 Port = Annotated[
     int, typer.Option(min=0, max=65535, help="Port of --serve; by default any free one.")
 ]

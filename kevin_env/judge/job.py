@@ -167,5 +167,5 @@ class Job:
         """
         missing = [name for name, level in sandbox.model_dump().items() if level == "missing"]
         if self.options.require_sandbox and missing:
-            text = f"this machine's sandbox gives no protection of {', '.join(missing)}"
+            text = f"this machine's sandbox does not enforce {', '.join(missing)}"
             raise JudgeError(f"{text}; see kevin-env doctor")

@@ -77,9 +77,9 @@ def hoarding(input_set: str | None) -> RuntimeFailure:
     return RuntimeFailure(kind="out_of_memory", message=text, input_set=input_set)
 
 
-_HANGS = ": slow code, an endless loop, a deadlock, or memory overwritten by an index out of bounds"
-_SLEEPS = ": a deadlock, a wait that never ends, or memory overwritten by an index out of bounds"
-_ABORTS = ": a failed assertion, or memory overwritten by an index out of bounds"
+_HANGS = ": slow code, an endless loop, a deadlock, or memory corrupted by an out-of-bounds write"
+_SLEEPS = ": a deadlock, a wait that never ends, or memory corrupted by an out-of-bounds write"
+_ABORTS = ": a failed assertion, or memory corrupted by an out-of-bounds write"
 _DOING = {
     "build": "importing the submission",
     "construct": "constructing ModelNew",
@@ -291,16 +291,16 @@ def _is_command(line: str) -> bool:
 
 FlagName = Literal["interpreted", "above_roofline", "record_contradicted", "profile_differs"]
 FLAGS: dict[str, str] = {
-    "interpreted": "Triton ran in its interpreter, as there is no GPU: its speed means nothing",
+    "interpreted": "no GPU: Triton ran in its interpreter, and its speed means nothing",
     "above_roofline": (
         "faster than the reference's own work at this device's ceilings; better algebra may "
         "explain it"
     ),
     "record_contradicted": (
-        "no torch was recorded, but a profile shows hardly any time in the submission's own kernels"
+        "no torch compute was recorded, but a profile shows little time in the submission's kernels"
     ),
     "profile_differs": (
-        "a profiled call took longer on the device than the timed ones in total, so that its "
+        "a profiled call spent longer on the device than a timed call took in total, so its "
         "coverage is not reported"
     ),
 }

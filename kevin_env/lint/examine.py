@@ -172,7 +172,7 @@ class Examination:
         except torch.OutOfMemoryError:
             self._reference = "not judged"  # until it is, which is the last step
             self._add(
-                "memory", f"the device has no room for {self._doing}; that was not done to its end"
+                "memory", f"not enough device memory for {self._doing}; this step did not finish"
             )
 
     def look_at_timed_case(self) -> None:
@@ -221,9 +221,7 @@ class Examination:
             if not inert:
                 return
         for name in sorted(inert or ()):
-            self._add(
-                "inputs", f"{name} does not matter: changed alone, it leaves every output as it is"
-            )
+            self._add("inputs", f"{name} does not matter: changing it alone changes no output")
 
     def judge_reference(self) -> None:
         """Whether the real judge accepts the reference as a submission."""
@@ -260,9 +258,7 @@ class Examination:
 
     def _look_at_inputs(self, case: Case, first: InputSet) -> None:
         if not first.tensors:
-            self._add(
-                "inputs", "get_inputs gives no tensor: nothing can be drawn anew for each call"
-            )
+            self._add("inputs", "get_inputs returns no tensor: calls cannot get new inputs")
         for name, tensor in zip(input_names(case, first), first.tensors, strict=True):
             if not tensor.numel():
                 self._add("inputs", f"{name} has no elements: its shape is {list(tensor.shape)}")

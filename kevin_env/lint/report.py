@@ -81,7 +81,7 @@ class LintReport(Frozen):
         of = " of processor time" if device == "cpu" else ""
         text = (
             f"an input set and the first calls take more than {seconds:g} s{of}; nothing else was"
-            " looked at"
+            " checked"
         )
         return cls(
             problem=problem, device=device, findings=(Finding(check="time", message=text),),

@@ -157,7 +157,7 @@ class LocalPool(RequestPool):
                     raise
             finally:
                 self._balance.done(name, failed)
-        raise JudgeError(f"{TRIES} judges went away while they had this: {gone}")
+        raise JudgeError(f"{TRIES} judges died while judging this: {gone}")
 
     def _lint(self, request: Request, future: Future[Any]) -> LintReport:
         """The report of a lint process, which is ended if a problem's first calls take too long."""

@@ -148,7 +148,7 @@ async def _work(actor: Any, queue: "asyncio.Queue[_Job]") -> None:
             if job.losses < TRIES:
                 queue.put_nowait(job)
             elif not job.answer.done():
-                text = f"{TRIES} judges were lost while they had this: {error}"
+                text = f"{TRIES} judges were lost while judging this: {error}"
                 job.answer.set_result({"judge_error": text})
             raise
         except RayError as error:  # it was cancelled, or cannot be read

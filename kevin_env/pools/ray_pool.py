@@ -152,7 +152,7 @@ class RayPool(RequestPool):
                 _cancel(call)
             if (answer := _answer_of(call)) is not None:
                 return answer
-        return {"judge_error": f"{TRIES} dispatchers were lost while they had this"}
+        return {"judge_error": f"{TRIES} dispatchers were lost while handling this"}
 
     def _dispatcher(self, device: str, lost: Any = None) -> Any:
         """The dispatcher for a kind of device; a new one in place of `lost`."""

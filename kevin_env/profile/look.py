@@ -62,7 +62,7 @@ class Look:
             return part()
         except Exception as error:  # boundary: what is read here is the submission's
             text = " ".join(str(error).split())[:200]
-            self.notes.append(f"the submission could not be looked into: {text}")
+            self.notes.append(f"the submission could not be inspected: {text}")
             return None
 
     def _inside(self) -> KernelProfile | None:
@@ -125,8 +125,8 @@ def with_profile(judgement: Judgement, profile: Profile | None, rules: Rules) ->
     coverage = profile.kernels.coverage if profile.kernels else None
     if ncu is not None and outcome.submission_seconds is not None:
         if ncu.seconds > TOO_LONG * outcome.submission_seconds + LAUNCH_ERROR:
-            text = f"on the device a profiled call took {ncu.seconds * 1e6:.3g} us"
-            text += ", more than a timed one in all"
+            text = f"a profiled call took {ncu.seconds * 1e6:.3g} us on the device"
+            text += ", more than a timed call"
             return judgement.model_copy(
                 update={"flags": (*judgement.flags, flag("profile_differs", text))}
             )
@@ -136,7 +136,7 @@ def with_profile(judgement: Judgement, profile: Profile | None, rules: Rules) ->
         )
     if rules != "kernel" or coverage is None or coverage >= LOW_COVERAGE:
         return judgement
-    text = f"its own kernels took {coverage:.1%} of the time, though no torch was recorded"
+    text = f"its kernels took {coverage:.1%} of the time, but no torch call was recorded"
     return judgement.model_copy(
         update={"flags": (*judgement.flags, flag("record_contradicted", text))}
     )

@@ -93,7 +93,7 @@ class Outside:
     def _tool(self, name: ToolName) -> str | None:
         """Where a tool is; else notes why it cannot be used."""
         if self.bench.device.type != "cuda":
-            self.notes.append(f"{_NAMES[name]} looks into kernels on a GPU, and this is a CPU")
+            self.notes.append(f"{_NAMES[name]} needs a GPU, and this is a CPU")
             return None
         refusals, tool = self.bench.profiler.refusals, find_tool(name)
         if name not in refusals:

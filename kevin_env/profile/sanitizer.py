@@ -154,7 +154,7 @@ def _why_nothing(ran: Ran, report: str) -> str:
     return said or (
         f"the program under it ended with exit code {ran.code}"
         if ran.code
-        else "its report is not whole"
+        else "its report is truncated"
     )
 
 

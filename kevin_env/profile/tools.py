@@ -87,7 +87,7 @@ def _places(name: ToolName) -> Iterator[Path]:
 _KNOWN = (
     (
         "ERR_NVGPUCTRPERM",
-        "the driver keeps the device's counters for administrators; "
+        "the driver restricts the device's counters to admins; "
         "load it with NVreg_RestrictProfilingToAdminUsers=0",
     ),
     (

@@ -73,8 +73,8 @@ def _check(
     if mode == "kernel" and (findings := [*reader.effects.findings, *in_cpp]):
         return _violation(sorted(findings), called(backward))
     if not may_hold_a_kernel(tree):
-        what = "no Triton function, and no C++ or CUDA that computes by itself"
-        message = f"The code holds no kernel of its own: {what}."
+        what = "no Triton function, and no C++ or CUDA code that computes"
+        message = f"The code defines no kernel: {what}."
     elif models and not launches:
         message = "`forward` launches none of your kernels."
     else:

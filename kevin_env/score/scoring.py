@@ -150,7 +150,7 @@ def discounted_returns(
         ValueError: if `gamma` is not within 0 to 1, or `how` is unknown.
     """
     if not 0 <= gamma <= 1:
-        raise ValueError(f"gamma is {gamma}; it must lie within 0 and 1")
+        raise ValueError(f"gamma is {gamma}; it must be between 0 and 1")
     if how not in ("sum", "max"):
         raise ValueError(f"returns {how!r} are unknown; give 'sum' or 'max'")
     returns: list[float] = []

@@ -360,9 +360,9 @@ def test_an_evaluation_with_an_agent_is_interrupted_and_resumed(
     ("words", "said"),
     [
         (["--agent", "no-such-agent -p"], "no-such-agent: no such command"),
-        (["--agent", "sh", "--model", "m"], "leave one of them out"),
+        (["--agent", "sh", "--model", "m"], "give either --agent or --model"),
         (["--agent", "sh '"], "No closing quotation"),
-        (["--agent", "sh", "-o", 'search={kind="parallel"}'], "an agent's episodes are whole"),
+        (["--agent", "sh", "-o", 'search={kind="parallel"}'], "search: not supported for agents"),
     ],
 )
 def test_an_evaluation_with_a_wrong_agent_is_one_line(

@@ -154,7 +154,7 @@ def test_distributions_are_as_described() -> None:
     ids=["a hidden state", "the inputs before", "a generator of its own"],
 )
 def test_a_reference_that_keeps_state_is_refused(body: str) -> None:
-    with pytest.raises(ProblemError, match="keeps state from call to call"):
+    with pytest.raises(ProblemError, match="keeps state between calls"):
         assert case(body).stochastic
 
 

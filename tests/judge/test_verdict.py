@@ -136,7 +136,7 @@ def test_one_that_does_nothing_is_told_so() -> None:
     hang = verdict(TimedOut(20, asleep=True), Place("call", "main/own", first=True), "/f", 4)
     assert hang.message == (
         "one call of ModelNew used no processor time for 20 s (stopped at line 4): "
-        "a deadlock, a wait that never ends, or memory overwritten by an index out of bounds"
+        "a deadlock, a wait that never ends, or memory corrupted by an out-of-bounds write"
     )
 
 
@@ -149,9 +149,9 @@ def test_the_line_of_a_crash_or_a_hang_is_reported_and_decides_nothing(step: Ste
     assert (crash.line, hang.line) == (33, 33)
     assert crash.message == "Segmentation fault (SIGSEGV) in native code called from line 33"
     words = hang.message.partition("took longer than 2 s (stopped at line 33)")[2]
-    assert ("overwritten by an index out of bounds" in words) is (step == "call")
+    assert ("corrupted by an out-of-bounds write" in words) is (step == "call")
     aborted = verdict(Ended(-signal.SIGABRT), Place(step), "/f", 33).message
-    assert aborted.endswith("or memory overwritten by an index out of bounds") or step == "build"
+    assert aborted.endswith("or memory corrupted by an out-of-bounds write") or step == "build"
     for trouble in (CRASH, TimedOut(2), Ended(3), Ended(limit="x"), Broken("x")):
         plain, claimed = (
             verdict(trouble, Place(step), "/f"),

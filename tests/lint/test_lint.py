@@ -71,7 +71,7 @@ def test_a_problem_that_is_fit(pool: LocalPool) -> None:
 @pytest.mark.parametrize(
     ("body", "inputs", "found"),
     [
-        ("return torch.arange(n) * 2.5", "3", "inputs: get_inputs gives no tensor: "),
+        ("return torch.arange(n) * 2.5", "3", "inputs: get_inputs returns no tensor: "),
         (
             "return x.sum() + torch.arange(n)",
             "torch.randn(0, 4)",
@@ -226,7 +226,7 @@ def test_a_reference_that_loops_for_hours_is_given_up_and_nothing_else_is_looked
     report = lint(pool, problem(body), limits=Limits(first_seconds=0.3))
     assert (report.reference, report.accepted, report.cost) == ("not judged", (), None)
     (finding,) = report.findings
-    assert finding.check == "time" and "nothing else was looked at" in finding.message
+    assert finding.check == "time" and "nothing else was checked" in finding.message
     assert not lint(pool, problem("return torch.tanh(x)")).findings
 
 

@@ -137,8 +137,8 @@ def test_a_reference_is_judged_where_the_lint_has_no_room(untimed_judge: Judge) 
         assert held.now == 0, end
         messages = [finding.message for finding in report.findings if finding.check == "memory"]
         for message in messages:
-            assert message.startswith("the device has no room for ") and "CUDA" not in message
-            kinds.add(message.removeprefix("the device has no room for ").partition(";")[0])
+            assert message.startswith("not enough device memory for ") and "CUDA" not in message
+            kinds.add(message.removeprefix("not enough device memory for ").partition(";")[0])
         judged = not any("judging" in message for message in messages)
         assert report.reference == ("accepted" if judged else "not judged"), (end, messages)
     assert kinds == {

@@ -179,7 +179,7 @@ def test_a_request_that_ends_every_judge_fails() -> None:
     devices = Devices(lambda *_: JudgeGone("the judge process is gone"))
     with (
         LocalPool(start=devices) as pool,
-        pytest.raises(JudgeError, match=f"{TRIES} judges went away") as caught,
+        pytest.raises(JudgeError, match=f"{TRIES} judges died") as caught,
     ):
         judged(pool)
     assert len(devices.asked) == TRIES and not isinstance(caught.value, JudgeGone)

@@ -145,7 +145,7 @@ def test_nothing_found_and_nothing_told_are_two_things() -> None:
     assert "gVisor" in str(
         run_sanitizer(runner(memcheck=REFUSED), "cs", ("memcheck",), "/f", ["python"])
     )
-    assert "not whole" in str(run_sanitizer(runner(), "cs", ("memcheck",), "/f", ["python"]))
+    assert "is truncated" in str(run_sanitizer(runner(), "cs", ("memcheck",), "/f", ["python"]))
     late = ScriptedRunner({"--tool": Ran(None)})
     assert "longer than" in str(run_sanitizer(late, "cs", ("memcheck",), "/f", ["python"]))
 

@@ -165,9 +165,9 @@ class EvalConfig(Frozen):
         self.search.shape(self.samples, self.settings.max_turns)
         load_counter(self.settings.tokenizer)
         if isinstance(self.policy, Agent) and not isinstance(self.search, Serial):
-            raise ValueError("search: an agent's episodes are whole; leave it out")
+            raise ValueError("search: not supported for agents; leave it out")
         if isinstance(self.policy, Agent) and self.requests_per_minute:
-            raise ValueError("requests_per_minute: an agent asks its model itself; leave it out")
+            raise ValueError("requests_per_minute: not supported for agents; leave it out")
         if isinstance(self.policy, Agent) and self.settings.templates != "default":
             raise ValueError("settings.templates: only for chats; leave it out")
         if "eager" not in self.baselines:

@@ -65,7 +65,7 @@ def read_model(config: EvalConfig) -> Policy:
     """
     if policy_name(config) == "human":
         raise BadInput(
-            "eval plays episodes side by side; play one yourself with kevin-env play --human"
+            "eval plays episodes in parallel; play one yourself with kevin-env play --human"
         )
     parameters = config.policy.model_dump(exclude={"kind", "model"}, exclude_none=True)
     return read_policy(policy_name(config), **parameters)

@@ -34,7 +34,7 @@ def last_episodes(path: Path, on_bad_line: Callable[[BadLine], None]) -> tuple[T
     bad = [each for each in lines if isinstance(each, BadLine)]
     if not found:
         why = f" ({bad[0]})" if bad else ""
-        raise BadInput(f"{path} holds no trajectory that can be read{why}")
+        raise BadInput(f"{path} has no readable trajectory{why}")
     for each in bad:
         on_bad_line(each)
     if found[-1].sample is None:
@@ -43,7 +43,7 @@ def last_episodes(path: Path, on_bad_line: Callable[[BadLine], None]) -> tuple[T
     latest = {each.sample: each for each in sorted(group, key=lambda each: each.created)}
     unfinished = [each for each in latest.values() if each.stop_reason not in _WHOLE]
     if not unfinished:
-        raise BadInput(f"cannot resume: all {len(latest)} samples in {path} have all their turns")
+        raise BadInput(f"cannot resume: all {len(latest)} samples in {path} are complete")
     return tuple(sorted(unfinished, key=lambda each: each.sample or 0))
 
 
@@ -75,7 +75,7 @@ def recorded_settings(path: Path, start: Trajectory, requested: Mapping[str, Any
     for name, value in requested.items():
         if value not in ("auto", recorded[name]):
             begun = f"{path} was begun with {name}={recorded[name]}, not {value}"
-            raise BadInput(f"cannot resume: {begun}; leave that out, or play anew with --problem")
+            raise BadInput(f"cannot resume: {begun}; leave it out, or start over with --problem")
     return settings
 
 
@@ -88,7 +88,7 @@ def recorded_base_url(path: Path, start: Trajectory, model: str) -> str | None:
     if not is_remote(model):
         return None
     if start.base_url is None:
-        missing = f"{path} does not say at which endpoint {model} was"
+        missing = f"{path} does not record the endpoint of {model}"
         raise BadInput(f"cannot resume: {missing}; give --base-url, such as {OPENAI_URL}")
     with contextlib.suppress(PolicyError):
         if public_url() == start.base_url:

@@ -174,7 +174,7 @@ def _nothing(library: Library, choice: Choice, longest: int) -> BadInput:
     """Why nothing was chosen."""
     chosen = any(_passing(library, choice))
     if not library.rows or (chosen and choice.turn is None):
-        return BadInput(f"{library.path} holds no trajectory that can be read")
+        return BadInput(f"{library.path} has no readable trajectory")
     if longest and choice.turn is not None:
         return BadInput(f"there is no turn {choice.turn}; the longest episode has {longest}")
     return BadInput(

@@ -186,7 +186,7 @@ def _object(body: bytes) -> dict[str, Any]:
     except ValueError:
         value = None
     if not isinstance(value, dict):
-        raise ValueError("the body is no JSON object")
+        raise ValueError("expected a JSON object")
     return value
 
 

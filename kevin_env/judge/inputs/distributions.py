@@ -20,8 +20,8 @@ from kevin_env.judge.inputs.structure import Structure
 DISTRIBUTIONS = {
     "own": "as `get_inputs` draws them",
     "signed": "standard normal",
-    "wide": "normal with deviation 400, in clusters of width 4 around multiples of 100",
-    "offset": "normal around 4 with deviation 1",
+    "wide": "normal with std 400, in clusters of width 4 around multiples of 100",
+    "offset": "normal with mean 4 and std 1",
     "negative": "as `wide`, all below -100",
 }
 """Name and description of each distribution of floating-point inputs.
@@ -54,7 +54,7 @@ def described(distribution: str, structures: Sequence[Structure]) -> str:
         return text
     if distribution == "negative":
         others = not all(map(admits_negative, drawn))
-        return text + ", where an input may be; the others as `wide`" * others
+        return text + "; just `wide` where that is out of range" * others
     ends = [sum(map(math.isfinite, each.bounds)) for each in drawn]
     if 1 in ends:
         text += ", as absolute values" + " where inputs have one sign" * (set(ends) != {1})

@@ -318,10 +318,9 @@ def _tolerance_of(case: Case, dtype: torch.dtype, size: int, named: bool) -> str
     few = size < budgets.FEW
     scale = "max(abs(output))" if few else "std(output)"
     text = (
-        f"Per {name}element, abs(y - y64) <= "
+        f"Per {name}element, absolute error against float64 <= "
         f"max({multiple * factor:g} x the reference's largest error, "
-        f"{share / eps * factor:g} eps x {scale}) "
-        "with y64 in float64."
+        f"{share / eps * factor:g} eps x {scale})."
     )
     if not few:
         text += " Where scales differ, small elements, rows and columns have a smaller tolerance."

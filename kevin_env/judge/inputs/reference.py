@@ -309,9 +309,9 @@ class Case:
             again = tree.flatten(self.answer(*drawn, 1))[1]
             if not all(map(rounded_otherwise, one, again)):
                 raise ProblemError(
-                    f"{self.problem}: its reference gives other outputs for the same inputs and "
-                    "seed: it keeps state from call to call, or draws numbers that torch's seed "
-                    "does not decide; a problem needs a function of its inputs and weights"
+                    f"{self.problem}: its reference gives different outputs for the same inputs "
+                    "and seed: it keeps state between calls, or draws numbers independent of "
+                    "torch's seed; it must be a function of its inputs and weights"
                 )
         return moved or not all(map(rounded_otherwise, one, other))
 
