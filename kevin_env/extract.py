@@ -17,6 +17,7 @@ from kevin_env.parsing import (
     imported,
     imports,
     lacks_forward,
+    last_name,
     nodes_of,
     parse,
     parsed,
@@ -177,8 +178,8 @@ def guess_language(code: str) -> Written:
     has_sources = any(keyword.arg == "cuda_sources" for call in calls for keyword in call.keywords)
     if has_sources or any("__global__" in text for text in texts_of(tree)):
         return "cuda"
-    builds = any(_called(call) in ("load_inline", "load") for call in calls) and "torch" in packages
-    return "cpp" if builds or "ctypes" in packages else "python"
+    builds = {"load", "load_inline"} & set(map(last_name, calls))
+    return "cpp" if (builds and "torch" in packages) or "ctypes" in packages else "python"
 
 
 def clean(text: str) -> str:
@@ -217,7 +218,7 @@ def _is_outline(code: str) -> bool:
         _lacks_a_base(tree, model)
         or lacks_forward(tree, "ModelNew")
         or any(all(map(_is_placeholder, each)) for each in (body, *forwards))
-        or any(ast.unparse(each) == "..." for each in body)
+        or any(_is_ellipsis(each) for each in body)
     )
 
 
@@ -260,6 +261,11 @@ def _is_placeholder(statement: ast.stmt) -> bool:
             return False
 
 
+def _is_ellipsis(statement: ast.stmt) -> bool:
+    value = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(value, ast.Constant) and value.value is ...
+
+
 def _submission(code: str) -> Submission:
     return Submission(code=code, language=guess_language(code))
 
@@ -291,11 +297,4 @@ def _shortened(text: str) -> str:
 
 
 def _is_jit(node: ast.FunctionDef) -> bool:
-    return any(_called(each) == "jit" for each in node.decorator_list)
-
-
-def _called(node: ast.AST) -> str:
-    """The last part of a dotted name, called or not."""
-    if isinstance(node, ast.Call):
-        return _called(node.func)
-    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+    return any(last_name(each) == "jit" for each in node.decorator_list)

@@ -8,11 +8,11 @@ import functools
 import os
 import re
 from dataclasses import dataclass
+from importlib.util import decode_source
 from pathlib import Path
 from typing import Any
 
 from kevin_env.hub import cache_if_offline
-from kevin_env.parsing import text_of
 
 PREFIX = "kernelbench:"
 """Prefix of the IDs, followed by `level1/23_Softmax`."""
@@ -100,7 +100,7 @@ def _from_checkout(root: Path, level: int) -> list[Entry]:
 
 def _text(path: Path) -> str:
     try:
-        return text_of(path.read_bytes())
+        return decode_source(path.read_bytes())
     except (OSError, SyntaxError, UnicodeDecodeError) as error:
         raise KernelBenchError(f"cannot read {path}: {error}") from error
 

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import dropwhile, islice, pairwise
 
-from kevin_env.parsing import UNREADABLE, parse, walk
+from kevin_env.parsing import UNREADABLE, last_name, parse, walk
 
 _TEXT = r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|R"(?P<mark>[^(\s"]*)\(.*?(?:\)(?P=mark)"|\Z)'
 _COMMENT = re.compile(rf"(?P<text>{_TEXT})|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
@@ -95,8 +95,8 @@ def _normalize_sources(nodes: list[ast.AST]) -> None:
 def _drop_names_of_extensions(nodes: list[ast.AST]) -> None:
     variables, nothing = set[str](), ast.Constant("")
     for node in nodes:
-        if isinstance(node, ast.Call) and _called(node) in ("load", "load_inline"):
-            first = 1 if _called(node) == "load_inline" else 0  # what `tl.load` reads is no name
+        if isinstance(node, ast.Call) and last_name(node) in ("load", "load_inline"):
+            first = 1 if last_name(node) == "load_inline" else 0  # what `tl.load` reads is no name
             names = [each.value for each in node.keywords if each.arg == "name"] + node.args[:first]
             variables |= {each.id for each in names if isinstance(each, ast.Name)}
             node.args[:first] = [nothing] * len(node.args[:first])
@@ -110,10 +110,6 @@ def _drop_names_of_extensions(nodes: list[ast.AST]) -> None:
             targets = {getattr(each, "id", "") for each in node.targets}
             if targets <= variables and all(loaded[each] == 1 for each in targets):
                 node.value.value = ""
-
-
-def _called(node: ast.Call) -> str:
-    return getattr(node.func, "attr", getattr(node.func, "id", ""))
 
 
 def _tokens(source: str) -> Iterator[str]:

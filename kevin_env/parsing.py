@@ -2,14 +2,15 @@
 
 import ast
 import functools
+import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from importlib.util import decode_source
 from typing import TypeVar, cast
 
 Node = TypeVar("Node", bound=ast.AST)
 _ATTEMPTS = 10
 _UNKNOWN = "<unknown>"
+_QUIET = ("ignore", None, Warning, re.compile(_UNKNOWN), 0)
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 """Errors of parsing a text as Python; ValueError is for a null byte."""
 
@@ -25,7 +26,8 @@ def parse(code: str, filename: str = _UNKNOWN) -> ast.Module:
         SyntaxError, ValueError, RecursionError, MemoryError: as `ast.parse`.
     """
     # such as those about escapes in a submission; `catch_warnings` is not thread-safe
-    warnings.filterwarnings("ignore", module=_UNKNOWN)
+    if warnings.filters[:1] != [_QUIET]:  # each addition has warnings shown again that were shown
+        warnings.filterwarnings("ignore", module=_UNKNOWN)
     for _ in range(_ATTEMPTS):
         try:
             return ast.parse(code, filename)
@@ -42,15 +44,6 @@ def marked(code: str, error: SyntaxError) -> str:
     source, label = lines[error.lineno - 1].rstrip(), f"{error.lineno:>5} | "
     column = min(max(error.offset or 1, 1), len(source) + 1)
     return f"{label}{source}\n{' ' * (len(label) - 2)}| {' ' * (column - 1)}^"
-
-
-def text_of(source: bytes) -> str:
-    """A Python file as text, as Python reads it: byte order mark, coding cookie, line ends.
-
-    Raises:
-        SyntaxError, UnicodeDecodeError: if Python would not accept it.
-    """
-    return decode_source(source)
 
 
 @functools.lru_cache(maxsize=8)
@@ -131,6 +124,13 @@ def _read(node: ast.AST) -> tuple[list[ast.AST], list[object]]:
             else:
                 fields.append(value)
     return nodes, fields
+
+
+def last_name(node: ast.AST) -> str:
+    """`jit` of `triton.jit` and of `jit(...)`; empty for another expression."""
+    if isinstance(node, ast.Call):
+        return last_name(node.func)
+    return getattr(node, "attr", getattr(node, "id", ""))
 
 
 def assigned(node: ast.stmt) -> tuple[str, ast.expr | None]:

@@ -14,6 +14,7 @@ import hashlib
 import os
 import re
 from importlib import resources
+from importlib.util import decode_source
 from pathlib import Path
 from typing import Literal, Protocol, Self
 
@@ -21,7 +22,7 @@ from pydantic import Field
 
 from kevin_env import foreign, kernelbench
 from kevin_env.outcome import Frozen, printable
-from kevin_env.parsing import assigned, parse, text_of, tree_of
+from kevin_env.parsing import assigned, parse, tree_of
 
 Dtype = Literal["float32", "float16", "bfloat16"]
 """Types of floating-point inputs and weights that a problem can be judged in."""
@@ -47,7 +48,7 @@ class KernelFile(Frozen):
             ProblemError: if it cannot be read, does not parse, or defines no `ModelNew`.
         """
         try:
-            code = text_of(path.read_bytes())
+            code = decode_source(path.read_bytes())
             tree = parse(code, str(path))
         except (OSError, SyntaxError, ValueError) as error:
             raise ProblemError(f"cannot read kernel {path}: {error}") from error
@@ -246,11 +247,11 @@ def load_problem(name: str) -> Problem:
 
 def _load_foreign(name: str) -> Problem:
     try:
-        found = foreign.convert(name)
+        title, path, source = foreign.convert(name)
     except foreign.ForeignError as error:
         raise ProblemError(str(error)) from error
-    problem = _problem(found.source, Path(name), name, None)
-    return problem.model_copy(update={"name": found.name, "path": found.path})
+    problem = _problem(source, Path(name), name, None)
+    return problem.model_copy(update={"name": title, "path": path})
 
 
 def load_kernelbench(name: str) -> list[Problem]:
@@ -295,7 +296,7 @@ def parse_problem(path: Path, id: str | None = None) -> Problem:
             contract.
     """
     try:
-        source = text_of(path.read_bytes())
+        source = decode_source(path.read_bytes())
     except (OSError, SyntaxError, UnicodeDecodeError) as error:
         raise ProblemError(f"cannot read problem {path}: {error}") from error
     level, _, _ = _numbers(path)

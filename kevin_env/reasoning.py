@@ -136,8 +136,10 @@ def split_reasoning(reply: str) -> tuple[str, str, bool]:
             continue
         else:
             thought.append(kept.pop())
-        blocks = fences.blocks(position)
-        block, reasoned, coded = next(blocks, None), True, False
+        if block and block.start < position:  # otherwise the next one is the same, or there is none
+            blocks = fences.blocks(position)
+            block = next(blocks, None)
+        reasoned, coded = True, False
     kept.append(reply[position:])
     return "".join(kept), "".join(thought), False
 

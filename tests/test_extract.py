@@ -334,6 +334,8 @@ def test_a_megabyte_of_fences_takes_a_tenth_of_a_second(piece):
         "```\na </think>\n```\n" * 30000,
         '```\n"""' + '\\"""' * 50000 + "\n```\n",
         "<|channel|>" * 50000,
+        "<think>a</think>\n" * 20000 + "```python\n" * 1000,
+        f"```python\n{MODEL}        y = {'x + ' * 800}x\n```",  # deeper than Python's stack
     ],
 )
 def test_hostile_replies_end_soon(reply):

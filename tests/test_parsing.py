@@ -41,6 +41,16 @@ def test_a_submission_causes_no_warning_and_a_file_does() -> None:
         assert len(found) == 1
 
 
+def test_warnings_that_were_shown_once_stay_shown_once() -> None:
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("default")
+        parse("x = 1")
+        for _ in range(3):
+            warnings.warn("once", stacklevel=1)
+            parse("x = 1")
+    assert len(found) == 1
+
+
 def test_nothing_else_reads_code() -> None:
     """But for a candidate, which may import nothing of ours."""
     trusted = (path for path in PACKAGE.rglob("*.py") if path.parent.name != "candidate")

@@ -69,7 +69,7 @@ def write(path: Path, source: str = SOURCE) -> Path:
     [
         ("CASES = dict(odd={'size': 3})", "CASES must be a literal dict with string keys"),
         ("HIDDEN = [1]", "HIDDEN must be a literal dict"), ("CASES = {1: {}}", "CASES must be a literal dict"),
-        ("CASES = {'main': {}}", "main is also a known case"),
+        ("CASES = {'main': {}}", "case main already exists"),
         ("TAGS = 'toy'", "TAGS must be a literal tuple of strings"),
         ("START = ''", "START must be a string literal that is not empty"),
         ("ADAPTER = str()", "ADAPTER must be a string literal"),

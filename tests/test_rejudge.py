@@ -17,6 +17,7 @@ from kevin_env.app.rejudge.comparison import REPORT, Report
 from kevin_env.app.rejudge.run import RECORD, Terms, read_run, rejudge
 from kevin_env.cli import app
 from kevin_env.judge import JudgeError, Options
+from kevin_env.outcome import Incorrect
 from kevin_env.pools.scripted import ScriptedPool
 from kevin_env.problem import ProblemError
 
@@ -126,7 +127,8 @@ def test_a_second_start_judges_only_what_is_missing(tmp_path: Path) -> None:
     }
     with (run / RECORD).open("a") as file:
         file.write('{"key": {"kernel": "level_1_pro')  # a kill in the middle of a line
-    report, asked = scripted(run, [correct(2.0), correct(3.0)])
+    odd = Incorrect(kind="values", message="a separator: \u2028")
+    report, asked = scripted(run, [odd, correct(3.0)])
     assert (asked, report.unjudged) == (2, 0)
     report, asked = scripted(run, [])
     assert (asked, report.unjudged) == (0, 0)

@@ -54,7 +54,7 @@ def test_markdown(tmp_path: Path) -> None:
     assert "`s_4 = 0.3 correct + 4.000 speedup = 4.300`, `R_4 = 4.300`" in text
     assert "-# version 1" in text
     assert inline("a|b <b> [x](y) `c`\n# d") == "a\\|b &lt;b\\> \\[x\\]\\(y\\) \\`c\\` \\# d"
-    assert fence("```\nx")[0] == "````"
+    assert fence("```\nx")[0].startswith("````\n")
 
 
 @pytest.mark.parametrize(

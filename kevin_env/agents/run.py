@@ -18,7 +18,7 @@ from kevin_env.integrations.judge_server import listen
 from kevin_env.judge.api import JudgeError, JudgePool
 from kevin_env.judge.sandbox.readable import NAME as READABLE
 from kevin_env.outcome import Outcome
-from kevin_env.pools.http import POOL, TOKEN
+from kevin_env.pools.base import RequestPool
 from kevin_env.problem import Problem
 from kevin_env.record import Confinement, Trajectory, Turn, best_turn
 from kevin_env.recorder import Recorder
@@ -185,7 +185,8 @@ def play_agent(
             watching = asyncio.ensure_future(_cancel_at(stop, asyncio.current_task()))
             try:
                 required = settings.require_sandbox
-                exit_code = await _run(command, required, session, recorder, folder, log)
+                public = public_judges(pool)
+                exit_code = await _run(command, required, public, session, recorder, folder, log)
             finally:
                 watching.cancel()
 
@@ -206,15 +207,15 @@ def play_agent(
     return Played(ended, exit_code)
 
 
-def public_judges() -> bool:
+def public_judges(pool: JudgePool) -> bool:
     """Whether an agent could use the judges without its session: their address is enough."""
-    pool = os.environ.get(POOL)
-    return bool(pool) and (pool == "ray" or not os.environ.get(TOKEN))
+    return isinstance(pool, RequestPool) and pool.public
 
 
 async def _run(
     command: Command,
     required: bool,
+    public: bool,
     session: AgentSession,
     recorder: AgentRecorder,
     folder: Path,
@@ -224,18 +225,24 @@ async def _run(
     reader, writer = os.pipe()
     wanted = " ".join(sorted(PROTECTIONS)) if required else ""
     runner = [*_RUNNER, str(writer), wanted, str(folder.parent), str(folder)]
-    process = await asyncio.create_subprocess_exec(
-        *(runner if command.sandbox else ()), *command.words,
-        stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT, cwd=None if command.sandbox else folder,
-        env=_environment(), pass_fds=(writer,) if command.sandbox else (), start_new_session=True,
-    )  # fmt: skip
-    os.close(writer)
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *(runner if command.sandbox else ()), *command.words,
+            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT, cwd=None if command.sandbox else folder,
+            env=_environment(), pass_fds=(writer,) if command.sandbox else (),
+            start_new_session=True,
+        )  # fmt: skip
+    except BaseException:
+        os.close(reader)
+        raise
+    finally:
+        os.close(writer)
     assert process.stdout
     copying = asyncio.ensure_future(_copy(process.stdout, log))
     try:
         held = await asyncio.to_thread(os.read, reader, 1000)
-        confined = {*held.decode().split()} >= PROTECTIONS and not public_judges()
+        confined = {*held.decode().split()} >= PROTECTIONS and not public
         if required and not confined:
             raise JudgeError(f"the agent cannot be confined on this machine; see {log}")
         recorder.agent = "confined" if confined else "unconfined"

@@ -151,16 +151,16 @@ def _first(more: dict[str, Any], *names: str) -> str:
 FLAG = "judged by KernelBench, not by kevin-env"
 
 
-def is_run(path: Path) -> bool:
-    """Whether a folder is an evaluated KernelBench run."""
-    return path.is_dir() and (path / RESULTS).is_file()
-
-
 def read_run(folder: Path, trouble: Callable[[str], None]) -> Iterator[Trajectory]:
     """An episode per kernel with a result.
 
     `trouble` is called with a line about each other kernel. Otherwise as `read_samples`.
+
+    Raises:
+        BadInput: if the folder has no results.
     """
+    if not (folder / RESULTS).is_file():
+        raise BadInput(f"{folder} is not an evaluated KernelBench run: it has no {RESULTS}")
     for sample in read_samples(folder, trouble):
         if sample.verdict is None:
             trouble(f"{sample.file} has no result in {RESULTS}; it is left out")

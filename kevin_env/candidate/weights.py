@@ -10,7 +10,6 @@ first gets that state as a checkpoint; if some of it is unused, it is matched li
 from collections import Counter, defaultdict
 from collections.abc import Iterable, MutableMapping
 from contextlib import suppress
-from types import TracebackType
 from typing import Any
 
 import torch
@@ -61,12 +60,7 @@ class Creation:
         self._hooks = [register(self._note) for register in registers]
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         for hook in self._hooks:
             hook.remove()
 

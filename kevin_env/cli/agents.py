@@ -97,11 +97,13 @@ def mcp(
         from kevin_env.agents import server as served
         from kevin_env.agents.check import TOKEN
         from kevin_env.integrations.judge_server import require_token_for
+        from kevin_env.pools.http import token_of
         from kevin_env.session import AgentSession
     chosen, problems = _settings(settings, override), find_problems(problem or "train")
-    token = os.environ.get(TOKEN, "")
+    token = ""
     if http:
         try:
+            token = token_of(os.environ.get(TOKEN, ""), TOKEN)
             require_token_for(host, token, TOKEN)
         except ValueError as error:
             raise BadInput(str(error)) from error
@@ -216,11 +218,11 @@ def agent(
         how = Command.of(command, minutes, not unconfined, name)
     except ValueError as error:
         raise BadInput(str(error)) from error
-    if chosen.require_sandbox and (unconfined or public_judges()):
-        raise BadInput("--require-sandbox: leave out --unconfined, and judge with a token")
     _end_as_interrupted()
     errors, played = make_console(stream="stderr"), 0
     with open_pool(chosen.device) as pool:
+        if chosen.require_sandbox and (unconfined or public_judges(pool)):
+            raise BadInput("--require-sandbox: leave out --unconfined, and judge with a token")
         for each in (each for each in problems for _ in range(samples)):
             most = counted(chosen.max_turns, "turn")
             doing = f"measuring the reference, then running {how.name}, at most {most}"

@@ -131,15 +131,15 @@ def import_file(
     out: Annotated[Path, typer.Option(help="Trajectory file to append to.")] = TRAJECTORIES,
 ) -> None:
     """Convert KernelBench runs to a trajectory file."""
-    from kevin_env.app.convert import read_foreign
     from kevin_env.app.errors import BadInput
+    from kevin_env.app.kernelbench_run import read_run
     from kevin_env.app.screen import counted, make_console, show
     from kevin_env.recorder import Recorder
 
     if out.exists() and path.exists() and out.samefile(path):
         raise BadInput(f"{out} is both input and output: give another --out")
     recorder, count, errors = Recorder(out), 0, make_console(stream="stderr")
-    for each in read_foreign(path, lambda words: show(errors, words, "red")):
+    for each in read_run(path, lambda words: show(errors, words, "red")):
         recorder.finish(each)
         count += 1
     many = counted(count, "trajectory")

@@ -6,25 +6,14 @@ names the function that a submission may define instead of `ModelNew`, and `ADAP
 around it.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from kevin_env.foreign import definition, kernelbot
 from kevin_env.foreign.form import ForeignError
 
-__all__ = ["Converted", "ForeignError", "convert", "is_foreign"]
+__all__ = ["ForeignError", "convert", "is_foreign"]
 
 _READERS = {"sol": definition.read, "flashinfer": definition.read, "kernelbot": kernelbot.read}
-
-
-@dataclass(frozen=True, slots=True)
-class Converted:
-    """A problem in KernelBench's form."""
-
-    name: str
-    path: str
-    """Its name with an absolute path, which loads it from any folder."""
-    source: str
 
 
 def is_foreign(name: str) -> bool:
@@ -33,8 +22,11 @@ def is_foreign(name: str) -> bool:
     return bool(colon) and kind in _READERS
 
 
-def convert(name: str) -> Converted:
+def convert(name: str) -> tuple[str, str, str]:
     """Reads the problem that a name such as `sol:PATH` means.
+
+    Returns:
+        Its title, its name with an absolute path, and its source in KernelBench's form.
 
     Raises:
         ForeignError: in one line, if it cannot be read or judged.
@@ -44,4 +36,4 @@ def convert(name: str) -> Converted:
         title, source = _READERS[kind](Path(path))
     except ForeignError as error:
         raise ForeignError(" ".join(f"{name}: {error}".split())) from error
-    return Converted(title, f"{kind}:{Path(path).resolve()}", source)
+    return title, f"{kind}:{Path(path).resolve()}", source

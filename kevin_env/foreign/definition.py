@@ -194,7 +194,7 @@ def _workloads(file: Path) -> list[dict[str, Any]]:
     place = next((each for each in places if each.is_file()), None)
     if place is None:
         raise ForeignError(f"no workloads at {' or '.join(map(str, places))}")
-    lines = enumerate(read_text(place).splitlines(), 1)
+    lines = enumerate(read_text(place).split("\n"), 1)
     read = [_json(line, f"{place.name} line {number}") for number, line in lines if line.strip()]
     return [each.get("workload") or each for each in read]
 

@@ -3,10 +3,11 @@
 import ast
 import re
 from collections.abc import Iterable, Mapping
+from importlib.util import decode_source
 from pathlib import Path
 from typing import Any
 
-from kevin_env.parsing import UNREADABLE, assigned, parse, text_of
+from kevin_env.parsing import UNREADABLE, assigned, parse
 
 MOST_CASES = 4
 """Most cases beside `main`."""
@@ -109,6 +110,6 @@ def tree_of_reference(code: str) -> ast.Module:
 def read_text(path: Path) -> str:
     """A file's text."""
     try:
-        return text_of(path.read_bytes())
+        return decode_source(path.read_bytes())
     except (OSError, SyntaxError, UnicodeDecodeError) as error:
         raise ForeignError(f"cannot read {path}: {error}") from error

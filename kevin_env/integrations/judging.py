@@ -1,7 +1,6 @@
 """What the adapters share: the judges of this process, retries, and thread-safe tokenizers."""
 
 import asyncio
-import functools
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import wait
@@ -13,6 +12,9 @@ from kevin_env.judge.api import JudgeError, JudgePool
 from kevin_env.pools.http import connect
 from kevin_env.record import Reply, Turn
 
+_SHARED = dict[str | None, JudgePool]()
+_OPENING, _TOKENIZERS = threading.Lock(), threading.Lock()
+
 
 def process_pool(pool: JudgePool | str | None = None) -> JudgePool:
     """A pool as it is, or one that is shared within this process and closed when it exits.
@@ -22,12 +24,12 @@ def process_pool(pool: JudgePool | str | None = None) -> JudgePool:
     Args:
         pool: also the URL of a judge server; None is as for `connect`.
     """
-    return _shared(pool) if pool is None or isinstance(pool, str) else pool
-
-
-@functools.cache
-def _shared(pool: str | None) -> JudgePool:
-    return connect(pool)
+    if pool is not None and not isinstance(pool, str):
+        return pool
+    with _OPENING:  # several threads may need the first one
+        if pool not in _SHARED:
+            _SHARED[pool] = connect(pool)
+        return _SHARED[pool]
 
 
 def submit(episode: Episode, reply: Reply | str) -> Turn:
@@ -86,15 +88,10 @@ def one_at_a_time(function: Callable[P, A], *args: P.args, **kwargs: P.kwargs) -
     Those of Hugging Face fail ("Already borrowed") when one thread uses them while another changes
     their settings, which even encoding does.
     """
-    with _lock():
+    with _TOKENIZERS:
         return function(*args, **kwargs)
 
 
 def token_counter(encode: Callable[[str], Sequence[int]]) -> TokenCounter:
     """Counts by `encode`."""
     return lambda text: len(one_at_a_time(encode, text))
-
-
-@functools.cache
-def _lock() -> threading.Lock:
-    return threading.Lock()

@@ -13,7 +13,7 @@ Signs of an unstable training are `Kernel/NotOkayRate`, reasoning that does not 
 (Kevin's), `Kernel/RepetitionRate`, replies that end in a loop, `Kernel/RepeatedRate`, code that the
 episode had before, and `Reward/GroupStdDev`, the spread of returns within a problem, near 0.
 
-Of a speedup it logs what counts (`kevin_env.score.at_bound`).
+Speedups are medians, also where less is paid (`kevin_env.score.at_bound`).
 
 Of a run: `Eval`, its metrics without intervals.
 """
@@ -27,7 +27,7 @@ from statistics import fmean, geometric_mean, pstdev
 
 from kevin_env.advantage import returns_of, settings_of
 from kevin_env.app.evaluate.figures import Baseline, Figure, GroupMetrics, RunMetrics
-from kevin_env.app.evaluate.samples import RATES, share
+from kevin_env.app.evaluate.samples import RATES, mean
 from kevin_env.record import Trajectory, Turn, best_speedup
 from kevin_env.score import SCORES, at_bound
 from kevin_env.turn import as_scored
@@ -58,7 +58,7 @@ def batch_scalars(
         raise ValueError("there is nothing to log: no episode has a turn")
     values = dict(_rewards(episodes, turns))
     values |= {f"Kernel/{name}": value for name, value in _kernels(turns)}
-    values["Kernel/RepeatedRate"] = share(
+    values["Kernel/RepeatedRate"] = mean(
         again for each in episodes for again in _repeated(each.turns)
     )
     values |= {f"MultiTurn/{name}": value for name, value in _multi_turn(episodes)}
@@ -131,12 +131,12 @@ def _parts(turn: Turn, episode: Trajectory) -> tuple[tuple[str, float], ...]:
 
 def _kernels(turns: Sequence[Turn]) -> Named:
     for name, counts in RATES.items():
-        yield f"{name.capitalize()}Rate", share(map(counts, turns))
-    yield "FailureRate", share(turn.category != "correct" for turn in turns)
-    yield "TruncatedRate", share(turn.truncated for turn in turns)
-    yield "RepetitionRate", share(map(_is_loop, turns))
+        yield f"{name.capitalize()}Rate", mean(map(counts, turns))
+    yield "FailureRate", mean(turn.category != "correct" for turn in turns)
+    yield "TruncatedRate", mean(turn.truncated for turn in turns)
+    yield "RepetitionRate", mean(map(_is_loop, turns))
     if thoughts := [turn.reasoning for turn in turns if turn.reasoning]:
-        yield "NotOkayRate", share(not text.startswith("Okay") for text in thoughts)
+        yield "NotOkayRate", mean(not text.startswith("Okay") for text in thoughts)
     if speedups := _speedups(turns):
         yield "MeanSpeedup", fmean(speedups)
         yield "GeometricMeanSpeedup", geometric_mean(speedups)
@@ -159,18 +159,18 @@ def _repeated(turns: Sequence[Turn]) -> Iterator[bool]:
 def _multi_turn(episodes: Sequence[Trajectory]) -> Named:
     right = [[turn.category == "correct" for turn in each.turns] for each in episodes]
     best = [best_speedup(each.turns) for each in episodes]
-    yield "SuccessRate", share(map(any, right))
-    yield "FailureRate", share(not any(each) for each in right)
+    yield "SuccessRate", mean(map(any, right))
+    yield "FailureRate", mean(not any(each) for each in right)
     yield "AvgTurns", fmean(map(len, right))
     yield "MaxCorrect", max(map(sum, right))
     yield "BestSpeedupMean", fmean(best)
     yield "BestSpeedupMax", max(best)
-    yield "ImprovedRate", share(not each[0] and each[-1] for each in right)
-    yield "RegressedRate", share(each[0] and not each[-1] for each in right)
+    yield "ImprovedRate", mean(not each[0] and each[-1] for each in right)
+    yield "RegressedRate", mean(each[0] and not each[-1] for each in right)
     for at in range(max(map(len, right))):
         turns = [each.turns[at] for each in episodes if len(each.turns) > at]
         for name, counts in RATES.items():
-            yield f"Turn{at + 1}/{name.capitalize()}Rate", share(map(counts, turns))
+            yield f"Turn{at + 1}/{name.capitalize()}Rate", mean(map(counts, turns))
         yield f"Turn{at + 1}/RewardMean", fmean(turn.score for turn in turns)
         yield (
             f"Turn{at + 1}/DiscountedMean",
@@ -214,7 +214,7 @@ def _levels(episodes: Sequence[Trajectory]) -> Named:
         turns = [turn for each in some for turn in each.turns]
         yield f"PerLevel/Level{level}/RewardMean", fmean(turn.score for turn in turns)
         for name, counts in RATES.items():
-            yield f"PerLevel/Level{level}/{name.capitalize()}Rate", share(map(counts, turns))
+            yield f"PerLevel/Level{level}/{name.capitalize()}Rate", mean(map(counts, turns))
         best = [best_speedup(each.turns) for each in some]
         yield f"PerLevel/Level{level}/BestSpeedupMean", fmean(best)
 
@@ -274,9 +274,9 @@ def _speedups(turns: Sequence[Turn]) -> list[float]:
 
 def _spread(values: Sequence[float]) -> Named:
     if values:
-        mean = fmean(values)
-        yield "Mean", mean
+        middle = fmean(values)
+        yield "Mean", middle
         # The standard library's raises for values that are not finite, as in a diverging training.
-        yield "StdDev", math.sqrt(fmean((value - mean) * (value - mean) for value in values))
+        yield "StdDev", math.sqrt(fmean((value - middle) * (value - middle) for value in values))
         yield "Min", min(values)
         yield "Max", max(values)

@@ -28,7 +28,7 @@ class WandbLogger(RunLogger):
         self._wandb = require_wandb()
         last = Path(folder, "wandb", "latest-run")
         if resume and last.exists():
-            options |= {"id": last.resolve().name.rpartition("-")[2], "resume": "allow"}
+            options |= {"id": last.resolve().name.split("-", 2)[2], "resume": "allow"}
         self._run = self._wandb.init(project=project, dir=str(folder), **options)
 
     def write(

@@ -8,6 +8,7 @@ from kevin_env.reasoning import Mark, marks
 
 _LONGEST = 100
 """Characters of a line that are kept to tell what a mark follows."""
+_AT_ONCE = 4096
 _UNFINISHED = re.compile(r"(?:[<\[◁]|assistant)\S{0,100}\Z|\Aanalysis\Z")
 """What could become a mark."""
 _UNBROKEN = re.compile(r"\S{0,100}")
@@ -36,8 +37,9 @@ class VisibleText:
 
     def feed(self, piece: str) -> None:
         """Processes the next piece."""
-        self._held += piece
-        self._process(ended=False)
+        for at in range(0, len(piece), _AT_ONCE):  # what is held is copied for each line
+            self._held += piece[at : at + _AT_ONCE]
+            self._process(ended=False)
 
     def end(self) -> None:
         """Processes the text held back, at the end of the stream."""

@@ -37,6 +37,9 @@ class RequestPool(ABC):
     a forked child makes its own requests.
     """
 
+    public = False
+    """Whether its judges can be used by all who can reach them."""
+
     def __init__(self) -> None:
         RequestPool._after_fork(self)
         _POOLS.add(self)

@@ -5,6 +5,7 @@ has an ID that the client chooses, so that sending it again after a broken conne
 nothing twice: each submission has at most one verdict.
 """
 
+import http.client
 import json
 import logging
 import math
@@ -66,6 +67,7 @@ class HttpPool(RequestPool):
         super().__init__()
         self.url = url.rstrip("/")
         self._token = token_of(os.environ.get(TOKEN, "") if token is None else token)
+        self.public = not self._token
         self._client = uuid.uuid4().hex
         self._patience = patience
         self._open = set[Future[Any]]()
@@ -143,7 +145,7 @@ class HttpPool(RequestPool):
 
     def _drop(self, path: str) -> None:
         """Lets the server forget a request, and cancel it if it is still in progress."""
-        with suppress(OSError, JudgeError):
+        with suppress(OSError, http.client.HTTPException, JudgeError):
             self._once("DELETE", path, None)
 
     def _ask(
@@ -160,7 +162,10 @@ class HttpPool(RequestPool):
                 raise JudgeError("the pool is closed")
             try:
                 return self._once(method, path, body)
-            except OSError as error:  # URLError, time-outs, broken connections
+            except (
+                OSError,
+                http.client.HTTPException,
+            ) as error:  # such as a broken connection
                 text = f"no judge server answers at {self.url}: {getattr(error, 'reason', error)}"
                 if time.monotonic() > end:
                     raise JudgeError(text) from error

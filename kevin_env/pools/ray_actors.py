@@ -140,7 +140,7 @@ async def _work(actor: Any, queue: "asyncio.Queue[_Job]") -> None:
         if job.answer.done():  # it was cancelled
             continue
         call = actor.ask.remote(job.request)
-        job.answer.add_done_callback(lambda done, call=call: done.cancelled() and _cancel(call))
+        job.answer.add_done_callback(lambda done, call=call: done.cancelled() and cancel(call))
         try:
             answer = await call
         except (RayActorError, asyncio.CancelledError) as error:
@@ -159,7 +159,8 @@ async def _work(actor: Any, queue: "asyncio.Queue[_Job]") -> None:
             await asyncio.sleep(RETRY_SECONDS)
 
 
-def _cancel(call: Any) -> None:
+def cancel(call: Any) -> None:
+    """Cancels a call of Ray, if there is one."""
     with suppress(Exception):  # the cluster may be gone
         ray.cancel(call)
 

@@ -18,7 +18,6 @@ import urllib.parse
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import suppress
 from typing import Any
 
 import ray
@@ -32,7 +31,7 @@ from kevin_env.judge.protocol import Answer, Request, value_of
 from kevin_env.outcome import Frozen
 from kevin_env.pools.base import RequestPool
 from kevin_env.pools.local import TRIES, LocalPool
-from kevin_env.pools.ray_actors import Dispatcher, JudgeActor
+from kevin_env.pools.ray_actors import Dispatcher, JudgeActor, cancel
 
 CALLS = 10_000
 """Requests that an actor takes at a time, those that wait included."""
@@ -83,6 +82,8 @@ class RayPool(RequestPool):
         open_judge: Opens the judge of a device, `cpu` or `cuda:0`, on a node.
     """
 
+    public = True
+
     def __init__(
         self,
         settings: RaySettings | None = None,
@@ -116,7 +117,7 @@ class RayPool(RequestPool):
         self._refusal = self._refusal or "the pool is closed"
         for future, call in list(self._open.items()):
             self._fail(future, JudgeError(self._refusal))
-            _cancel(call)
+            cancel(call)
         self._dispatchers.clear()
 
     def _after_fork(self) -> None:
@@ -130,18 +131,15 @@ class RayPool(RequestPool):
     def _send(self, request: Request, future: Future[Any], on_stage: OnStage | None) -> None:
         self._open[future] = None
         future.add_done_callback(self._ended)
-        self._settle_later(future, lambda: self._value(request, future))
+        self._settle_later(future, lambda: value_of(self._answer(request, future)))
 
     def _ended(self, future: Future[Any]) -> None:
         call = self._open.pop(future, None)
         if future.cancelled():
-            _cancel(call)
-
-    def _value(self, request: Request, future: Future[Any]) -> Any:
-        """The answer by the dispatcher; if that is lost, by the next one."""
-        return value_of(self._answer(request, future))
+            cancel(call)
 
     def _answer(self, request: Request, future: Future[Any]) -> Answer:
+        """By the dispatcher; if that is lost, by the next one."""
         dispatcher = None
         for _ in range(TRIES):
             dispatcher = self._dispatcher(request["options"]["device"], dispatcher)
@@ -149,7 +147,7 @@ class RayPool(RequestPool):
             if future in self._open:
                 self._open[future] = call
             if future.done():  # meanwhile
-                _cancel(call)
+                cancel(call)
             if (answer := _answer_of(call)) is not None:
                 return answer
         return {"judge_error": f"{TRIES} dispatchers were lost while handling this"}
@@ -189,12 +187,6 @@ def _answer_of(call: Any) -> Answer | None:
         if isinstance(error, RayActorError):
             return None
         return {"judge_error": f"a request to the Ray cluster failed: {error}"}
-
-
-def _cancel(call: Any) -> None:
-    if call is not None:
-        with suppress(Exception):  # the cluster may be gone
-            ray.cancel(call)
 
 
 def join_cluster() -> None:

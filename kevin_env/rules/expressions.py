@@ -243,13 +243,16 @@ class Expressions(ABC):
 
     def lineage(self, node: ast.ClassDef) -> list[v.Base]:
         """The class and everything it inherits from, in order."""
-        classes: list[v.Base] = [node]
-        for base in [each for value in self.bases.get(node, ()) for each in value.callees]:
-            if isinstance(base, v.Imported):
-                classes.append(base)
-            elif isinstance(base, v.Own) and base.node is not node:
-                classes += [each for each in self.lineage(base.node) if each not in classes]
-        return classes
+        found: dict[v.Base, None] = {}
+        to_add: list[v.Base] = [node]
+        while to_add:
+            if (each := to_add.pop()) not in found:
+                found[each] = None
+                values = self.bases.get(each, ()) if isinstance(each, ast.ClassDef) else ()
+                bases = [base for value in values for base in value.callees]
+                own = [x.node if isinstance(x, v.Own) else x for x in bases]
+                to_add += [x for x in reversed(own) if isinstance(x, ast.ClassDef | v.Imported)]
+        return list(found)
 
     def _has(self, owner: v.Own, name: str) -> bool:
         """Whether a class of the submission gives its instances an attribute of that name."""

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Sequence
 
-from kevin_env.parsing import walk
+from kevin_env.parsing import last_name, walk
 from kevin_env.rules import values as v
 from kevin_env.rules.calls import Calls
 from kevin_env.rules.expressions import Effects, Finding
@@ -213,7 +213,7 @@ class Reader(Calls):
     def _define(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: v.Scope) -> None:
         value = v.callee(v.Function(node, scope, scope.owner))
         binding = words("binding_decorators")
-        for each in reversed([x for x in node.decorator_list if _last(x) not in binding]):
+        for each in reversed([x for x in node.decorator_list if last_name(x) not in binding]):
             decorated = self._call(self._evaluate(each, scope), v.Arguments((value,)), each)
             value = decorated if decorated.callees else value
         scope.names[node.name] = value
@@ -230,13 +230,6 @@ def _joined(branches: Sequence[dict[str, v.Value]]) -> dict[str, v.Value]:
     """The values of names after any of these branches."""
     names = dict.fromkeys(name for branch in branches for name in branch)
     return {name: v.join([each[name] for each in branches if name in each]) for name in names}
-
-
-def _last(node: ast.expr) -> str:
-    """`jit` of `@triton.jit` and of `@jit(...)`."""
-    if isinstance(node, ast.Call):
-        return _last(node.func)
-    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
 def _ends(body: Sequence[ast.stmt]) -> bool:

@@ -119,7 +119,7 @@ def cpp_operations(text: str, glue: bool = False) -> Iterator[tuple[int, str]]:
     ends = [match.start() for match in re.finditer("\n", code)]
     aliases = {"torch": "torch", "at": "at"}
     aliases |= re.findall(r"\bnamespace (\w+) ?= ?(?:::)?((?:torch|at)(?:::\w+)*) ?;", code)
-    defined = re.findall(r"\b(?:void|int|float|double) (\w+) ?\([^;{}]{0,2000}\{", code)
+    defined = set(re.findall(r"\b(?:void|int|float|double) (\w+) ?\([^;{}]{0,2000}\{", code))
     vendors = pattern("vendor_both", "vendor_source")
     for call in _CALL.finditer(code):
         root, _, rest = call[1].partition("::")

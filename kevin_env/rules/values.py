@@ -91,6 +91,10 @@ class Value:
     is_none: bool = False
     depth: int = 0
 
+    def __hash__(self) -> int:
+        """Of this level alone: parts are shared, so the paths through them are countless."""
+        return hash((self.tensor, self.callees, self.exact, self.names, self.is_none, self.depth))
+
 
 def callee(*callees: Callee) -> Value:
     """A value that is one of these."""

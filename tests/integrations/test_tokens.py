@@ -4,7 +4,10 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from kevin_env.integrations.judging import one_at_a_time, token_counter
+import pytest
+
+from kevin_env.integrations.judging import one_at_a_time, process_pool, token_counter
+from kevin_env.pools.scripted import ScriptedPool
 
 
 def test_what_uses_a_tokenizer_is_never_called_twice_at_once() -> None:
@@ -28,3 +31,15 @@ def test_what_uses_a_tokenizer_is_never_called_twice_at_once() -> None:
     assert [each.result() for each in counted] == [3] * 16
     assert [each.result() for each in encoded] == [[1, 1]] * 16
     assert most == 1
+
+
+def test_threads_that_need_the_first_pool_share_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kevin_env.integrations.judging.connect", slow_connect)
+    url = "http://one.example"
+    with ThreadPoolExecutor(8) as threads:
+        assert len({*map(id, threads.map(process_pool, [url] * 8))}) == 1
+
+
+def slow_connect(name: str | None) -> ScriptedPool:
+    time.sleep(0.05)
+    return ScriptedPool([])

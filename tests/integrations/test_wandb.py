@@ -59,6 +59,10 @@ def test_a_run_that_is_resumed_is_the_same_run(tmp_path: Path) -> None:
         with WandbLogger("kevin", folder=tmp_path, resume=resume) as logger:
             ids.append(logger._run.id)
     assert ids[0] == ids[1] != ids[2]
+    with WandbLogger("kevin", folder=tmp_path, id="my-run-1") as logger:
+        pass
+    with WandbLogger("kevin", folder=tmp_path, resume=True) as logger:
+        assert logger._run.id == "my-run-1"
 
 
 @pytest.mark.usefixtures("offline")

@@ -153,7 +153,7 @@ def test_what_is_missing_can_be_refused_and_is_told(
     problem = Problem(id="x", name="x", source=source)
     submission = Submission(code="print('it ran')\n" + source.replace("Model(", "ModelNew("))
     with contextlib.closing(judge):
-        with pytest.raises(JudgeError, match="no protection of filesystem, processes"):
+        with pytest.raises(JudgeError, match="does not enforce filesystem, processes"):
             judge.judge(problem, submission, Options(require_sandbox=True), lambda stage: None)
         told = judge.judge(problem, submission, Options(), lambda stage: None)
     assert told.outcome.category == "correct"

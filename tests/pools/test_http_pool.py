@@ -32,6 +32,25 @@ def test_verdicts_facts_and_stages_arrive(serve: Serve) -> None:
     assert client.submit(PROBLEM, CODE, OPTIONS).result(20).outcome == WRONG
 
 
+def test_an_answer_that_breaks_off_is_asked_for_again() -> None:
+    answers = [b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"] * 2
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def answer() -> None:
+            for each in answers:
+                connection, _ = listener.accept()
+                with connection:
+                    connection.recv(4096)
+                    connection.sendall(each)
+
+        thread = threading.Thread(target=answer, daemon=True)
+        thread.start()
+        pool = HttpPool(f"http://127.0.0.1:{listener.getsockname()[1]}", patience=0.5)
+        with pytest.raises(JudgeError, match="no judge server answers"):
+            pool.device()
+        thread.join(10)
+
+
 @pytest.mark.parametrize("error", [ProblemError("bad reference"), JudgeError("no memory")])
 def test_errors_keep_their_kind(serve: Serve, error: Exception) -> None:
     client, _ = serve(ScriptedPool([error]))

@@ -1,8 +1,7 @@
-"""Converts trajectories to and from other formats.
+"""Converts trajectories to other formats.
 
-To `chat` (OpenAI chat JSONL, a line per episode),
-`inspect` (an Inspect log), `csv` (a row per turn) and `turns` (a training sample per turn: prompt
-as sent, reply, score, return). From KernelBench run folders.
+To `chat` (OpenAI chat JSONL, a line per episode), `inspect` (an Inspect log), `csv` (a row per
+turn) and `turns` (a training sample per turn: prompt as sent, reply, score, return).
 """
 
 import contextlib
@@ -23,7 +22,6 @@ from kevin_env.app.convert.formats import (
 )
 from kevin_env.app.errors import BadInput
 from kevin_env.app.evaluate.samples import gather, without_texts
-from kevin_env.app.kernelbench_run import is_run, read_run
 from kevin_env.app.writing import whole
 from kevin_env.record import Trajectory
 
@@ -69,17 +67,6 @@ def convert(episodes: Iterable[Trajectory], to: Format, out: Path | None) -> Pat
             for episode in episodes:
                 stream.writelines(f"{_json(line)}\n" for line in _LINES[to](episode))
     return out
-
-
-def read_foreign(path: Path, trouble: Callable[[str], None]) -> Iterator[Trajectory]:
-    """Reads a KernelBench run folder.
-
-    `trouble` is called with a line for each item that is left out. Raises BadInput if nothing there
-    can be read.
-    """
-    if not is_run(path):
-        raise BadInput(f"{path} is no KernelBench run: it holds no eval_results.json")
-    yield from read_run(path, trouble)
 
 
 def _samples(episodes: Iterable[Trajectory]) -> Iterator[Trajectory]:

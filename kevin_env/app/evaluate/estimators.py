@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -43,8 +43,7 @@ def best_at_k(values: Sequence[float], k: int) -> float:
         ValueError: if not 1 <= k <= len(values).
     """
     _require_k(len(values), k)
-    weights = _weights(len(values), k)
-    return math.fsum(w * value for w, value in zip(weights, sorted(values), strict=True))
+    return float(_weights(len(values), k) @ np.sort(values)[::-1])
 
 
 def interval(
@@ -79,10 +78,10 @@ def _times_drawn(problems: int, seed: int, count: int) -> npt.NDArray[np.float64
     return np.random.default_rng(seed).multinomial(problems, even, count).astype(np.float64)
 
 
-@cache
-def _weights(n: int, k: int) -> tuple[float, ...]:
-    every = math.comb(n, k)
-    return tuple(math.comb(i - 1, k - 1) / every for i in range(1, n + 1))
+def _weights(n: int, k: int) -> npt.NDArray[np.float64]:
+    """Of the largest value first; C(i-2, k-1) / C(i-1, k-1) is (i-k) / (i-1)."""
+    i = np.arange(n, 1, -1)
+    return k / n * np.concatenate(([1.0], np.cumprod(np.maximum(i - k, 0) / (i - 1))))
 
 
 def _require_k(n: int, k: int) -> None:

@@ -25,7 +25,7 @@ from kevin_env.app.evaluate.figures import (
     RunMetrics,
     Totals,
 )
-from kevin_env.app.evaluate.samples import RATES, Attempts, Played, answered, gather, mean, share
+from kevin_env.app.evaluate.samples import RATES, Attempts, Played, answered, gather, mean
 from kevin_env.feedback import example_language
 from kevin_env.record import Trajectory, Usage
 
@@ -114,10 +114,10 @@ def _numbers(problem: Attempts) -> Numbers:
         for each in samples
     ]
     change = {
-        "first_correct": share(first for first, _ in ends),
-        "last_correct": share(last for _, last in ends),
-        "improved": share(last and not first for first, last in ends),
-        "regressed": share(first and not last for first, last in ends),
+        "first_correct": mean(first for first, _ in ends),
+        "last_correct": mean(last for _, last in ends),
+        "improved": mean(last and not first for first, last in ends),
+        "regressed": mean(first and not last for first, last in ends),
     }
     return {
         "rates": _rates(turns),
@@ -139,7 +139,7 @@ def _numbers_at(problem: Attempts, turn: int) -> Numbers:
         "score": fmean(each.turn.score for each in played) if played else None,
         "discounted_return": fmean(returns) if returns else None,
         "speed": {name: _fast([each.speedup(name) for each in played]) for name in BASELINES},
-        "best_correct": share(each.correct(turn) for each in paths),
+        "best_correct": mean(each.correct(turn) for each in paths),
         "best_speed": {
             name: _fast([each.speedup(name, turn) for each in paths]) for name in BASELINES
         },
@@ -147,7 +147,7 @@ def _numbers_at(problem: Attempts, turn: int) -> Numbers:
 
 
 def _rates(turns: Sequence[Played]) -> Numbers:
-    return {name: share(counts(each.turn) for each in turns) for name, counts in RATES.items()}
+    return {name: mean(counts(each.turn) for each in turns) for name, counts in RATES.items()}
 
 
 def _speed(speedups: Sequence[float | None]) -> Numbers | None:
@@ -167,7 +167,7 @@ def _fast(speedups: Sequence[float | None]) -> Numbers | None:
     known = [each for each in speedups if each is not None]
     if not known or len(known) < len(speedups):
         return None
-    fast = {p: share(each >= float(p) for each in known) for p in THRESHOLDS}
+    fast = {p: mean(each >= float(p) for each in known) for p in THRESHOLDS}
     return {"speedup": fmean(known), "fast": fast, "log_solved": _log_solved(known)}
 
 

@@ -111,13 +111,8 @@ class Attempts:
         return [*long.values(), *(each for each in self.samples if not each.lasts(turn))]
 
 
-def share(values: Iterable[bool]) -> float:
-    """The share of true values; 0 of none."""
-    return mean(values)
-
-
 def mean(values: Iterable[float]) -> float:
-    """The mean; 0 of none."""
+    """The mean, or the share of true values; 0 of none."""
     found = list(values)
     return fmean(found) if found else 0.0
 

@@ -100,7 +100,7 @@ class Workers:
             raise self._error
 
     def _join(self) -> None:
-        """As `Queue.join`, whose unbounded wait cannot be interrupted on every platform."""
+        """As `Queue.join`, which a second Ctrl-C may leave with its lock released twice."""
         with self._jobs.all_tasks_done:
             while self._jobs.unfinished_tasks:
                 self._jobs.all_tasks_done.wait(_TICK_SECONDS)

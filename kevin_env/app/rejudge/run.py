@@ -193,7 +193,7 @@ def _ended(
 def _recorded(record: Path) -> dict[Key, Entry]:
     """The recorded verdicts, without partially written lines."""
     known: dict[Key, Entry] = {}
-    for line in record.read_text(encoding="utf-8", errors="replace").splitlines():
+    for line in record.read_bytes().split(b"\n"):
         with suppress(ValidationError):  # the kernel is judged again
             entry = Entry.model_validate_json(line)
             known[entry.key] = entry

@@ -22,6 +22,7 @@ from kevin_env.app.replay.describe import (
     score_sum,
 )
 from kevin_env.app.screen import COLUMNS
+from kevin_env.extract import fenced
 from kevin_env.record import Trajectory
 from kevin_env.render import turn_cells
 
@@ -55,10 +56,7 @@ def inline(words: str) -> str:
 
 def fence(words: str, language: str = "") -> list[str]:
     """Untrusted text in a fence that it cannot close."""
-    text = clean(words).rstrip("\n")
-    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
-    ticks = "`" * max(longest + 1, 3)
-    return [f"{ticks}{language}", text, ticks, ""]
+    return [fenced(clean(words).rstrip("\n"), language), ""]
 
 
 def _turn(episode: Trajectory, at: int) -> Iterator[str]:

@@ -91,7 +91,7 @@ class KernelState(State):
     """Number of turns taken; the same as `step_count`."""
     max_turns: int
     best_speedup: float = 0.0
-    """The best of the turns so far, of each what counts for the score; 0 if there is none."""
+    """The largest median of the turns so far; 0 without a correct one."""
     solved: bool = False
     """Whether a correct kernel was more than 5 % faster than the reference, as in kernrl."""
     turn_scores: list[float] = Field(default_factory=list[float])

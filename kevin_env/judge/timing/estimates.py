@@ -116,7 +116,8 @@ def speedup_of_calls(pairs: Sequence[Pair], nulls: Sequence[float]) -> Speedup:
         raise ValueError("no pairs")
     overhead = statistics.median(nulls)
     apart = statistics.median(abs(null - overhead) for null in nulls)
-    least = max(RESOLUTION, 1.5 * apart / math.sqrt(len(nulls)))  # the error of the overhead
+    error = 1.5 * apart / math.sqrt(len(nulls))  # of the overhead
+    least = max(RESOLUTION, error)
     net = [
         Pair(max(pair.reference - overhead, least), max(pair.submission - overhead, least))
         for pair in pairs
@@ -125,12 +126,12 @@ def speedup_of_calls(pairs: Sequence[Pair], nulls: Sequence[float]) -> Speedup:
     reference = statistics.median(pair.reference for pair in net)
     own = statistics.median(pair.submission for pair in net)
     within = _half(logs)
-    by = [_between(call) for call in (reference, own)]
+    by = [math.hypot(_between(call), error) for call in (reference, own)]
     low = math.hypot(
-        within, math.log(reference / max(reference - by[0], least)), math.log(1 + by[1] / own)
+        within, math.log(reference / max(reference - by[0], RESOLUTION)), math.log(1 + by[1] / own)
     )
     high = math.hypot(
-        within, math.log(1 + by[0] / reference), math.log(own / max(own - by[1], least))
+        within, math.log(1 + by[0] / reference), math.log(own / max(own - by[1], RESOLUTION))
     )
     # as for chains: exp(-low) would fall with the speed of the shortest calls
     return Speedup(ratio, ratio / (1 + low), ratio * math.exp(high), reference, own)
