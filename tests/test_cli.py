@@ -691,9 +691,9 @@ def test_problems_are_linted_for_real(tmp_path: Path, monkeypatch: pytest.Monkey
     (tmp_path / "level3").mkdir()
     monkeypatch.setenv("KEVIN_ENV_KERNELBENCH", str(tmp_path))
 
-    def linted(*words: str) -> tuple[int, Any]:
+    def linted(*words: str, said: str = "") -> tuple[int, Any]:
         code, out, err = run("problems", "lint", *words, "--device", "cpu", "--json")
-        assert err == ""
+        assert err.startswith(said) and bool(err) is bool(said)
         return code, json.loads(out)
 
     code, rows = linted("kernelbench:")
@@ -705,6 +705,8 @@ def test_problems_are_linted_for_real(tmp_path: Path, monkeypatch: pytest.Monkey
     assert [row["accepted_as_shipped"] for row in rows] == [["input 0"], []]
     code, rows = linted(str(tmp_path / "level1"), "--inputs", "shipped")
     assert (code, [row["findings"][0]["check"] for row in rows]) == (1, ["answers"])
+    code, rows = linted(str(tmp_path / "no.py"), str(tmp_path / "level2"), said="left out: cannot")
+    assert (code, len(rows)) == (2, 1)
 
 
 @pytest.mark.usefixtures("one_pool")

@@ -105,6 +105,8 @@ def test_usage_has_details_and_cost() -> None:
         prompt_tokens=7, completion_tokens=5, reasoning_tokens=3, cached_tokens=4, cost=0.25
     )
     assert ask(Answer([delta(content="x"), DONE, last]))[0].usage == expected
+    wrong = usage(prompt_tokens=7, completion_tokens=-5, total_tokens=2)
+    assert ask(Answer([delta(content="x"), DONE, wrong]))[0].usage == Usage(prompt_tokens=7)
 
 
 def test_parameters_are_sent_when_set() -> None:

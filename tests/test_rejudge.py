@@ -127,7 +127,7 @@ def test_a_second_start_judges_only_what_is_missing(tmp_path: Path) -> None:
     }
     with (run / RECORD).open("a") as file:
         file.write('{"key": {"kernel": "level_1_pro')  # a kill in the middle of a line
-    odd = Incorrect(kind="values", message="a separator: \u2028")
+    odd = Incorrect(kind="values", input_set="main/own", message="a separator: \u2028")
     report, asked = scripted(run, [odd, correct(3.0)])
     assert (asked, report.unjudged) == (2, 0)
     report, asked = scripted(run, [])

@@ -90,29 +90,42 @@ def lint_problems(
     """Check that problems are fit to train on.
 
     Looks for trivial answers that pass, inputs that do not matter, and failing references. The exit
-    code is 0 if all problems are fit, 1 if one is not, and 3 if the judge itself failed.
+    code is 0 if all problems are fit, 1 if one is not, 2 if one cannot be read, and 3 if the judge
+    itself failed.
     """
     from kevin_env.app.arguments import open_pool, read_settings
     from kevin_env.app.catalogue import named_problems
-    from kevin_env.app.errors import BadInput
+    from kevin_env.app.errors import WRONG_ARGUMENTS, BadInput
     from kevin_env.app.linting import exit_code, lint, show_lint
-    from kevin_env.app.screen import make_console
+    from kevin_env.app.screen import make_console, show
     from kevin_env.judge.api import Options
     from kevin_env.pools.local import LocalPool
+    from kevin_env.problem import ProblemError
 
-    chosen = read_settings(**settings)
-    named = named_problems(names or [], level)
+    chosen, console = read_settings(**settings), make_console(stream="stderr")
+    readable, unread = list[str](), dict[str, ProblemError]()
+    for name in names or ():
+        try:
+            named_problems([name], None)
+            readable.append(name)
+        except ProblemError as error:
+            unread[name] = error
+    if unread and not readable:
+        raise next(iter(unread.values()))
+    named = named_problems(readable, level)
     with open_pool(chosen.device) as pool:
         if not isinstance(pool, LocalPool):
             raise BadInput("problems are linted on this machine: unset KEVIN_ENV_POOL")
         options = Options(device=chosen.device, inputs=chosen.inputs)
-        linted = list(lint(named, pool, options, make_console(stream="stderr")))
+        linted = list(lint(named, pool, options, console))
     linted.sort(key=lambda each: named.index(each.problem))
     if as_json:
         print_json([each.row() for each in linted])
     else:
         show_lint(make_console(), linted)
-    raise typer.Exit(exit_code(linted))
+    for error in unread.values():
+        show(console, f"left out: {error}", "bold red")
+    raise typer.Exit(max(exit_code(linted), WRONG_ARGUMENTS if unread else 0))
 
 
 def show(

@@ -168,4 +168,5 @@ def _usage(usage: Any) -> Usage | None:
 
 def _count(fields: Any, name: str) -> int | None:
     value = fields.get(name) if isinstance(fields, dict) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    known = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return value if known else None

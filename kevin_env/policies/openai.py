@@ -161,8 +161,10 @@ class OpenAIPolicy:
             if type(failure) is not PolicyError or seconds is None or not self._reached.is_set():
                 raise failure  # its context cannot hold the request and the key
             if isinstance(on_text, Listener):
+                unusable = isinstance(error, PolicyError | ValueError)
+                why = "the answer cannot be used" if unusable else "the connection broke"
                 status = getattr(error, "status_code", None)
-                on_text.retrying(f"HTTP {status}" if status else "the connection broke", seconds)
+                on_text.retrying(f"HTTP {status}" if status else why, seconds)
             self._pause(str(failure), seconds)
         raise AssertionError("unreachable")
 

@@ -157,7 +157,8 @@ class LocalPool(RequestPool):
                     raise
             finally:
                 self._balance.done(name, failed)
-        raise JudgeError(f"{TRIES} judges died while judging this: {gone}")
+        hint = "`kevin-env problems lint` says if the reference ends its process"
+        raise JudgeError(f"{TRIES} judges died while judging this: {gone}; {hint}")
 
     def _lint(self, request: Request, future: Future[Any]) -> LintReport:
         """The report of a lint process, which is ended if a problem's first calls take too long."""

@@ -117,15 +117,16 @@ def speedup_of_calls(pairs: Sequence[Pair], nulls: Sequence[float]) -> Speedup:
     overhead = statistics.median(nulls)
     apart = statistics.median(abs(null - overhead) for null in nulls)
     error = 1.5 * apart / math.sqrt(len(nulls))  # of the overhead
-    least = max(RESOLUTION, error)
+    least = max(HANDSHAKE, error)  # no shorter call can be told from none
     net = [
         Pair(max(pair.reference - overhead, least), max(pair.submission - overhead, least))
         for pair in pairs
     ]
-    ratio, logs = statistics.median(p.ratio for p in net), [math.log(p.ratio) for p in net]
+    ratio, within = statistics.median(p.ratio for p in net), _half([math.log(p.ratio) for p in net])
     reference = statistics.median(pair.reference for pair in net)
     own = statistics.median(pair.submission for pair in net)
-    within = _half(logs)
+    if any(least in (pair.reference, pair.submission) for pair in net):
+        ratio = reference / own  # pairs that were cut have a ratio near 1
     by = [math.hypot(_between(call), error) for call in (reference, own)]
     low = math.hypot(
         within, math.log(reference / max(reference - by[0], RESOLUTION)), math.log(1 + by[1] / own)
