@@ -205,9 +205,7 @@ class InputFacts(Frozen):
     high: int | None = None
     """Smallest and largest value of a tensor of integers; None where draws differ."""
     structure: tuple[str, ...] = ()
-    """What holds in every distribution, such as `lower triangular` or `sums to 1 along dimension
-    1`, and strides that differ from those of the shape.
-    """
+    """What holds in every distribution, such as `lower triangular`, and unusual strides."""
 
 
 class CaseFacts(Frozen):

@@ -150,5 +150,5 @@ def test_no_text_that_is_made_of_a_shipped_problem_has_its_held_out_case(tmp_pat
 
 
 def test_a_held_out_case_has_a_name_of_its_own(tmp_path: Path) -> None:
-    with pytest.raises(ProblemError, match="odd is also a known case"):
+    with pytest.raises(ProblemError, match="case odd already exists"):
         written(tmp_path, SOURCE.replace(NAME, "odd"))
