@@ -235,7 +235,8 @@ def _payment(
     """Which turn had the same code, what is paid, and the best score so far."""
     full = scores[-1] if scores else 0.0
     paid = full if paid is None else paid
-    of = f"{full:.3g} minus the {full - paid:.3g} already scored" if paid < full else ""
+    by = f" minus the {full - paid:.3g} already scored" if paid else ", not above an earlier score"
+    of = f"{full:.3g}{by}" if paid < full else ""
     parts: list[str] = []
     if same_as is not None:
         result = "measured again" if measured_again else "so it has the same result"

@@ -100,10 +100,8 @@ def test_an_improvement_alone_is_paid_when_asked_for(problem) -> None:
     assert [turn.score for turn in turns] == pytest.approx([0.0, 1.3, 0.0, 0.0, 0.6])
     assert [turn.full_score for turn in turns] == pytest.approx([0.0, 1.3, 0.8, 0.0, 1.9])
     assert "Score: 0.6 (1.9 minus the 1.3 already scored)." in turns[-1].feedback
-    assert (
-        "Score: 0 (0.8 minus the 0.8 already scored). Best so far: 1.3 (turn 2)."
-        in turns[2].feedback
-    )
+    nothing = "Score: 0 (0.8, not above an earlier score). Best so far: 1.3 (turn 2)."
+    assert nothing in turns[2].feedback
     assert (
         "earns the amount by which its score beats your best score so far"
         in episode.messages[-1].content
@@ -128,8 +126,8 @@ def test_a_repeated_submission_is_explained(problem) -> None:
     )
     assert "Score: 0.45." in said[1]
     again = (
-        "This is the code of turn 1, so it has the same result; its score is 1.5 minus the 1.5 "
-        "already scored."
+        "This is the code of turn 1, so it has the same result; its score is 1.5, not above an "
+        "earlier score."
     )
     assert again in said[2] and "Score: 0." in said[2]
     assert not any("esubmit" in text or "again to" in text for text in said)
