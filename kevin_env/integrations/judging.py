@@ -13,7 +13,7 @@ from kevin_env.pools.http import connect
 from kevin_env.record import Reply, Turn
 
 _SHARED = dict[str | None, JudgePool]()
-_OPENING, _TOKENIZERS = threading.Lock(), threading.Lock()
+_TOKENIZERS = threading.Lock()
 
 
 def process_pool(pool: JudgePool | str | None = None) -> JudgePool:
@@ -26,10 +26,8 @@ def process_pool(pool: JudgePool | str | None = None) -> JudgePool:
     """
     if pool is not None and not isinstance(pool, str):
         return pool
-    with _OPENING:  # several threads may need the first one
-        if pool not in _SHARED:
-            _SHARED[pool] = connect(pool)
-        return _SHARED[pool]
+    # several threads may need the first one; a lock could stay held in a forked process
+    return _SHARED.get(pool) or _SHARED.setdefault(pool, connect(pool))
 
 
 def submit(episode: Episode, reply: Reply | str) -> Turn:

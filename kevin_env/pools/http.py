@@ -43,6 +43,8 @@ RETRY_SECONDS, MOST_RETRY_SECONDS = 1.0, 60.0
 TRIES = 4
 """A request fails once the server has lost it this many times, for example by restarts."""
 _BUSY, _GONE, _MALFORMED, _RETRIED = 429, 404, 422, (502, 503, 504)
+_BROKEN = (OSError, http.client.HTTPException)
+"""A server that is away, time-outs, and connections that break within an answer."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -145,7 +147,7 @@ class HttpPool(RequestPool):
 
     def _drop(self, path: str) -> None:
         """Lets the server forget a request, and cancel it if it is still in progress."""
-        with suppress(OSError, http.client.HTTPException, JudgeError):
+        with suppress(*_BROKEN, JudgeError):
             self._once("DELETE", path, None)
 
     def _ask(
@@ -162,10 +164,7 @@ class HttpPool(RequestPool):
                 raise JudgeError("the pool is closed")
             try:
                 return self._once(method, path, body)
-            except (
-                OSError,
-                http.client.HTTPException,
-            ) as error:  # such as a broken connection
+            except _BROKEN as error:
                 text = f"no judge server answers at {self.url}: {getattr(error, 'reason', error)}"
                 if time.monotonic() > end:
                     raise JudgeError(text) from error

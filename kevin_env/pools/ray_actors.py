@@ -161,8 +161,9 @@ async def _work(actor: Any, queue: "asyncio.Queue[_Job]") -> None:
 
 def cancel(call: Any) -> None:
     """Cancels a call of Ray, if there is one."""
-    with suppress(Exception):  # the cluster may be gone
-        ray.cancel(call)
+    if call is not None:
+        with suppress(Exception):  # the cluster may be gone
+            ray.cancel(call)
 
 
 class JudgeActor:
