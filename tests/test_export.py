@@ -184,7 +184,7 @@ def test_verdicts_of_kernelbench(result: dict[str, Any], ending: str) -> None:
             ("export", "{file}", "--to", "csv", "--out", "{folder}/no/x.csv"),
             "/no/x.csv: No such file or directory",
         ),
-        (("import", "{folder}/empty"), "is no KernelBench run"),
+        (("import", "{folder}/empty"), "is not an evaluated KernelBench run"),
         (("import", "{folder}/bad"), "eval_results.json: Expecting value"),
     ],
 )

@@ -232,7 +232,7 @@ def test_an_endpoint_that_was_not_recorded_is_not_guessed(unfinished: Path) -> N
 
 def test_there_must_be_something_to_resume(tmp_path: Path) -> None:
     (tmp_path / "empty.jsonl").touch()
-    with pytest.raises(BadInput, match="no trajectory"):
+    with pytest.raises(BadInput, match="no readable trajectory"):
         last_episodes(tmp_path / "empty.jsonl", print)
 
 
@@ -363,7 +363,7 @@ def test_the_demo_replies_keep_the_rules(kind: str) -> None:
         (["--problem", "{problem}", "--model", "human", "--samples", "2"], "several samples"),
         (["--problem", "{problem}", "--human", "--model", "m"], "--human or --model m"),
         (["--resume", "{file}", "--samples", "2"], "leave out --samples"),
-        (["--resume", "{file}", "--model", "m"], "no trajectory"),
+        (["--resume", "{file}", "--model", "m"], "no readable trajectory"),
     ],
 )
 def test_bad_input_is_one_clear_line(tmp_path: Path, words: list[str], said: str) -> None:

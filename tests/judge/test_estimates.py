@@ -33,14 +33,10 @@ def test_an_interval_on_a_cpu_covers_as_often_as_it_says(
 
 
 def test_calls_within_the_error_of_the_overhead_have_a_wide_interval() -> None:
-    """Here both were cut to that error, and their ratio was 1 without any scatter."""
+    """Both were once cut to that error, and their ratio was 1 without any scatter."""
     nulls = [at * 50e-6 for at in range(1, 12)]
     found = speedup_of_calls([Pair(310e-6, 360e-6)] * 12, nulls)
-    assert found.noisy and found.low < 0.2 and found.high > 6
-    short = [Pair(110e-6 if at % 3 else 190e-6, 190e-6 if at % 3 else 110e-6) for at in range(12)]
-    found = speedup_of_calls(short, [100e-6 + at * 8e-6 for at in range(-5, 6)])
-    assert found.ratio == pytest.approx(found.reference / found.submission)
-    assert found.low < found.ratio < 0.2
+    assert found.noisy and found.low < 0.2 and 0.6 < found.ratio < 0.8
 
 
 def test_no_pairs_have_no_speedup() -> None:
@@ -52,10 +48,12 @@ def test_a_speedup_is_the_median_of_paired_ratios_of_what_calls_take_beyond_noth
     sides = (2e-3, 2.1e-3, 1.9e-3, 2.2e-3, 1.8e-3, 2.3e-3, 40e-3) * 3
     pairs = [Pair(reference + 1e-3, 2e-3) for reference in sides]
     found = speedup_of_calls(pairs, [1e-3, 1e-3, 9.0])
-    assert found.ratio == pytest.approx(2.1) and found.low < 2.0 < 2.2 < found.high
+    assert found.ratio == pytest.approx(2.1, rel=1e-3) and found.low < 2.0 < 2.2 < found.high
     assert not found.noisy  # those that were disturbed do not show
-    assert (found.reference, found.submission) == (pytest.approx(2.1e-3), pytest.approx(1e-3))
-    assert found.spread == pytest.approx(max(found.high - 2.1, 2.1 - found.low) / 2.1)
+    assert found.reference == pytest.approx(2.1e-3, rel=1e-3)
+    assert found.submission == pytest.approx(1e-3, rel=1e-3)
+    wider = max(found.high / found.ratio - 1, 1 - found.low / found.ratio)
+    assert found.spread == pytest.approx(wider)
 
 
 def test_pairs_that_drift_together_give_the_ratio_that_each_of_them_has() -> None:
@@ -67,7 +65,7 @@ def test_pairs_that_drift_together_give_the_ratio_that_each_of_them_has() -> Non
 
 def test_no_call_is_shorter_than_its_overhead_varies() -> None:
     found = speedup_of_calls([Pair(30e-6, -4e-6)] * 6, [0.0])  # it may come out negative
-    assert (found.submission, found.ratio) == (estimates.HANDSHAKE, pytest.approx(2))
+    assert 10e-6 < found.submission < estimates.HANDSHAKE and 2 < found.ratio < 3
     assert found.low < 0.6 * found.ratio
     assert speedup_of_calls([Pair(-1.0, -2.0)] * 6, [0.0]).ratio == 1.0
 

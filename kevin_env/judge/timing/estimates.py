@@ -48,9 +48,7 @@ pairs do not narrow. The second, over the root of their number, is Student's for
 STUDY = 8
 """Factor on the most pairs and seconds if a precision is requested."""
 NEARLY, STUDY_NEARLY = 1.5, 1.25
-"""More pairs hardly help once the spread is within this factor of the least possible one: by
-default, and if a precision is requested.
-"""
+"""Factor on the least spread below which more pairs hardly help; the second for a precision."""
 SLOW = 10
 """A submission that is certainly slower by this factor is not measured more precisely."""
 RESOLUTION = 1e-6
@@ -117,16 +115,13 @@ def speedup_of_calls(pairs: Sequence[Pair], nulls: Sequence[float]) -> Speedup:
     overhead = statistics.median(nulls)
     apart = statistics.median(abs(null - overhead) for null in nulls)
     error = 1.5 * apart / math.sqrt(len(nulls))  # of the overhead
-    least = max(HANDSHAKE, error)  # no shorter call can be told from none
     net = [
-        Pair(max(pair.reference - overhead, least), max(pair.submission - overhead, least))
+        Pair(_beyond(overhead, pair.reference, error), _beyond(overhead, pair.submission, error))
         for pair in pairs
     ]
     ratio, within = statistics.median(p.ratio for p in net), _half([math.log(p.ratio) for p in net])
     reference = statistics.median(pair.reference for pair in net)
     own = statistics.median(pair.submission for pair in net)
-    if any(least in (pair.reference, pair.submission) for pair in net):
-        ratio = reference / own  # pairs that were cut have a ratio near 1
     by = [math.hypot(_between(call), error) for call in (reference, own)]
     low = math.hypot(
         within, math.log(reference / max(reference - by[0], RESOLUTION)), math.log(1 + by[1] / own)
@@ -143,13 +138,18 @@ def least_spread_of_calls(reference: float, submission: float) -> float:
     return math.hypot(*(_between(call) / call for call in (reference, submission)))
 
 
+def _beyond(overhead: float, call: float, error: float) -> float:
+    """What a call takes beyond an overhead with that error: never 0, and always less if faster."""
+    return (call - overhead + math.hypot(call - overhead, 2 * HANDSHAKE, 2 * error)) / 2
+
+
 def _between(call: float) -> float:
     """Half of the interval in seconds by which a call varies between processes on a CPU."""
     return math.hypot(PROCESS * call, HANDSHAKE)
 
 
 def _half(logs: Sequence[float]) -> float:
-    """Half of the interval of logarithms by what varies within a judgement; 0 for a single one."""
+    """Half of the interval of logarithms within a judgement; 0 for a single one."""
     samples = logs
     if len(logs) >= BLOCK * BLOCKS:
         starts = range(0, len(logs) - BLOCK + 1, BLOCK)
