@@ -83,7 +83,8 @@ def _normalize_sources(nodes: list[ast.AST]) -> None:
     seen = Counter(word for _, tokens in sources for word in set(tokens))
     quoted = {word for _, tokens in sources for word in _quoted(tokens)}
     for node, tokens in sources:
-        local = _local_names(tokens) | (_own_functions(tokens) - named)
+        closing = _closing(tokens)
+        local = _local_names(tokens, closing) | (_own_functions(tokens, closing) - named)
         own = {word for word in local - quoted if seen[word] == 1}
         numbers: dict[str, str] = {}
         for at, token in enumerate(tokens):
@@ -121,9 +122,9 @@ def _tokens(source: str) -> Iterator[str]:
         yield " ".join(token.split()) if token.lstrip().startswith("#") else token
 
 
-def _local_names(tokens: list[str]) -> set[str]:
+def _local_names(tokens: list[str], closing: dict[int, int]) -> set[str]:
     """Variables that are declared and that nothing outside of these tokens can name."""
-    found, closing = set[str](), _closing(tokens)
+    found = set[str]()
     for at in range(1, len(tokens) - 1):
         name, before = tokens[at], at - 1
         while before > max(0, at - 5) and tokens[before] in _POINTER:
@@ -154,9 +155,9 @@ def _further_names(tokens: list[str], at: int, closing: dict[int, int]) -> set[s
     return found
 
 
-def _own_functions(tokens: list[str]) -> set[str]:
+def _own_functions(tokens: list[str], closing: dict[int, int]) -> set[str]:
     """Functions that are defined here."""
-    found, closing = set[str](), _closing(tokens)
+    found = set[str]()
     for at, (kind, name, after) in enumerate(zip(tokens, tokens[1:], tokens[2:], strict=False)):
         if after == "(" and _WORD.fullmatch(name) and _TYPES.fullmatch(kind):
             end = closing[at + 2] + 1

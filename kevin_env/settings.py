@@ -164,9 +164,9 @@ class Settings(Frozen):
     inputs: Literal["varied", "shipped"] = "varied"
     """Input distributions to check: several, or only the one that the problem ships."""
     call_timeout: float | None = Field(default=None, gt=0, le=MOST_CALL_SECONDS)
-    """Seconds per call: by default 0.5 (CPU: 2), or 200x the reference's if more; first: 30 more.
+    """Seconds per call: by default 0.5 (2 on a CPU), or 200 times the reference's if that is more.
 
-    At most 1,200. The first is that of each case; the constructor has as long. On a CPU it is
+    At most 1,200. The first call of each case has 30 more, as does the constructor. On a CPU it is
     processor time, and a submission that sleeps has up to ten times as long.
     """
     build_timeout: float = Field(default=300.0, gt=0, le=MOST_BUILD_SECONDS)

@@ -705,7 +705,9 @@ def test_problems_are_linted_for_real(tmp_path: Path, monkeypatch: pytest.Monkey
     assert [row["accepted_as_shipped"] for row in rows] == [["input 0"], []]
     code, rows = linted(str(tmp_path / "level1"), "--inputs", "shipped")
     assert (code, [row["findings"][0]["check"] for row in rows]) == (1, ["answers"])
-    code, rows = linted(str(tmp_path / "no.py"), str(tmp_path / "level2"), said="left out: cannot")
+    missing = str(tmp_path / "no.py")
+    said = f"{missing} is left out: cannot read"
+    code, rows = linted(missing, str(tmp_path / "level2"), said=said)
     assert (code, len(rows)) == (2, 1)
 
 

@@ -95,9 +95,9 @@ def common(
 @settings_options(("device",))
 def demo(
     settings: Given,
-    out: Annotated[Path, typer.Option(help="Trajectory file; replaces an earlier demo's.")] = Path(
-        "demo.jsonl"
-    ),
+    out: Annotated[
+        Path, typer.Option(help="Trajectory file; an earlier demo's file is replaced.")
+    ] = Path("demo.jsonl"),
     plain: Plain = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the trajectory as a line of JSON.")

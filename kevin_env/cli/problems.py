@@ -123,8 +123,8 @@ def lint_problems(
         print_json([each.row() for each in linted])
     else:
         show_lint(make_console(), linted)
-    for error in unread.values():
-        show(console, f"left out: {error}", "bold red")
+    for name, error in unread.items():
+        show(console, f"{name} is left out: {error}", "bold red")
     raise typer.Exit(max(exit_code(linted), WRONG_ARGUMENTS if unread else 0))
 
 
@@ -164,7 +164,7 @@ def export_problems(
     ] = "dataset",
     url: Annotated[
         str,
-        typer.Option(help="For harbor: URL of `kevin-env mcp` as containers reach it."),
+        typer.Option(help="For harbor: URL of `kevin-env mcp --http` for the containers."),
     ] = "",
 ) -> None:
     """Export problems as a data set, or as tasks of Harbor for coding agents.

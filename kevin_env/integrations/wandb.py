@@ -28,7 +28,8 @@ class WandbLogger(RunLogger):
         self._wandb = require_wandb()
         last = Path(folder, "wandb", "latest-run")
         if resume and last.exists():
-            options |= {"id": last.resolve().name.split("-", 2)[2], "resume": "allow"}
+            _, _, run = last.resolve().name.partition("run-")  # [offline-]run-DATE_TIME-ID
+            options |= {"id": run.partition("-")[2], "resume": "allow"}
         self._run = self._wandb.init(project=project, dir=str(folder), **options)
 
     def write(

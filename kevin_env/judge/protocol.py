@@ -87,5 +87,5 @@ def value_of(answer: Answer) -> Any:
     except (StopIteration, ValidationError) as error:
         wrong = error.errors()[0] if isinstance(error, ValidationError) else None
         where = f" ({'.'.join(map(str, wrong['loc']))}: {wrong['msg']})" if wrong else ""
-        text = f"the judge's answer cannot be read{where}; the judge may be another version"
+        text = f"the judge's answer cannot be read{where}; the judge may be a different version"
         raise JudgeError(text) from error

@@ -157,7 +157,7 @@ class LocalPool(RequestPool):
                     raise
             finally:
                 self._balance.done(name, failed)
-        hint = "`kevin-env problems lint` says if the reference ends its process"
+        hint = "if other problems are judged, this one's reference may end the process"
         raise JudgeError(f"{TRIES} judges died while judging this: {gone}; {hint}")
 
     def _lint(self, request: Request, future: Future[Any]) -> LintReport:

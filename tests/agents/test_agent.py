@@ -18,7 +18,8 @@ from cpp_kernels import FASTER_KERNEL, RIGHT_KERNEL, WRONG_KERNEL
 from episodes import WRONG, correct, problem_file, recorded
 from serving import served, wait_until
 
-from kevin_env.agents.run import MOST_PRINTED
+from kevin_env.agents.run import MOST_PRINTED, public_judges
+from kevin_env.pools.http import HttpPool
 from kevin_env.pools.local import LocalPool
 from kevin_env.pools.scripted import ScriptedPool
 from kevin_env.record import Trajectory
@@ -191,6 +192,13 @@ def test_attacks_of_a_confined_agent_change_no_score(
     assert [(turn.category, turn.score) for turn in episode.turns] == [("correctness", 0.0)]
     assert episode.agent == "confined" and episode.final is None
     assert len(scripted.submissions) == 1
+
+
+@pytest.mark.parametrize(("token", "public"), [("", True), ("secret", False)])
+def test_judges_without_a_token_are_public(token: str, public: bool) -> None:
+    """Of any pool, also one that is not from the environment."""
+    assert public_judges(HttpPool("http://one.example", token)) is public
+    assert not public_judges(ScriptedPool([]))
 
 
 @pytest.mark.full

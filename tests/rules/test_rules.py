@@ -644,7 +644,10 @@ def test_the_tree_that_others_read_too_stays_as_it_was():
         )
         + "return f29(ext)",
         "def f(a):\n    return f([a]) if a else f(lambda: a)\nreturn ext.f(f(x))",
-        "a = x\n" + f"a = ({'a, ' * 64})\n" * 4 + "return ext.f(ext.f(a))",
+        "a = x\n"
+        + f"a = ({'a, ' * 64})\n" * 4
+        + "b = a if x.numel() else (a, a)\n" * 40
+        + "return ext.f(b)",
         "class A: pass\n"
         + "class B(A): pass\nclass C(A): pass\nclass A(B, C): pass\n" * 40
         + "return ext.f(A().b(x))",

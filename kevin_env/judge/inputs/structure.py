@@ -13,7 +13,7 @@ import torch
 from kevin_env.judge.compare.values import pieces, widened
 
 FEW = 12
-"""With fewer values over all draws nothing is stated, as it may be chance; it is kept though."""
+"""With fewer values over all draws nothing is stated, as it may be chance; it is still kept."""
 LEAST = 64
 """Least number of values to take both ends of their range as bounds."""
 BOUNDED = 4.0

@@ -48,7 +48,7 @@ pairs do not narrow. The second, over the root of their number, is Student's for
 STUDY = 8
 """Factor on the most pairs and seconds if a precision is requested."""
 NEARLY, STUDY_NEARLY = 1.5, 1.25
-"""Factor on the least spread below which more pairs hardly help; the second for a precision."""
+"""Factor on the least spread below which more pairs hardly help; the second for a set precision."""
 SLOW = 10
 """A submission that is certainly slower by this factor is not measured more precisely."""
 RESOLUTION = 1e-6
