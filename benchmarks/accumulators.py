@@ -34,7 +34,6 @@ from kevin_env.app.catalogue import named_problems
 from kevin_env.candidate import tree
 from kevin_env.judge.api import PACES
 from kevin_env.judge.compare.outputs import alike, in_float64
-from kevin_env.judge.compare.outputs import wrong as fault_of
 from kevin_env.judge.device import inform
 from kevin_env.judge.inputs.cases import open_cases, plan, usable_distributions
 from kevin_env.judge.inputs.reference import Case, Expected, seed_from
@@ -43,6 +42,7 @@ from kevin_env.problem import Problem, ProblemError
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 from arithmetic import Replaced, rounded_operands, running, summed_by  # pyright: ignore[reportMissingImports]
+from comparison import wrong as fault_of  # pyright: ignore[reportMissingImports]
 from rounding import ROUNDINGS, Rounding  # pyright: ignore[reportMissingImports]
 
 SECRET = "accumulators"
@@ -88,7 +88,7 @@ def wrong(answer: Any, expected: Expected, case: Case) -> str | None:
     for i, (reference, oracle) in enumerate(
         zip(references, in_float64(expected.oracle, references), strict=True)
     ):
-        plain = lambda i=i: alike(expected.plain, references)[i]  # noqa: E731
+        plain = lambda draw, i=i: alike(expected.plain(draw), references)[i]  # noqa: E731
         double = lambda oracle=oracle: oracle  # noqa: E731
         tolerance, precision = case.tolerance, case.precision
         fault = fault_of(reference, outputs[i], tolerance, precision, oracle=double, plain=plain)

@@ -22,8 +22,10 @@ aten = torch.ops.aten
 COMPOUND = (*accumulator.COMPOUND, aten.gelu, aten.silu, aten.softplus, aten.sigmoid)
 LEAST_SCAN = 1024
 """Elements of a prefix sum between two carries."""
-MOST_TERMS = 1 << 15
-"""Terms that a GPU adds up one after the other, here as in a kernel with threads to spare."""
+MOST_TERMS = {"cpu": accumulator.LONGEST, "cuda": 1 << 15}
+"""Terms that one accumulator adds up: all that verdicts allow for on a CPU, and on a GPU as many as
+in a kernel with threads to spare.
+"""
 Rule = Callable[..., Any]
 Rules = dict[Any, Rule]
 
@@ -297,15 +299,15 @@ def convolved(
 
 
 def _accumulated(x: torch.Tensor) -> torch.Tensor:
-    if x.device.type == "cpu":
-        return torch.from_numpy(np.add.accumulate(x.contiguous().numpy(), axis=-1))[
-            ..., -1
-        ].contiguous()
-    if x.shape[-1] > MOST_TERMS:
-        whole = x.shape[-1] // MOST_TERMS * MOST_TERMS
-        parts = [_accumulated(x[..., :whole].unflatten(-1, (-1, MOST_TERMS)))]
+    most = MOST_TERMS[x.device.type]
+    if x.shape[-1] > most:
+        whole = x.shape[-1] // most * most
+        parts = [_accumulated(x[..., :whole].unflatten(-1, (-1, most)))]
         parts += [_accumulated(x[..., whole:])[..., None]] if whole < x.shape[-1] else []
         return _accumulated(torch.cat(parts, -1))
+    if x.device.type == "cpu":
+        sums = np.add.accumulate(x.contiguous().numpy(), axis=-1)
+        return torch.from_numpy(sums)[..., -1].contiguous()
     terms = x.movedim(-1, 0).contiguous()
     found = terms[0].clone()
     for term in terms[1:]:

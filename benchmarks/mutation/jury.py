@@ -10,9 +10,9 @@ from types import FrameType
 from typing import Any
 
 import torch
+from comparison import wrong as fault_of  # pyright: ignore[reportMissingImports]
 
 from kevin_env.candidate import tree
-from kevin_env.judge.compare.outputs import wrong as fault_of
 from kevin_env.judge.compare.tolerance import tolerance_of
 from kevin_env.problem import ProblemError
 

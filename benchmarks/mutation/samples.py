@@ -58,9 +58,9 @@ class Sample:
     def name(self) -> str:
         return f"{self.case.name}/{self.distribution}"
 
-    def plain(self, number: int) -> torch.Tensor | None:
+    def plain(self, number: int, draw: int) -> torch.Tensor | None:
         """An output with one accumulator a sum, where it can be had."""
-        return alike(self.expected.plain, self.outputs)[number]
+        return alike(self.expected.plain(draw), self.outputs)[number]
 
     def answer(self, tensors: list[torch.Tensor] | None = None) -> Any:
         """What the reference gives for these inputs, or for others in their place."""

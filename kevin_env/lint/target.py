@@ -155,5 +155,7 @@ def _other(expected: Expected, outputs: list[torch.Tensor], i: int) -> int:
     return sum(counts_of(lambda a, b: a != b, outputs[i], exact))
 
 
-def _plain(expected: Expected, outputs: list[torch.Tensor], i: int) -> torch.Tensor | None:
-    return alike(expected.plain, outputs)[i]
+def _plain(
+    expected: Expected, outputs: list[torch.Tensor], i: int, draw: int
+) -> torch.Tensor | None:
+    return alike(expected.plain(draw), outputs)[i]

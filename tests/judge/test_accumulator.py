@@ -2,16 +2,18 @@
 narrower numbers.
 """
 
+import math
 from collections.abc import Callable
 from functools import partial
 
 import pytest
 import torch
 from arithmetic import Replaced, running, summed_by
+from comparison import wrong as fault_of
 from rounding import ROUNDINGS
 
 from kevin_env.judge.compare.accumulator import OneAccumulator
-from kevin_env.judge.compare.outputs import wrong as fault_of
+from kevin_env.judge.compare.tolerance import Tolerance, with_plain_sums
 
 Body = Callable[..., torch.Tensor]
 LONG = 1 << 14
@@ -44,7 +46,8 @@ def rms(x: torch.Tensor) -> float:
 def compared(name: str, got: Callable[[], torch.Tensor]) -> str | None:
     body, given = BODIES[name]
 
-    def plain() -> torch.Tensor:
+    def plain(draw: int) -> torch.Tensor:
+        torch.manual_seed(draw)
         with OneAccumulator():
             return body(*given)
 
@@ -66,6 +69,24 @@ def test_the_estimate_is_near_what_a_running_sum_is_off_by(name: str) -> None:
     assert rms(real - exact) < 2 * rms(estimate - one) + 2 * rms(one - exact), "too small"
     assert rms(estimate - one) < 3 * rms(real - exact) + 2 * rms(one - exact), "too large"
     assert compared(name, lambda: real) is None
+
+
+def test_errors_that_cancel_in_one_draw_are_seen_in_another() -> None:
+    """Of two sums whose difference matters, as in a softmax that they dominate."""
+    x, w = uniform(1, LONG), uniform(LONG, 2)
+
+    def plain(seed: int) -> torch.Tensor:
+        torch.manual_seed(seed)
+        with OneAccumulator():
+            return x @ w
+
+    product, exact = x @ w, Tolerance(0.0, math.inf, True)
+    for seed in range(0, 200, 10):
+        one = with_plain_sums(exact, product, lambda draw, seed=seed: plain(seed + draw))
+        both = with_plain_sums(
+            exact, product.diff(), lambda draw, seed=seed: plain(seed + draw).diff()
+        )
+        assert both.worst > 0.2 * one.worst > 0
 
 
 def test_without_it_a_long_running_sum_is_refused() -> None:

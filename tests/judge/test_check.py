@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 import torch
+from comparison import wrong
 
 from kevin_env.candidate import tree
 from kevin_env.candidate.region import FILLING, extent, spec_of
 from kevin_env.judge.compare.check import check_answer, find_unwritten, unwritten
-from kevin_env.judge.compare.outputs import Allowed, wrong
+from kevin_env.judge.compare.outputs import Allowed
 from kevin_env.judge.compare.values import PIECE, Mismatch
 from kevin_env.judge.handshake.claims import CallClaim, Output, TensorClaim
 from kevin_env.judge.handshake.handshake import Answer

@@ -2,10 +2,10 @@
 
 import pytest
 import torch
+from comparison import wrong
 from fast_math import FastMath, uniform, upward
 from rounding import ROUNDINGS
 
-from kevin_env.judge.compare.outputs import wrong
 from kevin_env.judge.compare.values import Mismatch
 from kevin_env.judge.inputs.cases import usable_distributions
 from kevin_env.judge.inputs.reference import Case, Expected
@@ -58,7 +58,7 @@ def opened(body: str) -> Case:
 
 
 def compared(got: torch.Tensor, expected: Expected) -> Mismatch | None:
-    return wrong(expected.output, got, oracle=lambda: expected.oracle, plain=lambda: expected.plain)
+    return wrong(expected.output, got, oracle=lambda: expected.oracle, plain=expected.plain)
 
 
 @pytest.mark.parametrize("name", EXPRESSIONS)

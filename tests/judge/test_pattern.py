@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from comparison import wrong
 from rounding import bf16, fp16, tf32
 from test_check import second_call
 from test_hang import SOFTMAX
@@ -9,7 +10,6 @@ from test_hang import SOFTMAX
 from kevin_env.candidate.region import FILLING
 from kevin_env.judge import Options, Submission
 from kevin_env.judge.compare import values
-from kevin_env.judge.compare.outputs import wrong
 from kevin_env.judge.judge import Judge
 from kevin_env.outcome import Incorrect, Pattern, RuntimeFailure, Span
 from kevin_env.wording import describe_pattern

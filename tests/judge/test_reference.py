@@ -6,9 +6,9 @@ import weakref
 import pytest
 import torch
 from arithmetic import Replaced, rounded_operands, running, summed_by
+from comparison import wrong as fault_of
 from rounding import ROUNDINGS
 
-from kevin_env.judge.compare.outputs import wrong as fault_of
 from kevin_env.judge.inputs import variation
 from kevin_env.judge.inputs.cases import distributions_of
 from kevin_env.judge.inputs.process_state import reference_code
@@ -273,7 +273,7 @@ def test_weights_lean_so_that_narrow_ones_show_in_a_long_sum(name: str) -> None:
     with Replaced(rounded_operands(ROUNDINGS[name])):
         narrow = opened.answer(*given, 1)
     wrong = [
-        fault_of(expected.output, got, oracle=lambda: expected.oracle, plain=lambda: expected.plain)
+        fault_of(expected.output, got, oracle=lambda: expected.oracle, plain=expected.plain)
         for got in (running_sum, narrow)
     ]
     assert wrong[0] is None and wrong[1] is not None and wrong[1].kind == "values"

@@ -4,8 +4,9 @@ from collections.abc import Callable
 
 import pytest
 import torch
+from comparison import wrong
 
-from kevin_env.judge.compare.outputs import Allowed, wrong
+from kevin_env.judge.compare.outputs import Allowed
 from kevin_env.judge.compare.tolerance import tolerance_of
 from kevin_env.judge.compare.values import PIECE
 
@@ -134,4 +135,4 @@ def test_plain_sums_count_where_an_output_is_not_nearly_zero() -> None:
     plain = reference * (1 + 1e-6)
     got = reference * (1 - 2e-6)
     assert wrong(reference, got, oracle=lambda: exact) is not None
-    assert wrong(reference, got, oracle=lambda: exact, plain=lambda: plain) is None
+    assert wrong(reference, got, oracle=lambda: exact, plain=lambda _: plain) is None

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from comparison import wrong
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from kevin_env.judge.compare.outputs import wrong
 from kevin_env.judge.compare.tolerance import Tolerance, near, tolerance_of, with_plain_sums
 from kevin_env.judge.compare.values import PIECE, Mismatch, all_finite
 
@@ -270,7 +270,7 @@ def test_plain_sums_are_only_computed_where_they_could_matter() -> None:
     for times, count in ((0.5, 0), (500, 1), (2000, 1)):
         got = but(SQUARE, 3, 5, plus=times * allowed)
         mismatch = wrong(
-            SQUARE, got, oracle=lambda: SQUARE.double(), plain=lambda: asked.append(None)
+            SQUARE, got, oracle=lambda: SQUARE.double(), plain=lambda _: asked.append(None)
         )
         assert (mismatch is None, len(asked)) == (times < 1, count)
 
@@ -281,12 +281,24 @@ def test_the_error_of_plain_sums_widens_both_budgets() -> None:
     tolerance, _ = tolerance_of(drawn(10_000), None, 1.0, "ieee")
     off = torch.full_like(reference, 1e-2)
     off[::2], off[:50] = -1e-2, 1e6
-    wide = with_plain_sums(tolerance, reference, lambda: off)
+    wide = with_plain_sums(tolerance, reference, lambda _: off)
     assert wide.worst == pytest.approx(6e-2) and wide.rms == pytest.approx(4e-2)
-    assert with_plain_sums(tolerance, reference, lambda: 1e-9 * off) == tolerance
-    assert with_plain_sums(tolerance, reference, lambda: None) == tolerance
+    assert with_plain_sums(tolerance, reference, lambda _: 1e-9 * off) == tolerance
+    assert with_plain_sums(tolerance, reference, lambda _: None) == tolerance
     low, _ = tolerance_of(FAR, None, 1.0, "ieee")
-    assert with_plain_sums(low, FAR, lambda: pytest.fail("they are in float32")) == low
+    assert with_plain_sums(low, FAR, lambda _: pytest.fail("they are in float32")) == low
+
+
+def test_the_error_of_plain_sums_is_looked_for_in_the_largest_elements() -> None:
+    """Where a sum divides everything, they have the largest error, and may be one in a million."""
+    reference = 1e-3 * drawn(1_000_000).abs()
+    reference[123_457] = 0.1
+    tolerance, _ = tolerance_of(reference, reference.double(), 1.0, "ieee")
+    wide = with_plain_sums(tolerance, reference, lambda _: reference * (1 + 2e-6))
+    assert wide.worst == pytest.approx(6 * 2e-7, rel=0.1) and wide.worst > 10 * tolerance.worst
+    choice = reference.clone()
+    choice[123_457] = 0.05
+    assert with_plain_sums(tolerance, reference, lambda _: choice).worst == tolerance.worst
 
 
 def running_sum(x: torch.Tensor) -> torch.Tensor:

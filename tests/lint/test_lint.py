@@ -2,10 +2,10 @@
 
 import pytest
 import torch
+from comparison import wrong as fault_of
 from judges import QUICK
 
 from kevin_env.judge.api import Options, Submission
-from kevin_env.judge.compare.outputs import wrong as fault_of
 from kevin_env.judge.compare.tolerance import tolerance_of
 from kevin_env.judge.inputs.cases import plan
 from kevin_env.judge.inputs.distributions import DISTRIBUTIONS

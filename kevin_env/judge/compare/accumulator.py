@@ -8,8 +8,9 @@ n (S^2 / 3 + T / 2).
 
 If terms are alike, or lost in the partial sum, errors accumulate; if most are zero, there are
 fewer. Therefore a sample of the sums is really computed with one accumulator, and the estimate is
-scaled to match it. An error of that size and of random sign is added to every sum of the reference;
-the resulting change of the output is what a kernel may be off by.
+scaled to match it. A normal error of that size is added to every sum of the reference; the
+resulting change of the output is what a kernel may be off by. Errors may cancel, so that several
+draws are needed.
 """
 
 import math
@@ -66,8 +67,8 @@ def _rounded(result: torch.Tensor) -> float:
 
 
 def _moved(result: torch.Tensor, errors: torch.Tensor) -> torch.Tensor:
-    """A result with errors of random sign."""
-    return result + torch.where(torch.rand_like(errors) < 0.5, -errors, errors).to(result.dtype)
+    """A result with normal errors."""
+    return result + (errors * torch.randn_like(errors)).to(result.dtype)
 
 
 def _modelled(count: float, total: torch.Tensor, squares: torch.Tensor) -> torch.Tensor:

@@ -32,11 +32,10 @@ def check_answer(
     """What is wrong with a call, or None. `allowed` is read and updated."""
     found = _wrong_call(answer, case)
     if found is None:
-        oracle, plain = (lambda: expected.oracle), (lambda: expected.plain)
-        device = case.device.type
         right = Right(
-            expected.output, oracle, plain, case.tolerance, case.precision, case.integers, device
-        )
+            expected.output, lambda: expected.oracle, expected.plain, case.tolerance,
+            case.precision, case.integers, case.device.type,
+        )  # fmt: skip
         given = [given_of(output) for output in answer.outputs]
         found = find_wrong_output(right, answer.claim.skeleton, given, input_set, allowed)
     return None if found is None else _incorrect(found, input_set, answer)

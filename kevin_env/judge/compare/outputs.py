@@ -1,11 +1,7 @@
-"""What is wrong with an output: first its structure, then every value and tensor in it.
-
-`wrong` needs nothing but trees of tensors.
-"""
+"""What is wrong with an output: first its structure, then every value and tensor in it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 import torch
@@ -26,7 +22,6 @@ from kevin_env.judge.compare.tolerance import (
 from kevin_env.judge.compare.values import (
     Mismatch,
     counts_of,
-    dtype_name,
     is_rounded,
     of_elements,
     of_form,
@@ -62,6 +57,7 @@ OTHERWISE = 1e-3
 
 Make = Callable[[], Any | None]
 """Computes another output of the reference; None if that is not possible."""
+MakePlain = Callable[[int], Any | None]
 
 
 @dataclass(frozen=True)
@@ -71,7 +67,8 @@ class Right:
     Attributes:
         output: The reference's output in its own precision, a tree.
         oracle: The same in float64 arithmetic. Only called where it is needed.
-        plain: The same with one accumulator per sum. Only called where it is needed.
+        plain: The same with the errors of one accumulator per sum, by the number of a draw, if that
+            is possible. Only called where it is needed.
         tolerance: The problem's TOLERANCE.
         precision: `ieee` or `tf32`.
         integers: One of `INTEGERS`.
@@ -80,7 +77,7 @@ class Right:
 
     output: Any
     oracle: Make = lambda: None
-    plain: Make = lambda: None
+    plain: MakePlain | None = None
     tolerance: float = 1.0
     precision: str = "ieee"
     integers: str = "exact"
@@ -101,52 +98,19 @@ class Given:
     shape: list[int]
     values: Callable[[], torch.Tensor]
 
-    @classmethod
-    def of(cls, tensor: torch.Tensor) -> "Given":
-        """The form and values of a tensor."""
-        layout = None if tensor.layout == torch.strided else str(tensor.layout)
-        dtype = dtype_name(tensor.dtype)
-        return cls(tensor.device.type, layout, dtype, list(tensor.shape), lambda: tensor)
-
-
-def wrong(
-    expected: Any,
-    got: Any,
-    tolerance: float = 1.0,
-    precision: str = "ieee",
-    *,
-    oracle: Make = lambda: None,
-    plain: Make = lambda: None,
-    integers: str = "exact",
-    input_set: str = "",
-    allowed: Allowed | None = None,
-) -> Mismatch | None:
-    """What is wrong with an output, or None.
-
-    Args:
-        expected: The reference's output, a tree.
-        got: The submission's output, a tree.
-        tolerance: The problem's TOLERANCE.
-        precision: `ieee` or `tf32`.
-        oracle: As in `Right`; called at most once.
-        plain: As in `Right`; called at most once.
-        integers: One of `INTEGERS`.
-        input_set: The name of the input set in `allowed`.
-        allowed: Read and updated.
-    """
-    try:
-        skeleton, tensors = tree.flatten(got)
-    except tree.Unsupported as error:
-        return Mismatch("type", str(error))
-    right = Right(expected, cache(oracle), cache(plain), tolerance, precision, integers)
-    given = [Given.of(tensor) for tensor in tensors]
-    return find_wrong_output(right, skeleton, given, input_set, {} if allowed is None else allowed)
-
 
 def find_wrong_output(
     right: Right, skeleton: tree.Skeleton, given: Sequence[Given], input_set: str, allowed: Allowed
 ) -> Mismatch | None:
-    """As `wrong`, for an output that is given as its skeleton and the form of its tensors."""
+    """What is wrong with an output, or None.
+
+    Args:
+        right: What it is compared with.
+        skeleton: Its structure.
+        given: Its tensors.
+        input_set: The name of the input set in `allowed`.
+        allowed: Read and updated.
+    """
     expected, references = tree.flatten(right.output)
     ordered = in_order_of(expected, skeleton)
     got, wanted = tree.leaves(ordered), tree.leaves(expected)
@@ -196,8 +160,9 @@ def _wrong_tensor(
         oracle = in_float64(right.oracle(), references)[place]
     tolerance, share = tolerance_of(reference, oracle, right.tolerance, right.precision)
     found = compare_within(tensor, reference, oracle, tolerance, share)
-    if found and found.kind == "values" and _may_be_rounding(found):
-        plain = lambda: alike(right.plain(), references)[place]  # noqa: E731
+    make = right.plain
+    if make is not None and found and found.kind == "values" and _may_be_rounding(found):
+        plain = lambda draw: alike(make(draw), references)[place]  # noqa: E731
         tolerance = with_plain_sums(tolerance, reference, plain, share)
         found = compare_within(tensor, reference, oracle, tolerance, share)
     if found is None:

@@ -87,13 +87,16 @@ PLAIN_RMS_MULTIPLE = 4.0
 PLAIN_SHARE = 0.99
 """Share of elements whose error counts: a few may be unrelated where a choice such as a top-k
 changed.
-"""
-PLAIN_BOUNDS = 2.0**-10, 2.0**6
-"""Multiples of the tolerance between which an error counts, however few elements have such.
 
-Of a softmax over large numbers, only a few elements are not zero. Larger ones are another choice.
+Errors that grow with the elements are largest in the largest few: of a softmax, the error of the
+sum is a share of every element. So elements of each magnitude are looked at apart, too.
 """
-PLAIN_SAMPLE = 1 << 16
+PLAIN_MOST = 2.0**6
+"""Multiple of the tolerance up to which the error of a few elements counts; more is another choice.
+"""
+PLAIN_SAMPLE = 1 << 14
+PLAIN_DRAWS = 4
+"""Draws of errors. In one draw those of two numbers whose difference matters may cancel."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +121,7 @@ class Tolerance:
         return replace(self, worst=factor * self.worst, rms=factor * self.rms)
 
 
-Plain = Callable[[], torch.Tensor | None]
+Plain = Callable[[int], torch.Tensor | None]
 Share = torch.Tensor | None
 """The share of the tolerance that each element has; None if all have all of it."""
 _Share = torch.Tensor | float
@@ -140,7 +143,11 @@ def tolerance_of(
 ) -> tuple[Tolerance, Share]:  # fmt: skip
     """What an output may be off by, and the shares of its elements.
 
-    Arguments as for `outputs.wrong`.
+    Args:
+        reference: The reference's output in its own precision.
+        oracle: The same in float64 arithmetic, if available.
+        multiplier: The problem's TOLERANCE.
+        precision: `ieee` or `tf32`.
     """
     if reference.numel() == 0 or not is_rounded(reference):
         return EXACT, None
@@ -162,23 +169,46 @@ def tolerance_of(
 def with_plain_sums(
     tolerance: Tolerance, reference: torch.Tensor, plain: Plain, share: Share = None
 ) -> Tolerance:
-    """A tolerance that also admits the error of `plain`, which has one accumulator per sum."""
-    if reference.dtype not in REFERENCE_MULTIPLE or (other := plain()) is None:
+    """A tolerance that also admits the errors of `plain`, which has one accumulator per sum."""
+    if reference.dtype not in REFERENCE_MULTIPLE:
         return tolerance
-    step = max(1, reference.numel() // PLAIN_SAMPLE)
-    off = (other.flatten()[::step].double() - reference.flatten()[::step].double()).abs()
+    places, evenly = _sampled(reference.flatten())
+    wanted = reference.flatten()[places].double()
+    squares = torch.zeros_like(wanted)
+    for draw in range(PLAIN_DRAWS):
+        drawn = _at(places, plain(draw))
+        if drawn is None:
+            return tolerance
+        squares += (drawn - wanted).square()
+    off = (squares / PLAIN_DRAWS).sqrt()
     if share is not None:
-        off /= share.flatten()[::step]
-    off = off[torch.isfinite(off)]
-    if not off.numel():
+        off /= share.flatten()[places]
+    known = off[:evenly][torch.isfinite(off[:evenly])]
+    if not known.numel():
         return tolerance
-    most = off.quantile(PLAIN_SHARE)
-    low, high = (bound * tolerance.worst for bound in PLAIN_BOUNDS)
-    if (counted := off[(off > low) & (off < high)]).numel():
-        most = torch.maximum(most, counted.quantile(PLAIN_SHARE))
-    rms = PLAIN_RMS_MULTIPLE * float(off.clamp(max=most).square().mean().sqrt())
+    most = known.quantile(PLAIN_SHARE)
+    few = (off < PLAIN_MOST * tolerance.worst) & (wanted != 0)
+    magnitudes, off = torch.frexp(wanted[few]).exponent, off[few]
+    for each in magnitudes.unique():
+        most = torch.maximum(most, off[magnitudes == each].quantile(PLAIN_SHARE))
+    rms = PLAIN_RMS_MULTIPLE * float(known.clamp(max=most).square().mean().sqrt())
     worst = PLAIN_MULTIPLE * float(most)
     return replace(tolerance, worst=max(tolerance.worst, worst), rms=max(tolerance.rms, rms))
+
+
+def _sampled(values: torch.Tensor) -> tuple[torch.Tensor, int]:
+    """Places of elements at even distances, and their number; then of the extremes in between."""
+    step = max(1, len(values) // PLAIN_SAMPLE)
+    places = torch.arange(0, len(values), step, device=values.device)
+    starts = places[: len(values) // step]
+    pieces = values[: step * len(starts)].view(-1, step)
+    extremes = [starts + pieces.argmax(1), starts + pieces.argmin(1)] if step > 1 else []
+    return torch.cat([places, *extremes]), len(places)
+
+
+def _at(places: torch.Tensor, tensor: torch.Tensor | None) -> torch.Tensor | None:
+    """Some elements of a tensor, which is then free before another one is made."""
+    return None if tensor is None else tensor.flatten()[places]
 
 
 def allowance(dtype: torch.dtype, precision: str) -> tuple[float, float]:

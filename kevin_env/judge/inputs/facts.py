@@ -325,7 +325,7 @@ def _tolerance_of(case: Case, dtype: torch.dtype, size: int, named: bool) -> str
     if not few:
         text += " Where scales differ, small elements, rows and columns have a smaller tolerance."
     if kind == torch.float32:
-        text += " One float32 accumulator per sum is accurate enough, however long the sum."
+        text += " One float32 accumulator per sum of up to 2^20 terms is accurate enough."
     if few or case.precision != "ieee":
         return text
     many, least = budgets.rms_allowance(kind)

@@ -59,11 +59,13 @@ class Expected:
 
     Attributes:
         output: Its output in its own precision, a tree of tensors.
+        plain: Computes it with the errors of one accumulator per sum (`accumulator`), each time
+            with others, or None. Its argument is the number of the draw.
     """
 
     output: Any
     _make_oracle: Callable[[], Any | None]
-    _make_plain: Callable[[], Any | None] = lambda: None
+    plain: Callable[[int], Any | None] = lambda _: None
 
     @cached_property
     def oracle(self) -> Any | None:
@@ -73,11 +75,6 @@ class Expected:
             torch.OutOfMemoryError: if memory is short and the case needs it.
         """
         return self._make_oracle()
-
-    @cached_property
-    def plain(self) -> Any | None:
-        """The output with the error of one accumulator per sum (`accumulator`), or None."""
-        return self._make_plain()
 
 
 @dataclass(frozen=True)
@@ -330,13 +327,13 @@ class Case:
             return None
 
     def _plain_output(
-        self, skeleton: tree.Skeleton, tensors: list[torch.Tensor], seed: int
+        self, skeleton: tree.Skeleton, tensors: list[torch.Tensor], seed: int, draw: int
     ) -> Any | None:
         if self.stochastic:
             return None
         try:
             with sdpa_kernel(SDPBackend.MATH), OneAccumulator():
-                return self.answer(skeleton, tensors, seed)
+                return self.answer(skeleton, tensors, seed + draw)  # which seeds the errors
         except Exception:  # too little memory, or an operator without such a rule
             return None
 
