@@ -22,6 +22,9 @@ ROOT = FOLDER.parent
 SCRIPTS = {
     "tests": "make test test-all",
     "kernelbench_agreement_further": "benchmarks/kernelbench_agreement.py",
+    "kernelbench_agreement_leaderboard": "benchmarks/kernelbench_agreement.py",
+    "kernelbench_agreement_level3": "benchmarks/kernelbench_agreement.py",
+    "peers_sample": "benchmarks/peers.py",
 }
 """How to repeat a measurement whose script has another name."""
 

@@ -106,11 +106,9 @@ def main() -> int:
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     versions, rows = installed(), list[Row]()
-    others = {each.package for each in LANGUAGES.values() if each.extra}
     with LocalPool() as pool:
         info = pool.describe(read_files("gluon")[0].task, CUDA).result().device
-        common = {name: each for name, each in info.versions.items() if name not in others}
-        results = Results(arguments.json, device_name(info), common)
+        results = Results(arguments.json, device_name(info), info.versions)
         for language in arguments.language or names:
             if why := obstacle(language, on_gpu=True, versions=versions):
                 print(why, flush=True)

@@ -276,7 +276,7 @@ def main() -> None:
     def most(task: Task) -> int:
         return 1 if is_timed(task.entry) else options.at_once
 
-    for at_once, of in groupby(sorted(tasks, key=most), most):
+    for at_once, of in groupby(sorted(tasks, key=most, reverse=True), most):
         with ExitStack() as stack:
             processes = start_processes(stack, options.device, at_once)
             for process in processes:

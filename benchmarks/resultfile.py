@@ -10,9 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from kevin_env.judge.api import DeviceInfo
+from kevin_env.languages import LANGUAGES
 
 Row = dict[str, Any]
 """`name`, `value`, `unit`, `n`, `spread` and further fields."""
+OPTIONAL = {each.package for each in LANGUAGES.values() if each.extra}
+"""Packages whose versions say nothing of a result as a whole; rows of `languages.py` have them."""
 
 
 def median_row(name: str, values: list[float], unit: str = "s") -> Row:
@@ -61,7 +64,8 @@ def write_result(
     """Writes the file, if any, atomically. Never NaN or Infinity."""
     if file is not None:
         date = datetime.now(UTC).date().isoformat()
-        result = {"device": device, "date": date, "versions": versions, "rows": list(rows)}
+        main = _main(versions)
+        result = {"device": device, "date": date, "versions": main, "rows": list(rows)}
         new = file.with_name(f".{file.name}.new")
         new.write_text(json.dumps(result, indent=1, allow_nan=False) + "\n")
         new.replace(file)
@@ -117,7 +121,11 @@ def known_rows(file: Path | None, versions: dict[str, str] | None = None) -> dic
     if file is None or not file.exists():
         return {}
     result = json.loads(file.read_text())
-    if versions is not None and result["versions"] != versions:
+    if versions is not None and _main(result["versions"]) != _main(versions):
         print(f"{file} is of other versions, so its rows are dropped", file=sys.stderr)
         return {}
     return {row["name"]: row for row in result["rows"]}
+
+
+def _main(versions: dict[str, str]) -> dict[str, str]:
+    return {name: each for name, each in versions.items() if name not in OPTIONAL}

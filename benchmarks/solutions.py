@@ -26,7 +26,7 @@ from kevin_env.pools.local import LocalPool
 from kevin_env.problem import data_folder, load_problem
 from kevin_env.render import speedup_text
 
-RUNS_ON = {"cpu": ("cpp", "triton"), "cuda": ("cuda", "triton", "gluon", "helion")}
+RUNS_ON = {"cpu": ("cpp", "triton"), "cuda": ("cuda", "triton", "gluon", "helion", "tilelang")}
 
 
 def chosen(device: str, names: list[str], language: str | None) -> list[Path]:
