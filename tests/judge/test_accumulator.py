@@ -71,6 +71,19 @@ def test_the_estimate_is_near_what_a_running_sum_is_off_by(name: str) -> None:
     assert compared(name, lambda: real) is None
 
 
+def test_one_sum_of_many_whose_terms_are_alike_is_seen() -> None:
+    """It is off by far more than the others, which a division by the deviation of its terms shows."""
+    x = uniform(64, LONG)
+    x[7] = 0.493
+    with Replaced(summed_by(running())):
+        real = x.sum(1)
+    off = (real.double() - x.double().sum(1)).abs()
+    assert off[7] > 8 * off[:7].max()
+    with OneAccumulator():
+        drawn = torch.stack([x.sum(1)[7] for _ in range(20)])
+    assert rms(drawn - x[7].double().sum()) > 0.3 * off[7]
+
+
 def test_errors_that_cancel_in_one_draw_are_seen_in_another() -> None:
     """Of two sums whose difference matters, as in a softmax that they dominate."""
     x, w = uniform(1, LONG), uniform(LONG, 2)

@@ -32,6 +32,12 @@ LONGEST = 1 << 20
 SAMPLE = 64
 """Sums that are really computed; with fewer than `FEW` they may be accurate by chance."""
 FEW = 16
+FURTHEST = 2.0
+"""How far the furthest sum of a sample may be off by chance, in root mean squares of its error.
+
+If the terms of one sum in many are alike, it is off by far more, and a division by their deviation
+shows it: that sum decides.
+"""
 aten = torch.ops.aten
 COMPOUND = (
     aten._softmax, aten._log_softmax, aten.native_layer_norm, aten.native_group_norm,
@@ -85,7 +91,8 @@ def _scale(terms: torch.Tensor, rounded: float) -> float:
     if not modelled.any() or not torch.isfinite(modelled.sum()):
         return 1.0
     scale = float(torch.linalg.vector_norm(off) / torch.linalg.vector_norm(modelled))
-    return scale if len(terms) >= FEW else max(1.0, scale)
+    furthest = float((off / modelled).abs().nan_to_num(0.0, 0.0).max())
+    return max(scale, furthest / FURTHEST, 1.0 if len(terms) < FEW else 0.0)
 
 
 def _places(shape: Sequence[int], device: torch.device) -> tuple[torch.Tensor, ...]:
