@@ -58,6 +58,7 @@ OTHERWISE = 1e-3
 Make = Callable[[], Any | None]
 """Computes another output of the reference; None if that is not possible."""
 MakePlain = Callable[[int], Any | None]
+"""The same, by the number of a draw."""
 
 
 @dataclass(frozen=True)

@@ -92,8 +92,7 @@ Errors that grow with the elements are largest in the largest few: of a softmax,
 sum is a share of every element. So elements of each magnitude are looked at apart, too.
 """
 PLAIN_MOST = 2.0**6
-"""Multiple of the tolerance up to which the error of a few elements counts; more is another choice.
-"""
+"""Multiple of the tolerance up to which errors of a few elements count; others are a choice."""
 PLAIN_SAMPLE = 1 << 14
 PLAIN_DRAWS = 4
 """Draws of errors. In one draw those of two numbers whose difference matters may cancel."""
