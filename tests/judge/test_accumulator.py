@@ -94,12 +94,12 @@ def test_errors_that_cancel_in_one_draw_are_seen_in_another() -> None:
             return x @ w
 
     product, exact = x @ w, Tolerance(0.0, math.inf, True)
-    for seed in range(0, 200, 10):
+    for seed in range(0, 1000, 10):
         one = with_plain_sums(exact, product, lambda draw, seed=seed: plain(seed + draw))
         both = with_plain_sums(
             exact, product.diff(), lambda draw, seed=seed: plain(seed + draw).diff()
         )
-        assert both.worst > 0.2 * one.worst > 0
+        assert both.worst > 0.15 * one.worst > 0
 
 
 def test_without_it_a_long_running_sum_is_refused() -> None:
