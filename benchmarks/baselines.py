@@ -1,7 +1,7 @@
-"""The kernels that our problems name as their baseline, on a GPU: accepted, and how fast.
+"""Judges the kernels that our problems name as their baseline, on a GPU.
 
-Each is judged against eager PyTorch; its value is that speedup, null if it is refused. Then a
-reference solution of the problem, or without one the reference, is judged against it.
+Each is timed against eager PyTorch; its value is that speedup, null if it is refused. Then a
+reference solution of the problem, or without one the reference, is timed against it.
 
     python benchmarks/baselines.py --device cuda \
         --json benchmarks/results/baselines.h200.json [L2_99_Matmul_GELU_Softmax...]
@@ -11,32 +11,26 @@ import argparse
 from pathlib import Path
 
 from honest import solution_entries
-from resultfile import Results, Row, device_name, plain_row
+from resultfile import Results, Row, device_name
+from solutions import row_of
 
 from kevin_env.extract import guess_language
 from kevin_env.judge import JudgeError, Options, Submission
-from kevin_env.outcome import Correct
 from kevin_env.parsing import as_submission
 from kevin_env.pools.local import LocalPool
 from kevin_env.problem import KernelFile, Problem, ProblemError, list_problems
 from kevin_env.selection import find_problems
 
-UNIT = "times the baseline"
-
 
 def judged(pool: LocalPool, problem: Problem, code: str, options: Options, name: str) -> Row:
-    """The row of a submission: its speedup and interval, or why there is none."""
-    row = plain_row(f"{problem.id}: {name}", None, UNIT) | {"problem": problem.id}
+    """The row of a submission."""
     submission = Submission(code=code, language=guess_language(code))
     try:
-        judgement = pool.submit(problem, submission, options).result()
+        result = pool.submit(problem, submission, options).result()
     except (JudgeError, ProblemError) as error:
-        return row | {"outcome": type(error).__name__, "message": str(error)}
-    outcome = judgement.outcome
-    row |= {"outcome": f"{outcome.category}/{outcome.kind}", "took": judgement.seconds.total}
-    if isinstance(outcome, Correct):
-        return row | {"value": outcome.speedup, "interval": outcome.speedup_interval}
-    return row | {"message": outcome.message}
+        result = error
+    row = row_of(f"{problem.id}: {name}", result)
+    return row | {"problem": problem.id, "unit": "times the baseline"}
 
 
 def main() -> None:

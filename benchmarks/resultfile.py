@@ -64,8 +64,8 @@ def write_result(
     """Writes the file, if any, atomically. Never NaN or Infinity."""
     if file is not None:
         date = datetime.now(UTC).date().isoformat()
-        main = _main(versions)
-        result = {"device": device, "date": date, "versions": main, "rows": list(rows)}
+        required = _required(versions)
+        result = {"device": device, "date": date, "versions": required, "rows": list(rows)}
         new = file.with_name(f".{file.name}.new")
         new.write_text(json.dumps(result, indent=1, allow_nan=False) + "\n")
         new.replace(file)
@@ -121,11 +121,11 @@ def known_rows(file: Path | None, versions: dict[str, str] | None = None) -> dic
     if file is None or not file.exists():
         return {}
     result = json.loads(file.read_text())
-    if versions is not None and _main(result["versions"]) != _main(versions):
+    if versions is not None and _required(result["versions"]) != _required(versions):
         print(f"{file} is of other versions, so its rows are dropped", file=sys.stderr)
         return {}
     return {row["name"]: row for row in result["rows"]}
 
 
-def _main(versions: dict[str, str]) -> dict[str, str]:
+def _required(versions: dict[str, str]) -> dict[str, str]:
     return {name: each for name, each in versions.items() if name not in OPTIONAL}

@@ -23,7 +23,7 @@ from kevin_env.judge import JudgeError, Judgement, Options, Submission
 from kevin_env.languages import installed, obstacle
 from kevin_env.outcome import Correct
 from kevin_env.pools.local import LocalPool
-from kevin_env.problem import data_folder, load_problem
+from kevin_env.problem import ProblemError, data_folder, load_problem
 from kevin_env.render import speedup_text
 
 RUNS_ON = {"cpu": ("cpp", "triton"), "cuda": ("cuda", "triton", "gluon", "helion", "tilelang")}
@@ -63,12 +63,12 @@ def judged(
             yield paths[done], error
 
 
-def row_of(path: Path, result: Judgement | JudgeError) -> dict[str, Any]:
+def row_of(name: str, result: Judgement | JudgeError | ProblemError) -> dict[str, Any]:
     """One row of the result."""
-    problem, language = _parts(path)
-    row = plain_row(f"{problem}.{language}", None, "times the reference")
-    if isinstance(result, JudgeError):
-        return row | {"outcome": "judge failed", "message": str(result)}
+    row = plain_row(name, None, "times the reference")
+    if not isinstance(result, Judgement):
+        failed = "judge" if isinstance(result, JudgeError) else "problem"
+        return row | {"outcome": f"{failed} failed", "message": str(result)}
     outcome = result.outcome
     row |= {
         "outcome": f"{outcome.category}/{outcome.kind}",
@@ -111,7 +111,7 @@ def main() -> None:
         rows = known_rows(options.json, info.versions)
         task = progress.add_task("solutions", total=len(files))
         for path, result in judged(files, pool, Options(device=options.device)):
-            row = row_of(path, result)
+            row = row_of(".".join(_parts(path)), result)
             rows[row["name"]] = row
             print_row(progress.console, row)
             progress.advance(task)

@@ -9,8 +9,8 @@ n (S^2 / 3 + T / 2).
 If terms are alike, or lost in the partial sum, errors accumulate; if most are zero, there are
 fewer. Therefore a sample of the sums is really computed with one accumulator, and the estimate is
 scaled to match it. A normal error of that size is added to every sum of the reference; the
-resulting change of the output is what a kernel may be off by. Errors may cancel, so that several
-draws are needed.
+resulting change of the output is what a kernel may be off by. Errors may cancel, so several draws
+are needed.
 """
 
 import math
@@ -35,8 +35,8 @@ FEW = 16
 FURTHEST = 2.0
 """How far the furthest sum of a sample may be off by chance, in root mean squares of its error.
 
-If the terms of one sum in many are alike, it is off by far more, and a division by their deviation
-shows it: that sum decides.
+If the terms of one sum in many are alike, that sum is off by far more, and dividing by their
+deviation exposes it. It then sets the scale for all.
 """
 aten = torch.ops.aten
 COMPOUND = (

@@ -92,7 +92,7 @@ Errors that grow with the elements are largest in the largest few: of a softmax,
 sum is a share of every element. So elements of each magnitude are looked at apart, too.
 """
 PLAIN_MOST = 2.0**6
-"""Multiple of the tolerance up to which errors of a few elements count; others are a choice."""
+"""Multiple of the tolerance up to which errors of a few elements count; larger ones are choices."""
 PLAIN_SAMPLE = 1 << 14
 PLAIN_DRAWS = 4
 """Draws of errors. In one draw those of two numbers whose difference matters may cancel."""
@@ -196,7 +196,7 @@ def with_plain_sums(
 
 
 def _sampled(values: torch.Tensor) -> tuple[torch.Tensor, int]:
-    """Places of elements at even distances, and their number; then of the extremes in between."""
+    """Places of evenly spaced elements, then of extremes between them; how many the former are."""
     step = max(1, len(values) // PLAIN_SAMPLE)
     places = torch.arange(0, len(values), step, device=values.device)
     starts = places[: len(values) // step]
@@ -206,7 +206,7 @@ def _sampled(values: torch.Tensor) -> tuple[torch.Tensor, int]:
 
 
 def _at(places: torch.Tensor, tensor: torch.Tensor | None) -> torch.Tensor | None:
-    """Some elements of a tensor, which is then free before another one is made."""
+    """Some elements of a tensor; it is not kept, so that only one is held at a time."""
     return None if tensor is None else tensor.flatten()[places]
 
 

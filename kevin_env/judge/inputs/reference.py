@@ -59,8 +59,8 @@ class Expected:
 
     Attributes:
         output: Its output in its own precision, a tree of tensors.
-        plain: Computes it with the errors of one accumulator per sum (`accumulator`), each time
-            with others, or None. Its argument is the number of the draw.
+        plain: Computes it with random errors of one accumulator per sum (`accumulator`), from the
+            number of the draw; None if that is not possible.
     """
 
     output: Any
